@@ -15,7 +15,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.schedulers import persist
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
-from webapp.schedulers.services import ask_for_training
+from webapp.schedulers.services import request_training
 from webapp.surfaces.models import Surface, SurfaceState
 
 
@@ -90,7 +90,7 @@ def surfaces_of(job: Job) -> None:
 
 
 def _asked(project: Any, user: Any, state: str, **changes: Any) -> SchedulerTraining:
-    training = ask_for_training(project=project, user=user, asked=asked(**changes), tell_worker=False)
+    training = request_training(project=project, user=user, request=asked(**changes), tell_worker=False)
     SchedulerTraining.objects.filter(pk=training.pk).update(state=state)
     training.refresh_from_db()
     return training

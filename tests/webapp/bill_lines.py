@@ -38,7 +38,7 @@ def hand_over(project: Any, pieces: Iterable[str | bytes], *, packed: bool = Fal
     size = file.tell()
     file.seek(0)
     user = project.people.first()
-    return bill_reading.hand_over(project=project, user=user, name="bill.csv", file=file, size=size)
+    return bill_reading.accept_bill(project=project, user=user, name="bill.csv", file=file, size=size)
 
 
 def read(project: Any, pieces: Iterable[str | bytes], *, packed: bool = False) -> CloudBill:

@@ -9,12 +9,12 @@ from typing import Any
 from tests.factories import make_project
 from webapp.schedulers import leases, persist
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
-from webapp.schedulers.request import Asked
-from webapp.schedulers.services import ask_for_training
+from webapp.schedulers.request import TrainingRequest
+from webapp.schedulers.services import request_training
 from webapp.schedulers.training_run import run_training
 
 
-def asked(**changes: Any) -> Asked:
+def asked(**changes: Any) -> TrainingRequest:
     """By path with double underscores, such as scheduling__episodes=1."""
     document: dict[str, Any] = {
         "name": "Tiny",
@@ -29,12 +29,12 @@ def asked(**changes: Any) -> Asked:
         for table in tables:
             here = here[table]
         here[field] = value
-    return Asked.model_validate(document)
+    return TrainingRequest.model_validate(document)
 
 
 def ask(project: Any = None, **changes: Any) -> SchedulerTraining:
     project = project or make_project()
-    return ask_for_training(project=project, user=project.people.first(), asked=asked(**changes))
+    return request_training(project=project, user=project.people.first(), request=asked(**changes))
 
 
 def run(training: SchedulerTraining, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""An account measured from the command line, within a ledger, and what was found written as a profile."""
+"""Measures an account from the command line, within a ledger, and writes the result as a profile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BASE, _STACK = "lambda", "starling-stack"
 
 @dataclass(frozen=True)
 class Measured:
-    """What was found, and what finding it cost."""
+    """The measured numbers, and what measuring them cost."""
 
     profile: Profile
     samples: list[Sample]
@@ -39,7 +39,7 @@ class Measured:
 
     @property
     def heading(self) -> str:
-        """The first lines of the file."""
+        """The heading of the file."""
         beside_ms = 1000 * billed_beside_s(self.samples)
         return "\n".join(
             (
@@ -51,7 +51,7 @@ class Measured:
 
 
 def likely_cost(connection: Connection, effort: Effort, sizes: tuple[int, ...]) -> int:
-    """About what it will cost; UnknownSku where the region has no prices."""
+    """About what a calibration costs, in picodollars. Raises UnknownSku if the region has no prices."""
     tariff = LambdaOptions(region=connection.region).tariff(PriceBook.load(), sizes[0])
     return likely_picodollars(effort.plan(sizes), tariff, stacks.load(_STACK))
 
@@ -95,18 +95,18 @@ def calibrate_account(
 
 
 def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[str], None]:
-    """Tell a line, and end where somebody else has the account by now."""
+    """Wrap `tell`, so that it raises LeaseRefused once another process has the account."""
 
     def told(line: str) -> None:
         tell(line)
         if not account.renew():
-            raise LeaseRefused("Somebody else set the account up meanwhile, and it ended there.")
+            raise LeaseRefused("Another set-up of the account began, so this one ended.")
 
     return told
 
 
 def write(found: Measured, connection: Connection, folder: Path, today: datetime) -> Path:
-    """As a dated file that forms and commands then offer."""
+    """Write a dated file, which forms and commands then offer; returns its path."""
     path = folder / f"{_BASE}-{connection.region}-{connection.pk.replace('_', '-')}-{today:%Y-%m-%d}.toml"
     write_toml(path, found.profile, found.heading)
     return path

@@ -1,4 +1,4 @@
-"""Whether the budgets above leave room for a measurement. It has a limit of its own, and is no job's charge.
+"""Checks that budgets leave room for a measurement, which has a limit of its own and belongs to no job.
 
 What it spends is not booked to the budgets: they count jobs. So it is only let in where its whole limit would fit.
 """
@@ -19,11 +19,11 @@ from webapp.money.periods import period_start
 
 
 class NoRoom(Exception):
-    """A budget is too full; the text says which, and what to do."""
+    """A budget has too little left; the message says which, and what to do."""
 
 
 def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
-    """`user` None: whoever types at the server's own console, whom no budget of a person concerns."""
+    """Raise NoRoom if a budget is too full. `user` None: the server's console, to which no personal budget applies."""
     here = Q(project=None) | Q(project=project)
     scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(
         scope=Scope.CLOUD, cloud=PlatformKind.AWS_LAMBDA

@@ -1,4 +1,4 @@
-"""What a memory profile is asked for with."""
+"""The form of a memory profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of memory profiles. Written only by `services` and `running`, read by `queries`."""
+"""The table of memory profiles. Written only by `services` and `profile_run`, read by `queries`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class State(models.TextChoices):
 
 
 class MemoryProfile(models.Model):
-    """One profile: what was asked for, how far it is, and every call's measurement (cloud.profiling.Run).
+    """One profile: its plan, its progress, and every call's measurement (cloud.profiling.Run).
 
     Without a connection it is one of the simulated cloud. `made_mb` names the functions that were missing and made for
     it; it is written before they are made. It can cost `limit_picodollars` at most. `problem` says why it did not end.

@@ -1,4 +1,4 @@
-"""A memory profile as the worker makes it: functions made, calls measured, functions gone; all told in its row."""
+"""The worker's part of a memory profile: it creates functions, measures calls and removes the functions again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WITHOUT_LIMIT = 10**18
 
 
 def run(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Make the profile. Harmless when it was made or is being made already."""
+    """Measure the profile. Does nothing if it is not queued."""
     asked = MemoryProfile.objects.filter(pk=profile_id, state=State.ASKED)
     if not asked.update(state=State.RUNNING, since=clock.now()):
         return
@@ -40,17 +40,19 @@ def run(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
         work.tell(problem=str(error)[:500])
     except Exception as error:  # of a kind, not of a text: that may hold anything
         log.exception("profile %s failed", profile_id)
-        work.tell(problem=f"Something unforeseen came back ({type(error).__name__}), and it ended there.")
+        work.tell(
+            problem=f"An unexpected error ended it ({type(error).__name__}). The worker's log says more."
+        )
     finally:
         work.tell(state=State.DONE)
 
 
 class _Stopped(Exception):
-    """No further call is made; what was borrowed is given back."""
+    """The worker stops: no further call is made, and the account's lease is released."""
 
 
 class _Work:
-    """One profile being made; each thing that happens is in its row at once."""
+    """One profile being measured. Each step is written to its row at once."""
 
     def __init__(self, profile: MemoryProfile, clock: Clock) -> None:
         self._profile = profile
@@ -62,7 +64,7 @@ class _Work:
         MemoryProfile.objects.filter(pk=self._profile.pk).update(since=self._clock.now(), **changes)
 
     def simulated(self) -> None:
-        """Real rollouts here, with the simulated cloud's times and prices; nothing is paid."""
+        """Run real rollouts here, with the simulated cloud's times and prices; nothing is paid."""
         weights = first_weights(self._plan.environment)
         inner = SimulatedPlatform(
             SimulatedOptions(learner="function"), executor=LocalExecutor(1, learner=NoLearner)
@@ -71,7 +73,7 @@ class _Work:
         self._measure(platform, weights, lambda run, spent: self.tell(runs=run))
 
     def in_account(self, connection: Connection) -> None:
-        """Each call is paid from a ledger that holds what the profile may cost, and no more."""
+        """Run calls in the account, paid from a ledger that holds no more than the profile may cost."""
         number = self._profile.set_up_number
         assert number is not None
         loan = LeaseClaim(connection, number, tuple(self._profile.made_mb))
@@ -90,12 +92,12 @@ class _Work:
     def _paid(self, account: AccountLease, runs: list[dict[str, Any]], spent: int) -> None:
         self.tell(runs=[account.scrubbed(run) for run in runs], spent_picodollars=spent)
         if not account.renew():
-            raise LeaseRefused("Somebody else set the account up meanwhile, and it ended there.")
+            raise LeaseRefused("Another set-up of the account began, so this one ended.")
 
     def _measure(
         self, platform: MeteredPlatform, weights: bytes, told: Callable[[list[dict[str, Any]], int], None]
     ) -> None:
-        """`told` hears of all runs so far and of what they cost, after each."""
+        """Measure all calls. `on_run` gets all runs so far and their cost, after each."""
         runs: list[dict[str, Any]] = []
         try:
             for one in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):

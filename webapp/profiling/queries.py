@@ -15,19 +15,19 @@ from webapp.connections.queries import connection_in
 from webapp.profiling.models import MemoryProfile, State
 
 SIMULATED = "simulated"
-"""Stands where an account's connection is named otherwise."""
+"""The simulated cloud's place in addresses, where an account has its connection's id."""
 
 GIVEN_UP_AFTER = timedelta(minutes=5)
-"""A profile that began has told nothing for so long: whoever worked on it is gone."""
+"""After this long without progress, the worker of a profile is taken for dead."""
 
 
 def account_in(project: Any, connection_id: str) -> Connection | None:
-    """The account that is meant; None is the simulated cloud."""
+    """The connection to profile; None for the simulated cloud."""
     return None if connection_id == SIMULATED else connection_in(project, connection_id)
 
 
 def profiles_of(project: Any, connection: Connection | None) -> QuerySet[MemoryProfile]:
-    """Those of one account, or of the simulated cloud; newest first."""
+    """The profiles of one account or of the simulated cloud, newest first."""
     return MemoryProfile.objects.filter(project=project, connection=connection)
 
 
@@ -48,7 +48,7 @@ def under_way(profile: MemoryProfile) -> bool:
 
 
 def given_up(profile: MemoryProfile, now: datetime) -> bool:
-    """Whether nobody seems to work on it."""
+    """Whether the profile's worker is taken for dead."""
     if not under_way(profile):
         return False
     patience = REQUEST_GIVEN_UP_AFTER if profile.state == State.ASKED else GIVEN_UP_AFTER

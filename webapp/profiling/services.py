@@ -1,4 +1,4 @@
-"""Memory profiles are asked for here: what one may cost is known, and room for it held, before anything is made."""
+"""Requests for memory profiles: the cost is known and its budget checked before anything is created."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _STACK = "starling-stack"
 
 
 class ProfileRefused(Exception):
-    """A profile that cannot be had as it was asked for; the text says why, for the page."""
+    """The requested profile is not possible; the message says why, for the page."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Beforehand, in picodollars: no ledger lets it cost more than `most`."""
+    """The expected cost in picodollars. The ledger never allows more than `most`."""
 
     most: int
     likely: int
 
 
 def tariff_of(connection: Connection | None) -> Tariff:
-    """What its calls are paid by: on the simulated cloud, as if. ProfileRefused where there is no price."""
+    """The tariff of the profile's calls. Raises ProfileRefused if there is no price."""
     try:
         if connection is None:
             return SimulatedOptions(learner="function").tariff(PriceBook.load(), 1024)
@@ -67,7 +67,7 @@ def ask_for_profile(
     keep: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> MemoryProfile:
-    """A profile, to be made by the worker. In an account nothing else is set up or removed meanwhile."""
+    """Queue a profile. It holds the account's lease, so set-up and removal wait. Raises ProfileRefused."""
     cost = cost_of(connection, plan)
     number, missing = None, []
     if connection is None:
@@ -101,11 +101,11 @@ def ask_for_profile(
 
 
 def _require_none_under_way(project: Project, clock: Clock) -> None:
-    """One of a project at a time: it keeps a core of this machine busy."""
+    """Raise ProfileRefused while the project has an unfinished profile: each keeps a core of this machine busy."""
     Project.objects.select_for_update().get(pk=project.pk)
     latest = queries.profiles_of(project, None).first()
     if latest and queries.under_way(latest) and not queries.given_up(latest, clock.now()):
-        raise ProfileRefused("A profile is being made already.")
+        raise ProfileRefused("A profile is being measured already.")
 
 
 def _ask_worker(profile_id: int) -> None:

@@ -1,4 +1,4 @@
-"""What the worker does about memory profiles. Messages carry an id and nothing else."""
+"""The worker's task for memory profiles. Messages carry only an id."""
 
 from celery import shared_task
 
@@ -7,5 +7,5 @@ from webapp.profiling import profile_run
 
 @shared_task(name="webapp.profiling.tasks.profile_memory", expires=60)
 def profile_memory(profile_id: int) -> None:
-    """Make a profile that somebody asked for."""
+    """Measure a requested profile."""
     profile_run.run(profile_id)

@@ -1,4 +1,4 @@
-"""How a memory profile is told on its page."""
+"""Texts and table rows of a memory profile's page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def result_of(profile: MemoryProfile) -> Result:
     fastest_s = min((one.seconds_per_million for one in good), default=0.0)
     cheapest = min((one.picodollars_per_million for one in good), default=0)
     rows = [_row(one, found, fastest_s, cheapest) for one in sizes]
-    # Before the end nothing is chosen: the next size may be better.
+    # No size is chosen before the end: the next one may be better.
     return Result(rows, found if profile.state == State.DONE else None)
 
 
@@ -58,7 +58,7 @@ def _row(size: Size, found: Choice | None, fastest_s: float, cheapest: int) -> R
 
 
 def into_the_form(profile: MemoryProfile) -> dict[str, str]:
-    """What the job's form begins with: the chosen memory, and what else is known of the job; nothing without one."""
+    """Initial values for the job's form: the chosen memory and the profile's environment; empty without a choice."""
     found = result_of(profile).choice
     if found is None:
         return {}
@@ -97,7 +97,7 @@ def _progress(profile: MemoryProfile) -> str:
 
 
 def caution(connection: Connection | None) -> str:
-    """What these figures are not; nothing to say of a real account."""
+    """A warning about figures that are not from a real account; empty for a real one."""
     if connection is None:
         return (
             "Real rollouts on this machine, with the times and prices that the simulated cloud gives them: a share of a"
@@ -106,8 +106,8 @@ def caution(connection: Connection | None) -> str:
         )
     if connection.emulated:
         return (
-            "The emulated account declares its speed: with less than 1,769 MB a call is told and billed as having taken"
-            " longer by 1,769 ÷ memory, while the process itself runs as fast as this machine lets it. The money is"
+            "The emulated account declares its speed: with less than 1,769 MB a call is reported and billed as longer"
+            " by 1,769 ÷ memory, while the process itself runs as fast as this machine lets it. The money is"
             " not paid."
         )
     return ""

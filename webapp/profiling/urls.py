@@ -1,4 +1,4 @@
-"""Addresses of memory profiles, below the connection they are of, or below `simulated`."""
+"""Addresses of memory profiles, below their connection or below `simulated`."""
 
 from django.urls import path
 

@@ -53,7 +53,7 @@ def profile_page(request: HttpRequest, project: Project, connection_id: str) -> 
 @require_safe
 @never_cache
 def profile_result(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """The part of the page that tells of the newest profile, for a page that watches it."""
+    """The part of the page about the newest profile, for a page that updates it."""
     connection = queries.account_in(project, connection_id)
     latest = queries.profiles_of(project, connection).first()
     return render(request, "profiling/result.html", _result(project, connection, latest))
@@ -62,7 +62,7 @@ def profile_result(request: HttpRequest, project: Project, connection_id: str) -
 @project_page(needs="editor")
 @require_POST
 def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
-    """What a profile as it stands in the form would cost; nothing while the form has a fault."""
+    """The cost of the profile in the form; empty while the form is invalid."""
     connection = queries.account_in(project, connection_id)
     form = ProfileForm(request.POST, in_account=connection is not None)
     if not form.is_valid():
@@ -71,7 +71,7 @@ def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> 
 
 
 def _require_owner(request: HttpRequest, connection: Connection | None) -> None:
-    """Making functions in an account is its owner's to decide, as setting it up is."""
+    """Raise a 403 unless the person is an owner: only owners create functions in an account, as with set-up."""
     role = request.membership.role  # type: ignore[attr-defined]
     if connection is not None and not Role(role).allows("owner"):
         raise PermissionDenied(refusal(role, "owner"))
@@ -100,7 +100,7 @@ def _page(
 
 
 def _cost(connection: Connection | None, form: ProfileForm) -> dict[str, Any]:
-    """Of what stands in the form, or of what it began with."""
+    """The cost of what the form contains, or of its initial values."""
     if not form.is_bound:
         begun = {name: field.initial or "" for name, field in form.fields.items()}
         form = ProfileForm(begun, in_account=connection is not None)

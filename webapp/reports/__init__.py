@@ -1,1 +1,1 @@
-"""Reports of cost: one query layer, five kinds of file, schedules, and clouds' own bills beside ours."""
+"""Reports of cost: one query layer, five kinds of file, schedules, and clouds' own bills. Begin with `table.py`."""

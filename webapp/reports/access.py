@@ -1,4 +1,4 @@
-"""Who may see reports: members those of their project, staff those of the whole installation."""
+"""Access to reports: members see those of their project, staff those of the whole installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def staff_page(view: View) -> View:
-    """For views of the installation: for anybody but staff there is no such page."""
+    """Decorate a view of the whole installation: people who are not staff get a 404."""
 
     @login_required
     @wraps(view)

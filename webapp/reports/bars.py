@@ -20,7 +20,7 @@ class Bars(NamedTuple):
     highest: int
     """The top of the axis."""
     levels: list[int]
-    """Round amounts from nothing to the top, about four; nothing alone where nothing was spent."""
+    """About four round amounts from zero to the top; zero alone if nothing was spent."""
 
 
 def bars_of(by_day: Mapping[date, int], most_bars: int) -> Bars:

@@ -1,6 +1,6 @@
-"""Single calls and slices of rent, one job after the other, in the order of their reservation. Nothing is held back.
+"""Single calls and slices of rent, job by job, in the order of their reservation. They are never all in memory.
 
-A cloud bills no single call: beside a bill, each carries its share by what we metered of it.
+A cloud does not bill single calls: each call gets a share of the bill in proportion to what was metered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELDS = ("at", "round_no", "epoch", "name", "kind", "basis", "settled_picodoll
 class SettledCall(NamedTuple):
     """One charge. `at`: when it was settled, as 2026-01-31T23:59:59Z. `basis`: estimated, metered or billed.
 
-    `metered`: what we metered of it, where a bill says what it cost; None where no bill covers it.
+    `metered`: what Starling metered of it, if a bill covers it; otherwise None.
     """
 
     facts: JobFacts
@@ -39,9 +39,9 @@ class SettledCall(NamedTuple):
 
 
 def calls(costs: Costs) -> Iterator[SettledCall]:
-    """Each charge that the question is about. With a filter on services, only what that service took of it.
+    """Each charge of the question. With a filter on services, only that service's part of it.
 
-    What is on a bill and no charge of ours explains comes last, of the kind "bill".
+    Amounts of a bill that no charge explains come last, with the kind "bill".
     """
     ordered = sorted(costs.facts.values(), key=lambda facts: (facts.project, facts.name, facts.id))
     by_line = bool(costs.question.service or costs.reading.billed)
@@ -62,7 +62,7 @@ def _whole(costs: Costs, facts: JobFacts) -> Iterator[SettledCall]:
 
 
 def _by_line(costs: Costs, facts: JobFacts) -> Iterator[SettledCall]:
-    """Line by line, as each may be of another service, and on a bill or not."""
+    """Charges split by line, as each line may belong to another service and may be billed or not."""
     sharings = costs.reading.billed.sharings()
     wanted = costs.question.service
     for at, round_no, epoch, name, kind, booked, amount, lines in _charges(costs, facts, "lines"):
@@ -79,7 +79,7 @@ def _by_line(costs: Costs, facts: JobFacts) -> Iterator[SettledCall]:
 def _parts(
     lines: Sequence[dict[str, Any]], amount: int, facts: JobFacts, day: date, known: str, sharings: Sharings
 ) -> Iterator[tuple[str, str, int, int | None]]:
-    """Service, basis, cost, and what we metered where a bill says the cost. What no line explains comes last."""
+    """Service, basis, cost, and the metered amount if a bill covers it. Money that no line explains comes last."""
     bought = [(line["sku"], line["picodollars"]) for line in lines]
     rest = amount - sum(part for _, part in bought)
     for sku, part in (*bought, *([("", rest)] if rest or not bought else [])):

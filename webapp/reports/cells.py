@@ -1,7 +1,7 @@
-"""The one question that reports put to the database: settled money by time, job, basis and, if wanted, SKU.
+"""The one query of reports: settled money by time, job, basis and, if wanted, SKU.
 
-Everything else is folded from these cells, in whole picodollars, so that all views of a period have the same total.
-A charge belongs to the moment at which it was settled.
+All tables are sums of these cells, in whole picodollars, so all views of a period have the same total. A charge
+belongs to the moment at which it was settled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.reports.report_query import Question
 
 @dataclass(frozen=True)
 class Cell:
-    """Some money. `sku` is None where lines were not looked at, and empty for what no line explains."""
+    """Some money. `sku` is None if lines were not read, and empty for money that no line explains."""
 
     day: date
     job_id: str
@@ -35,7 +35,7 @@ class Cell:
 
 
 class UtcDay(Func):
-    """The UTC day of a moment as the text 2026-01-31, made by the database itself."""
+    """The UTC day of a moment as the text 2026-01-31, computed by the database."""
 
     output_field = CharField()
     # Moments are stored in SQLite as text in UTC; Django's own truncation would call back for every row.
@@ -64,7 +64,7 @@ class UtcSecond(UtcDay):
 
 
 def settled(question: Question) -> QuerySet[Charge]:
-    """All charges that a question is about, filters on facts of jobs apart."""
+    """All charges of a question, before its filters on facts of jobs."""
     period = question.period
     charges = Charge.objects.filter(
         state=ChargeState.SETTLED, resolved_at__gte=period.start, resolved_at__lt=period.end
@@ -75,7 +75,7 @@ def settled(question: Question) -> QuerySet[Charge]:
 
 
 def of_prices(prices: Prices, before: str = "") -> Q:
-    """Jobs whose money is of that kind."""
+    """A filter for jobs whose money is of that kind."""
     unreal = {f"{before}simulated": prices == "simulated", f"{before}emulated": prices == "emulated"}
     return Q(**unreal)
 
@@ -87,7 +87,7 @@ def cells(question: Question, *, by_sku: bool) -> list[Cell]:
 
 
 _IS_CALL = ~Q(kind=ChargeKind.RENT) & ~Q(kind=ChargeKind.UPDATE, settled_picodollars=0)
-"""A learner that costs nothing runs here: no cloud was called, and none counts its updates."""
+"""A learner that costs nothing runs on this server: it calls no cloud, so its updates are not counted as calls."""
 
 
 def _by_charge(question: Question) -> Iterator[Cell]:
@@ -113,11 +113,11 @@ _LINES = {
         " FROM ({inner}) c CROSS JOIN LATERAL jsonb_array_elements(c.lines) l GROUP BY 1, 2, 3, 4"
     ),
 }
-"""How each database takes the lines of a charge apart; Django has no expression for it."""
+"""How each database splits a charge into its lines; Django has no expression for it."""
 
 
 def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
-    """Each cell by SKU. What its lines do not explain is a cell of its own, so nothing is lost."""
+    """Each cell by SKU. Money that no line explains becomes a cell of its own, so the total stays the same."""
     charges = settled(question).annotate(day=UtcDay("resolved_at"), owner=F("account__job_id"))
     inner, parameters = charges.values("day", "owner", "basis", "lines").query.sql_with_params()
     with connection.cursor() as cursor:
@@ -131,13 +131,13 @@ def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
         rest = cell.picodollars - sum(bought.values())
         if rest or not bought:
             bought[""] = bought.get("", 0) + rest
-        # A call has several lines: it is counted at one of them.
+        # A call has several lines: it is counted on one of them.
         for sku, calls in zip(sorted(bought), chain((cell.calls,), repeat(0)), strict=False):
             yield Cell(cell.day, cell.job_id, cell.basis, sku, bought[sku], calls)
 
 
-def prices_there_are(project_id: int | None, period: Period) -> list[Prices]:
-    """The kinds of money that something was settled in, real money first."""
+def kinds_of_money(project_id: int | None, period: Period) -> list[Prices]:
+    """The kinds of money in which charges were settled, real money first."""
     kinds: tuple[Prices, ...] = ("actual", "simulated", "emulated")
     found = []
     for prices in kinds:
@@ -150,5 +150,5 @@ def prices_there_are(project_id: int | None, period: Period) -> list[Prices]:
 
 
 def charge_count(question: Question) -> int:
-    """How many single charges there are, for deciding what can be made at once."""
+    """How many charges a question has, to decide which files are built at once."""
     return settled(question).count()

@@ -11,11 +11,11 @@ from webapp.reports.table import Amounts, Costs, Row, Table
 Kind = Literal["text", "money", "count"]
 
 BASES = {
-    "estimated": "Nobody could tell what a call came to: all that was set aside for it counts.",
+    "estimated": "The cost of a call is unknown: all that was reserved for it counts.",
     "metered": "Measured call by call as it ran, at list prices.",
     "billed": "What the cloud charges, by its own bill of that day and service.",
 }
-"""How well an amount is known, the least certain first."""
+"""How certain an amount is, the least certain first."""
 
 
 class Column(NamedTuple):
@@ -29,7 +29,7 @@ AMOUNTS = (
     Column("metered [USD]", "money"),
     Column("billed [USD]", "money"),
 )
-"""The cost, and how well which part of it is known."""
+"""The cost, and its parts by how certain they are."""
 
 CALL_COLUMNS = (
     *map(Column, ("settled [UTC]", "project", "job", "job id", "user", "cloud", "region", "tags")),
@@ -38,7 +38,7 @@ CALL_COLUMNS = (
 )
 COST_OF_CALL = 12
 METERED_WHERE_BILLED = Column("metered where billed [USD]", "money")
-"""What we metered of what a cloud's bill says the cost of; only where there is a bill."""
+"""What Starling metered of the billed amounts; only if there is a bill."""
 
 
 def call_columns(costs: Costs) -> list[Column]:
@@ -85,5 +85,5 @@ def heading(question: Question, whose: str) -> str:
     return f"Cost of {whose}, {question.period}"
 
 
-def money_words(question: Question) -> str:
+def prices_sentence(question: Question) -> str:
     return PRICES[question.prices]

@@ -1,6 +1,6 @@
-"""A question's money, read once: by our ledger, and where a cloud's bill is there, by the bill.
+"""A question's money, read once: from a cloud's bill where there is one, and otherwise from the ledger.
 
-What we metered of that stays beside it. A bill covers a service on a day; what no bill covers stays as we metered it.
+A bill covers a service on a day. What Starling metered of it is kept beside it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Known = Literal["estimated", "metered", "billed"]
 
 @dataclass(frozen=True)
 class Part:
-    """Some money of one job on one day. `metered`: what we metered of it, where a bill says what it cost.
+    """Some money of one job on one day. `metered`: what Starling metered of it, if a bill covers it.
 
-    `service` and `sku` are None where nobody looked at what was bought.
+    `service` and `sku` are None if price lines were not read.
     """
 
     day: date
@@ -40,19 +40,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Reading:
-    """The jobs that something was paid for, by id, what it came to, and the bills beside it."""
+    """Jobs with costs by id, the costs, and the bills beside them."""
 
     facts: dict[str, JobFacts]
     parts: list[Part]
     billed: Billed
     unmetered: list[Part]
-    """Those of the parts that nothing of ours stands against: no call of any job explains them."""
+    """The billed parts without any metered use: no call of any job explains them."""
 
 
 def read(question: Question, *, by_sku: bool) -> Reading:
-    """All that the question is about. Beside a bill, what was bought is looked at in any case."""
+    """Read the question's money. With a bill, price lines are always read."""
     bills = bills_in(question)
-    # What a job pays of a bill depends on what the others metered that day.
+    # What a job pays of a bill depends on what was metered for other jobs that day.
     found = cells(
         question.model_copy(update={"job": ""}) if bills else question, by_sku=by_sku or bool(bills)
     )
@@ -80,7 +80,7 @@ def read(question: Question, *, by_sku: bool) -> Reading:
 
 
 def known_by(booked: str) -> Known:
-    """How well a charge is known that no bill covers."""
+    """How certain a charge is that no bill covers."""
     return "estimated" if booked == Basis.ASSUMED else "metered"
 
 

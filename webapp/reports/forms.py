@@ -15,7 +15,7 @@ _FILES = ("pdf", "xlsx", "csv", "focus")
 
 
 class ScheduleForm(forms.Form):
-    """A report that comes by itself."""
+    """A scheduled report."""
 
     every = forms.ChoiceField(label="How often", choices=Every.choices, initial=Every.MONTH)
     by = forms.ChoiceField(

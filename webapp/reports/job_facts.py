@@ -1,4 +1,4 @@
-"""What a report says of a job beside its cost, read from the job's row as it is stored."""
+"""What a report says about a job besides its cost, read from the job's row."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 
 @dataclass(frozen=True)
 class JobFacts:
-    """A job as its lines in reports name it. `provider` is who bills for what it runs on.
+    """A job as reports name it. `provider` bills for what it runs on.
 
-    `function_memory_mb`: the size of the functions it calls in an account; 0 if it calls none.
+    `function_memory_mb`: the size of the functions that it calls in an account; 0 if it calls none.
     """
 
     id: str
@@ -51,7 +51,7 @@ class JobFacts:
     groups: tuple[str, ...]
 
     def passes(self, question: Question) -> bool:
-        """Whether the question's filters on jobs let it through."""
+        """Whether the job passes the question's filters."""
         return (
             question.job in ("", self.id)
             and question.user in ("", self.user)
@@ -72,7 +72,7 @@ def facts_of(job_ids: Iterable[str]) -> dict[str, JobFacts]:
 
 
 def facts_of_no_job(project: Project, provider: str) -> JobFacts:
-    """Stands for what a cloud charges the project without saying for which job."""
+    """Placeholder for what a cloud charges the project without naming a job."""
     return JobFacts(
         id="",
         name=OF_NO_JOB,
@@ -96,7 +96,7 @@ def facts_of_no_job(project: Project, provider: str) -> JobFacts:
 
 
 def _facts(job: Job) -> JobFacts:
-    # The stored document, not the validated one: a report also tells of jobs that an older version made.
+    # The stored document, not the validated one: reports include jobs that an older version made.
     platform: Mapping[str, Any] = job.spec.get("platform") or {}
     training: Mapping[str, Any] = job.spec.get("training") or {}
     cloud, provider, home = _cloud(platform)
@@ -130,7 +130,7 @@ def _function_memory_mb(platform: Mapping[str, Any], training: Mapping[str, Any]
 
 
 def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The cloud's name, who bills for it, and its region where the job names none."""
+    """The cloud's name, its provider, and its region if the job names none."""
     kind = str(platform.get("kind") or PlatformKind.LOCAL)
     if kind == PlatformKind.SIMULATED:
         return _simulated(str(platform.get("profile") or "lambda"))

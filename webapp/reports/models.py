@@ -1,4 +1,4 @@
-"""Tables of reports: files that were asked for, schedules and what they sent, and lines of clouds' own bills."""
+"""Tables of reports: files built by the worker, schedules and their e-mails, and lines of clouds' own bills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FileState(models.TextChoices):
 
 
 class ReportFile(models.Model):
-    """A report too large to make while somebody waits. `question` is a `Question` as JSON."""
+    """A report that is too large for one request, so the worker builds it. `question` is a `Question` as JSON."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, null=True, related_name="+")
     question = models.JSONField()
@@ -47,7 +47,7 @@ class Every(models.TextChoices):
 
 
 class Schedule(models.Model):
-    """A report of each whole week or month, sent to members of the project until somebody stops it."""
+    """A report of each whole week or month, sent to members of the project until it is stopped."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
     every = models.CharField(max_length=10, choices=Every)
@@ -71,7 +71,7 @@ class SendingState(models.TextChoices):
 
 
 class Sending(models.Model):
-    """One period of a schedule: at most one row, so that a letter goes out once."""
+    """One period of a schedule: at most one row, so that its e-mail is sent once."""
 
     schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="sendings")
     first_day = models.DateField()
@@ -91,7 +91,7 @@ class Sending(models.Model):
 
 
 class CloudBill(models.Model):
-    """A file in which a cloud says what it charges, read in once."""
+    """An uploaded bill of a cloud, read once."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
     sha256 = models.CharField(max_length=64)
@@ -129,14 +129,14 @@ class CountedLines(models.Manager["BilledLine"]):
 
 
 class EveryLine(models.Manager["BilledLine"]):
-    """Lines on their way in or out as well."""
+    """All lines, also those being written or deleted."""
 
 
 class BilledLine(models.Model):
     """A line of a cloud's bill. A later file that has the same line (`key`) replaces it.
 
     A bill is written in many small transactions. None of its lines counts, and none that it replaces is gone, until
-    the bill becomes ready: `objects` are the lines that count, `every` those on their way in or out as well.
+    the bill becomes ready: `objects` are the lines that count, `every` also those being written or deleted.
     """
 
     bill = models.ForeignKey(CloudBill, on_delete=models.CASCADE, related_name="lines")

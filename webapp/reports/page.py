@@ -1,4 +1,4 @@
-"""A report as its page draws it: a chart over time, rows with shares, files to take away."""
+"""A report as its page shows it: a chart over time and rows with shares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from webapp.formatting import bar_share, display_usd, format_axis_usd, format_day, format_percent
 from webapp.money.amounts import exact_usd
 from webapp.reports.bars import Bar, bars_of
-from webapp.reports.bills.difference import difference_words
+from webapp.reports.bills.difference import format_difference
 from webapp.reports.columns import BASES
 from webapp.reports.table import Costs, Row, Table
 
@@ -18,7 +18,7 @@ _LABELS = 6
 
 
 @dataclass(frozen=True)
-class ShownBar:
+class ChartBar:
     """A day, or several; all in percent of the picture."""
 
     x: str
@@ -35,7 +35,7 @@ class ShownBar:
 
 @dataclass(frozen=True)
 class Chart:
-    bars: list[ShownBar]
+    bars: list[ChartBar]
     levels: list[tuple[str, str]]
     """Height in percent from the top, and the amount there."""
     days: list[tuple[str, str]]
@@ -44,7 +44,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class ShownRow:
+class PageRow:
     row: Row
     exact: str
     share: str
@@ -53,11 +53,11 @@ class ShownRow:
 
 
 def chart(costs: Costs) -> Chart:
-    """Spend over time. Its summary is what somebody hears who does not see it."""
+    """Spend over time as a chart. Its summary is for screen readers."""
     found = bars_of(costs.by_day(), _MOST_BARS)
     slot = 100 / len(found.bars)
     bars = [
-        ShownBar(
+        ChartBar(
             x=f"{slot * at + slot * 0.12:.3f}%",
             width=f"{slot * 0.76:.3f}%",
             y=f"{100 - 100 * bar.picodollars / found.highest:.3f}%",
@@ -90,18 +90,18 @@ def _summary(bars: list[Bar]) -> str:
     return f"Spend over time, {total} in all, most of it on {_days(dearest)}: {amount}."
 
 
-def rows(table: Table) -> list[ShownRow]:
-    """Rows with their shares of the total; of very many the first."""
-    return [_shown(row, table.total.cost) for row in table.rows[:_MOST_ROWS]]
+def rows(table: Table) -> list[PageRow]:
+    """The first rows, with their shares of the total."""
+    return [_page_row(row, table.total.cost) for row in table.rows[:_MOST_ROWS]]
 
 
-def total(table: Table) -> ShownRow:
-    return _shown(table.total, table.total.cost)
+def total(table: Table) -> PageRow:
+    return _page_row(table.total, table.total.cost)
 
 
-def _shown(row: Row, whole: int) -> ShownRow:
-    difference = "" if row.metered is None else difference_words(row.metered, row.amounts.billed)
-    return ShownRow(
+def _page_row(row: Row, whole: int) -> PageRow:
+    difference = "" if row.metered is None else format_difference(row.metered, row.amounts.billed)
+    return PageRow(
         row,
         exact_usd(row.cost),
         bar_share(row.cost, whole),
@@ -114,8 +114,8 @@ def left_out(table: Table) -> int:
     return max(0, len(table.rows) - _MOST_ROWS)
 
 
-def known_words(costs: Costs) -> list[dict[str, Any]]:
-    """What of the total is how well known, in words."""
+def certainty_parts(costs: Costs) -> list[dict[str, Any]]:
+    """The parts of the total by how certain they are, with an explanation of each."""
     amounts = costs.table("cloud").total.amounts
     parts = [(name, getattr(amounts, name), words) for name, words in BASES.items()]
     return [{"word": word, "amount": amount, "words": words} for word, amount, words in parts if amount]

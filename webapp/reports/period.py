@@ -1,4 +1,4 @@
-"""Spans of whole UTC days, and the ones that people ask for by name."""
+"""Periods of whole UTC days, and presets such as last month."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_DAYS = 3660
 
 
 class NoPeriod(ValueError):
-    """Two days that are no span; the text says why."""
+    """Two days that form no period; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Period:
 
 
 def preset(name: str, today: date) -> Period:
-    """The span of that name as seen today; the current month ends with its last day."""
+    """The period of that name as of today; the current month ends with its last day."""
     if name == "last-month":
         return month_before(today)
     if name == "last-7-days":

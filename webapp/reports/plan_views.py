@@ -1,4 +1,4 @@
-"""Reports that come by themselves: set up and stopped by the project's editors."""
+"""Scheduled reports: the project's editors set them up and stop them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
     form = ScheduleForm(request.POST, project=project, user=request.user)
     if form.is_valid():
         schedules.add_schedule(project=project, user=request.user, **form.cleaned_data)
-        messages.success(request, "The report will come by itself, after each whole week or month (UTC).")
+        messages.success(request, "The report will be sent after each whole week or month (UTC).")
     else:
         problems = "; ".join(
             f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items()
@@ -33,5 +33,5 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
 @require_POST
 def unschedule(request: HttpRequest, project: Project, schedule_id: int) -> HttpResponse:
     schedules.stop_schedule(queries.schedule_in(project, schedule_id))
-    messages.success(request, "That report does not come any more.")
+    messages.success(request, "That report is no longer sent.")
     return redirect(f"{address('page', project)}#schedules")

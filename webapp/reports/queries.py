@@ -1,4 +1,4 @@
-"""What pages read of reports that were asked for, schedules and bills. Nothing here writes."""
+"""What pages read about built reports, schedules and bills. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SENDINGS_SHOWN = 3
 
 
 def files_of(project: Project | None) -> list[dict[str, Any]]:
-    """Reports that were asked for, newest first, as their list shows them."""
+    """Reports built by the worker, newest first, as their list shows them."""
     found = ReportFile.objects.filter(project=project).select_related("asked_by").order_by("-asked_at", "-pk")
     return [_file(one) for one in found[:_FILES_SHOWN]]
 
@@ -63,7 +63,7 @@ def schedules_of(project: Project, today: date) -> list[dict[str, Any]]:
 
 
 def _schedules(project: Project) -> QuerySet[Schedule]:
-    """Each with its readers, and in `latest` with its last letters, newest first."""
+    """The project's schedules with their recipients, and in `latest` their last e-mails, newest first."""
     letters = Sending.objects.order_by("-first_day")[:_SENDINGS_SHOWN]
     latest = Prefetch("sendings", letters, to_attr="latest")
     return Schedule.objects.filter(project=project).prefetch_related("recipients", latest)

@@ -1,4 +1,4 @@
-"""From a page's address to a question, and back."""
+"""Turns the query of an address into a question, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from webapp.accounts.models import Project
 from webapp.money.amounts import Prices
-from webapp.reports.cells import charge_count, prices_there_are
+from webapp.reports.cells import charge_count, kinds_of_money
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.period import PRESETS, NoPeriod, Period, preset
 from webapp.reports.report_query import By, Question
@@ -25,8 +25,8 @@ _FOLDED_BY_DATABASE = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What an address asks for. `range_name` is empty for days of one's own; `problem` says what was not understood."""
+class ParsedQuery:
+    """The question of an address. `range_name` is empty for two given days; `problem` says what was not understood."""
 
     question: Question
     range_name: str
@@ -34,26 +34,26 @@ class Asked:
 
     @property
     def query(self) -> str:
-        """The same as the end of an address, with its days, so that it stays what it is."""
+        """The question as a query string, with fixed days, so that the address keeps its meaning."""
         question = self.question
-        told = {
+        fixed = {
             "from": question.first_day,
             "to": question.last_day,
             "by": question.by,
             "prices": question.prices,
         }
-        return urlencode({**told, **question.filters})
+        return urlencode({**fixed, **question.filters})
 
 
-def asked(query: Mapping[str, Any], project: Project | None, today: date) -> Asked:
-    """What is wrong in an address is said, and the rest of it holds."""
+def parse_query(query: Mapping[str, Any], project: Project | None, today: date) -> ParsedQuery:
+    """Parse an address. A part that is wrong is named in `problem`; the rest holds."""
     range_name, period, problem = _period(query, today)
     project_id = project.pk if project else None
     by = query.get("by", "")
     prices = query.get("prices", "")
     known = get_args(Prices)
     if prices not in known:
-        prices = next(iter(prices_there_are(project_id, period)), "actual")
+        prices = next(iter(kinds_of_money(project_id, period)), "actual")
     filters = {name: str(query.get(name, ""))[:100] for name in _FILTERS}
     question = Question(
         project=project_id,
@@ -63,12 +63,11 @@ def asked(query: Mapping[str, Any], project: Project | None, today: date) -> Ask
         prices=prices,
         **{**filters, "job": filters["job"][:20]},
     )
-    return Asked(question, range_name, problem)
+    return ParsedQuery(question, range_name, problem)
 
 
 def refusal(query: Mapping[str, Any], today: date) -> str:
-    """What of an address is not understood, in words; empty if all of it is. A page may show something else instead,
-    a file may not."""
+    """Why an address is not understood; empty if it is. A page may show another period instead, a file may not."""
     for name, values in (("by", get_args(By)), ("prices", get_args(Prices)), ("range", tuple(PRESETS))):
         if query.get(name) and query[name] not in values:
             return f"{name} is {query[name]}. It may be {', '.join(values)}."
@@ -91,7 +90,7 @@ def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
 
 
 def too_large(question: Question, format_key: str, charges: int | None = None) -> bool:
-    """Whether such a file is left to the worker. What streams as it is made never is, in CSV."""
+    """Whether the worker builds such a file. CSV is never too large, as it is streamed."""
     if format_key == "csv" or format_key not in FORMATS:
         return False
     count = charge_count(question) if charges is None else charges

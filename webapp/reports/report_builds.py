@@ -1,6 +1,6 @@
-"""Large reports: asked for on a page, made by the worker, one at a time, kept for a week. The row is the truth.
+"""Large reports: requested on a page, built by the worker one at a time, kept for a week. The row is the truth.
 
-A lost message costs seconds: `look_after_files` sends it again. A worker that died leaves a report that is built again.
+A lost message costs seconds: `look_after_files` sends it again. A report of a worker that died is built again.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from webapp.reports.report_query import Question
 log = logging.getLogger(__name__)
 
 KEPT_FOR = timedelta(days=7)
-ASK_AGAIN_AFTER = timedelta(seconds=5)
+RESEND_AFTER = timedelta(seconds=5)
 SILENT_FOR = timedelta(seconds=120)
-"""A file that is being built tells how far it is every few seconds; after so long its worker is gone."""
+"""A worker reports its progress every few seconds; after this long without progress it is gone."""
 WAITED_FOR = timedelta(seconds=60)
-"""Whoever asked for a file that is ready sooner still looks at the page, or asks the API again: no alert."""
+"""No alert for a file that is ready sooner: the person still looks at the page, or the program polls the API."""
 MOST_UNFINISHED = 5
-_TOLD_EVERY_ROWS = 10_000
+_REPORT_EVERY_ROWS = 10_000
 _FILES_AT_ONCE = 10
-# Building keeps a core busy, and training needs them more.
+# A build keeps a core busy, and training needs the cores more.
 _one_at_a_time = threading.Lock()
 
 
 class TooMany(ValueError):
-    """Enough reports are being built for this project; the text says so."""
+    """The project has too many unfinished reports; the message says so."""
 
 
 def folder() -> Path:
-    """Where finished reports lie."""
+    """The folder of finished reports."""
     path = Path(settings.STARLING_DATA) / "reports"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 @transaction.atomic
-def ask_for_file(
+def request_file(
     *, question: Question, format_key: str, user: Any, clock: Clock = SYSTEM_CLOCK
 ) -> ReportFile:
-    """A report to be built. The same one that is still on its way is not asked for twice. Raises TooMany."""
+    """Queue a report for the worker. An equal report that is unfinished is returned instead. Raises TooMany."""
     document = question.model_dump(mode="json")
     unfinished = ReportFile.objects.filter(
         Q(project_id=question.project), state__in=(FileState.QUEUED, FileState.BUILDING)
@@ -75,12 +75,12 @@ def ask_for_file(
         since=now,
         rows_of=charge_count(question),
     )
-    transaction.on_commit(lambda: _ask_worker(made.pk), robust=True)
+    transaction.on_commit(lambda: _notify_worker(made.pk), robust=True)
     return made
 
 
 def build(file_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Build what is queued under that number. Harmless if it is not, or if another is being built."""
+    """Build the report if it is queued. Does nothing while this worker builds another."""
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
@@ -95,17 +95,17 @@ def _build(report: ReportFile, clock: Clock) -> None:
     mine = ReportFile.objects.filter(pk=report.pk, state=FileState.BUILDING)
     question = Question.model_validate(report.question)
     name = f"{report.pk}{FORMATS[report.format].suffix}"
-    path, told = folder() / name, 0
+    path, reported = folder() / name, 0
 
-    def tell(rows: int) -> None:
-        nonlocal told
-        if rows - told >= _TOLD_EVERY_ROWS:
-            told = rows
+    def on_progress(rows: int) -> None:
+        nonlocal reported
+        if rows - reported >= _REPORT_EVERY_ROWS:
+            reported = rows
             mine.update(rows_done=rows, since=clock.now())
 
     try:
-        whose = whose_words(report.project)
-        make(question, report.format, path, whose=whose, made_at=clock.now(), tell=tell)
+        whose = owner_name(report.project)
+        make(question, report.format, path, whose=whose, made_at=clock.now(), on_progress=on_progress)
     except Exception as error:
         log.exception("report %s", report.pk)
         path.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def _build(report: ReportFile, clock: Clock) -> None:
 
 
 def _notify(report: ReportFile, question: Question, clock: Clock) -> None:
-    """The notice is in the list of reports anyway; an alert is for people who have left the page."""
+    """Raise an alert for people who have left the page. The list of reports shows the file in any case."""
     chosen = FORMATS[report.format]
     raise_alert(
         project_id=report.project_id,
@@ -140,28 +140,28 @@ def _notify(report: ReportFile, question: Question, clock: Clock) -> None:
     )
 
 
-def whose_words(project: Project | None) -> str:
+def owner_name(project: Project | None) -> str:
     return f"project {project.name}" if project else "this installation"
 
 
 def look_after_files(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Build again what a worker left behind, ask again for what waits, and delete what is old."""
+    """Queue reports that a dead worker left behind, send lost messages again, and delete old files."""
     now = clock.now()
     lost = ReportFile.objects.filter(state=FileState.BUILDING, since__lt=now - SILENT_FOR)
-    lost.update(state=FileState.QUEUED, since=now - ASK_AGAIN_AFTER)
+    lost.update(state=FileState.QUEUED, since=now - RESEND_AFTER)
     for old in ReportFile.objects.filter(expires_at__lt=now)[:_FILES_AT_ONCE]:
         (folder() / old.file).unlink(missing_ok=True)
         old.delete()
     ReportFile.objects.filter(state=FileState.FAILED, since__lt=now - KEPT_FOR).delete()
     if _one_at_a_time.locked():
         return
-    waiting = ReportFile.objects.filter(state=FileState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
+    waiting = ReportFile.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
     for file_id in waiting.order_by("since").values_list("pk", flat=True)[:_FILES_AT_ONCE]:
-        if not _ask_worker(file_id):
+        if not _notify_worker(file_id):
             break
 
 
-def _ask_worker(file_id: int) -> bool:
+def _notify_worker(file_id: int) -> bool:
     """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
     try:
         celery_app.send_task("webapp.reports.tasks.build_report", args=[file_id])

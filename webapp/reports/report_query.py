@@ -1,4 +1,4 @@
-"""What a report is asked for. It is stored with files and schedules, so it is checked wherever it comes in."""
+"""The question that a report answers. It is stored with files and schedules, so it is validated on every load."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ PRICES: dict[Prices, str] = {
 
 
 class Question(FrozenModel):
-    """Which costs, and by what. Money that is paid and money that is not are never in one report.
+    """Which costs, and grouped by what. A report never mixes money that is paid with money that is not.
 
-    `project` None: the whole installation. An empty filter lets everything through.
+    `project` None: the whole installation. An empty filter accepts everything.
     """
 
     project: int | None = None
@@ -59,6 +59,6 @@ class Question(FrozenModel):
 
     @property
     def filters(self) -> dict[str, str]:
-        """Those that are set, by name."""
+        """The filters that are set, by name."""
         named = {name: getattr(self, name) for name in ("job", "user", "cloud", "service", "tag")}
         return {name: value for name, value in named.items() if value}

@@ -1,4 +1,4 @@
-"""What in an account a job's lines were paid for, by the name that the account knows it by."""
+"""The resources in an account that a job's lines paid for, by their names in the account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Resource(NamedTuple):
 
 
 class Resources:
-    """Those of one job. Simulated clouds have none, and of a machine of one's own nobody keeps a name."""
+    """The resources of one job. Simulated clouds and users' own machines have none."""
 
     def __init__(self, facts: JobFacts, account: str) -> None:
         self._function: Resource | None = None
@@ -35,12 +35,12 @@ class Resources:
             self._rented[rented(epoch, which)] = Resource(one, name, HoldingKind(kind).label)
 
     def of(self, sku: str, rent: str) -> Resource | None:
-        """Of a line of this SKU; `rent`: what it rented, as `rented` has it, empty for a call."""
+        """The resource of a line of this SKU. `rent`: the key from `rented`, empty for a call."""
         if rent:
             return self._rented.get(rent)
         return self._function if sku.startswith("lambda.") else None
 
 
 def rented(epoch: int, resource: str) -> str:
-    """What a run rented: runs of one job number their things alike."""
+    """The key of a rented resource. It holds the epoch, as each run of a job numbers its resources from one."""
     return f"{epoch} {resource}"

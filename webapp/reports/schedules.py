@@ -1,7 +1,7 @@
-"""Reports that come by themselves: one letter for each whole week or month, sent once.
+"""Scheduled reports: one e-mail for each whole week or month, sent once.
 
-The row of a period is made before its letter is sent, so nobody gets it twice. What the mail server refused for now is
-tried again; where the worker died while it was sending, nobody can tell whether the letter left, and the page says so.
+The row of a period is created before its e-mail is sent, so no one gets it twice. If the mail server refuses it for
+now, it is sent again. If the worker died while sending, it is unknown whether the e-mail left, and the page says so.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
-from webapp.reports.columns import money_words
+from webapp.reports.columns import prices_sentence
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.period import Period, month_before, week_before
-from webapp.reports.report_builds import whose_words
+from webapp.reports.report_builds import owner_name
 from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 log = logging.getLogger(__name__)
 
-NOBODY = "Nobody of those it went to is a member of this project any more. Set it up again."
-NOBODY_CONFIRMED = (
-    "Nobody of those it goes to has confirmed an address. Each can do that on the account page, under e-mail."
+NO_MEMBERS = "No recipient is a member of this project any more. Set it up again."
+NO_CONFIRMED_ADDRESS = (
+    "No recipient has confirmed an address. Each can do that on the account page, under e-mail."
 )
 UNSURE = (
     "The worker stopped while it was sending. It may have arrived or not; download the report on this page."
@@ -47,7 +47,7 @@ UNSURE = (
 TRY_AGAIN_AFTER = timedelta(minutes=10)
 MOST_ATTEMPTS = 6
 _SENDING_FOR = timedelta(minutes=15)
-_LARGEST_LETTER_BYTES = 8_000_000
+_LARGEST_EMAIL_BYTES = 8_000_000
 
 
 @transaction.atomic
@@ -62,7 +62,7 @@ def add_schedule(
     recipients: Sequence[User],
     clock: Clock = SYSTEM_CLOCK,
 ) -> Schedule:
-    """From the next whole period on. Recipients are members of the project."""
+    """Create a schedule that begins with the current period. Recipients are members of the project."""
     made = Schedule.objects.create(
         project=project,
         every=Every(every),
@@ -80,15 +80,15 @@ def add_schedule(
 def change_schedule(
     schedule: Schedule, *, by: str, prices: str, formats: Sequence[str], recipients: Sequence[User]
 ) -> None:
-    """What the letters from now on hold, and who gets them. How often stays: a week that was sent may begin on the day
-    on which a month begins, and of each first day one letter goes out."""
+    """Change the contents and recipients of later e-mails. How often stays: a sent week may begin on the first day of
+    a month, and only one e-mail is sent for each first day."""
     Schedule.objects.filter(pk=schedule.pk).update(by=by, prices=prices, formats=list(formats))
     schedule.refresh_from_db()
     schedule.recipients.set(recipients)
 
 
 def stop_schedule(schedule: Schedule, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Nothing is sent any more. What was sent stays on record; stopping it twice changes nothing."""
+    """Stop a schedule. What was sent stays on record. Stopping it twice changes nothing."""
     Schedule.objects.filter(pk=schedule.pk, stopped_at=None).update(stopped_at=clock.now())
 
 
@@ -98,28 +98,28 @@ def period_before(schedule: Schedule, today: date) -> Period:
 
 
 def next_day(schedule: Schedule, today: date) -> date:
-    """When the next letter is due."""
+    """The day on which the next e-mail is due."""
     if schedule.every == Every.WEEK:
         return today + timedelta(days=7 - today.weekday())
     return (today.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Send what is due; how many letters that were."""
+    """Send the e-mails that are due; returns how many were sent."""
     now = clock.now()
     unsure = Sending.objects.filter(state=SendingState.SENDING, since__lt=now - _SENDING_FOR)
     unsure.update(state=SendingState.FAILED, reason=UNSURE, since=now)
     sent = 0
     for schedule in Schedule.objects.filter(stopped_at=None).select_related("project").order_by("pk"):
         period = period_before(schedule, now.date())
-        # The period in which it was set up counts: its end is after that.
+        # The period in which the schedule was created counts: it ends after that.
         if period.end > schedule.created_at and (sending := _claim(schedule, period, now)):
             sent += _send(schedule, sending, period, clock)
     return sent
 
 
 def _claim(schedule: Schedule, period: Period, now: datetime) -> Sending | None:
-    """This period's row for whoever gets it first, or again once it may be tried again."""
+    """Claim this period's row for sending: a new one, or one that is due to be tried again. None if another has it."""
     known = Sending.objects.filter(schedule=schedule, first_day=period.first_day).first()
     if known is None:
         try:
@@ -149,28 +149,28 @@ def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) ->
     except (OSError, smtplib.SMTPException) as error:
         last = sending.attempts >= MOST_ATTEMPTS
         state = SendingState.FAILED if last else SendingState.WAITING
-        reason = f"The mail server did not take it: {type(error).__name__}."
+        reason = f"The mail server refused it: {type(error).__name__}."
         reason += " It was tried for an hour." if last else " It is tried again in ten minutes."
     except Exception as error:
         log.exception("scheduled report %s", schedule.pk)
-        state, reason = SendingState.FAILED, f"It could not be made ({type(error).__name__})."
+        state, reason = SendingState.FAILED, f"It could not be built ({type(error).__name__})."
     Sending.objects.filter(pk=sending.pk).update(state=state, reason=reason, since=clock.now())
     if state == SendingState.FAILED:
-        _tell(schedule, period, reason, clock)
+        _raise_alert(schedule, period, reason, clock)
     return state == SendingState.SENT
 
 
 class _Refused(Exception):
-    """It makes no sense to try again; the text says why."""
+    """Trying again would not help; the message says why."""
 
 
 def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
     people = schedule.recipients.filter(is_active=True, memberships__project=schedule.project)
     if not people.exists():
-        raise _Refused(NOBODY)
+        raise _Refused(NO_MEMBERS)
     to = sorted(set(confirmed_people(people).values_list("email", flat=True)))
     if not to:
-        raise _Refused(NOBODY_CONFIRMED)
+        raise _Refused(NO_CONFIRMED_ADDRESS)
     if not can_send():
         raise _Refused(NO_SERVER)
     project = schedule.project
@@ -193,39 +193,39 @@ def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
 
 
 def can_send() -> bool:
-    """Whether mails leave this installation, or go where a test reads them."""
+    """Whether e-mails leave this installation, rather than becoming files."""
     return settings.EMAIL_BACKEND != "django.core.mail.backends.filebased.EmailBackend"
 
 
 def _body(schedule: Schedule, question: Question, total: int) -> str:
     project = schedule.project
     address = reverse("reports:page", args=[project.slug])
-    there = f"?from={question.first_day}&to={question.last_day}&by={question.by}&prices={question.prices}"
+    query = f"?from={question.first_day}&to={question.last_day}&by={question.by}&prices={question.prices}"
     return (
         f"{project.name} cost {display_usd(total)} from {question.first_day} to {question.last_day} (UTC).\n"
-        f"{money_words(question)}.\n\n"
-        f"The whole report: {settings.STARLING_BASE_URL}{address}{there}\n\n"
+        f"{prices_sentence(question)}.\n\n"
+        f"The whole report: {settings.STARLING_BASE_URL}{address}{query}\n\n"
         f"You get this {schedule.get_every_display().lower()}. Editors of the project can stop it on that page.\n"
     )
 
 
 def _attach(letter: EmailMessage, schedule: Schedule, question: Question, clock: Clock) -> None:
-    """The files, as long as a mail server is likely to take them."""
+    """Attach the files, up to the size that mail servers are likely to accept."""
     size = 0
     with tempfile.TemporaryDirectory(prefix="starling-report-") as place:
         for key in schedule.formats:
             chosen = FORMATS[key]
             path = Path(place) / f"report{chosen.suffix}"
-            make(question, key, path, whose=whose_words(schedule.project), made_at=clock.now())
+            make(question, key, path, whose=owner_name(schedule.project), made_at=clock.now())
             size += path.stat().st_size
-            if size > _LARGEST_LETTER_BYTES:
-                letter.body += f"\nThe {chosen.word} file is too large for a letter. The page has it.\n"
+            if size > _LARGEST_EMAIL_BYTES:
+                letter.body += f"\nThe {chosen.word} file is too large for an e-mail. The page has it.\n"
                 continue
             name = chosen.name_of_file(question, schedule.project.slug)
             letter.attach(name, path.read_bytes(), chosen.content_type.partition(";")[0])
 
 
-def _tell(schedule: Schedule, period: Period, reason: str, clock: Clock) -> None:
+def _raise_alert(schedule: Schedule, period: Period, reason: str, clock: Clock) -> None:
     raise_alert(
         project_id=schedule.project_id,
         kind=Kind.REPORT,

@@ -1,4 +1,4 @@
-"""What each SKU of our price lines is called on a bill: whose service it is, and in FOCUS' own words."""
+"""The service that sells each SKU of our price lines: its provider, and its name on bills and in FOCUS."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _UNITS = {
 
 
 def mainly(cloud_provider: str) -> Service:
-    """What a provider sells us most of: where the SKU of a call is unknown, its bill has it under this."""
+    """The provider's main service. Its bill lists calls whose SKU is unknown here."""
     return {AWS: LAMBDA, MICROSOFT: ACI}.get(cloud_provider, HERE)
 
 
 @cache
 def service_of(sku: str, provider: str) -> Service:
-    """The service that sells `sku`; where a line names none, one of the job's own `provider`."""
+    """The service that sells `sku`; for a line without a SKU, a placeholder of the job's `provider`."""
     for beginning, service in _BY_BEGINNING:
         if sku.startswith(beginning):
             return service
@@ -66,16 +66,16 @@ def service_of(sku: str, provider: str) -> Service:
 
 
 def service_named(name: str, provider: str) -> Service:
-    """The service that a bill calls so, as we name it; one that we sell nothing of is only a name."""
+    """The service of this name; one that Starling does not use has only a name."""
     known = (LAMBDA, S3, EC2, ACI, AZURE_VM, HERE)
     return next((one for one in known if one.name == name), Service(name, provider))
 
 
 def billed_service(sku: str, provider: str) -> Service:
-    """The service on whose bill a line of ours is: what nobody could meter is on that of what is mainly bought."""
+    """The service whose bill covers a line of ours; for a line that could not be metered, the provider's main one."""
     return service_of(sku, provider) if sku else mainly(provider)
 
 
 def focus_unit(unit: str) -> str:
-    """Our unit as FOCUS writes units: capitalised, plural, with a dash between."""
+    """The unit in the style of FOCUS: capitalised, plural, with a dash."""
     return _UNITS.get(unit, unit)

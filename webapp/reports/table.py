@@ -1,4 +1,4 @@
-"""Cells of money folded into the rows of a report. All tables of one question have the same total, exactly."""
+"""Sums cells of money into the rows of a report. All tables of one question have exactly the same total."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_NO_USER = "of no single user"
 
 @dataclass(frozen=True)
 class Amounts:
-    """What was paid, by how well it is known: booked at the most it could be, metered by us, billed by a cloud."""
+    """Costs by how certain they are: estimated at the reservation, metered by Starling, billed by a cloud."""
 
     estimated: int = 0
     metered: int = 0
@@ -30,7 +30,7 @@ class Amounts:
 
     @property
     def basis(self) -> str:
-        """The words for it, the least certain first."""
+        """The kinds that occur, the least certain first."""
         parts = (("estimated", self.estimated), ("metered", self.metered), ("billed", self.billed))
         return ", ".join(name for name, amount in parts if amount) or "metered"
 
@@ -41,7 +41,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Row:
-    """`detail` tells same-named rows apart. `metered`: what we metered of what is billed; None where nothing is."""
+    """`detail` distinguishes rows of one name. `metered`: what Starling metered of the billed part, if there is one."""
 
     key: str
     label: str
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one kind and their total. Rows of tags may overlap, and then `overlaps`."""
+    """Rows of one kind and their total. `overlaps`: a job with several tags counts in several rows."""
 
     by: By
     rows: tuple[Row, ...]
@@ -91,7 +91,7 @@ class _Sum:
 
 
 class Costs:
-    """The answer to a question, read once. `with_services`: also by what was bought, which takes longer."""
+    """The costs of a question, read once. `with_services`: also by service, which takes longer."""
 
     def __init__(self, question: Question, *, with_services: bool = False) -> None:
         self.question = question
@@ -99,12 +99,12 @@ class Costs:
 
     @cached_property
     def reading(self) -> Reading:
-        """Read when it is first needed: a file can begin before that."""
+        """Read on first use, so that a streamed file can begin before it."""
         return read(self.question, by_sku=self._by_sku)
 
     @property
     def facts(self) -> dict[str, JobFacts]:
-        """The jobs that something was paid for, by id."""
+        """Jobs with costs, by id."""
         return self.reading.facts
 
     @property
@@ -113,7 +113,7 @@ class Costs:
 
     @cached_property
     def has_bill(self) -> bool:
-        """Whether a cloud's bill says what some of it cost."""
+        """Whether a cloud's bill covers some of the costs."""
         return any(part.metered is not None for part in self.parts)
 
     @cached_property
@@ -121,7 +121,7 @@ class Costs:
         return sum(part.picodollars for part in self.parts)
 
     def by_day(self) -> dict[date, int]:
-        """What each day cost, those without cost as well."""
+        """The cost of each day, days without cost included."""
         days = dict.fromkeys(self.question.period.days(), 0)
         for part in self.parts:
             days[part.day] += part.picodollars
@@ -172,7 +172,7 @@ def _row(key: tuple[str, str, str], one: _Sum, counted: bool) -> Row:
 
 
 def choices(facts: Iterable[JobFacts]) -> dict[str, list[tuple[str, str]]]:
-    """What filters can be set to, given the jobs that something was paid for."""
+    """The values that filters can take, from jobs with costs."""
     jobs = list(facts)
     return {
         "job": sorted(((job.id, f"{job.name} ({job.id})") for job in jobs), key=lambda pair: pair[1])[:500],

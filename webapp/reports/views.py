@@ -1,4 +1,4 @@
-"""Pages of reports, and files to take away. What takes long is made while it is sent, or by the worker."""
+"""Pages of reports, and their files. Large files are streamed while they are built, or built by the worker."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from webapp.downloads import refused, unknown_words
 from webapp.reports import page as reports_page
 from webapp.reports import queries
 from webapp.reports.access import address, staff_page
-from webapp.reports.bills.difference import beside_words, far_off, warning_words
+from webapp.reports.bills.difference import difference_warning, far_off, metered_sentence
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
 from webapp.reports.forms import ScheduleForm
 from webapp.reports.period import PRESETS
-from webapp.reports.query_params import NAMES, Asked, asked, refusal, too_large
-from webapp.reports.report_builds import TooMany, ask_for_file, folder, whose_words
+from webapp.reports.query_params import NAMES, ParsedQuery, parse_query, refusal, too_large
+from webapp.reports.report_builds import TooMany, folder, owner_name, request_file
 from webapp.reports.report_query import BY, PRICES, Question
 from webapp.reports.schedules import can_send
 from webapp.reports.table import Costs, choices
@@ -39,29 +39,29 @@ from webapp.reports.table import Costs, choices
 
 def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
     today = SYSTEM_CLOCK.now().date()
-    wanted = asked(request.GET, project, today)
-    costs = Costs(wanted.question)
+    parsed = parse_query(request.GET, project, today)
+    costs = Costs(parsed.question)
     table = costs.table()
-    charges = charge_count(wanted.question)
+    charges = charge_count(parsed.question)
     files = queries.files_of(project)
     context: dict[str, Any] = {
         "section": "reports",
         "project": project,
-        "asked": wanted,
-        "question": wanted.question,
+        "asked": parsed,
+        "question": parsed.question,
         "table": table,
         "rows": reports_page.rows(table),
         "total": reports_page.total(table),
         "left_out": reports_page.left_out(table),
         "chart": reports_page.chart(costs),
-        "known": reports_page.known_words(costs),
-        "bill_warning": warning_words(far_off(costs.parts)),
-        "beside": beside_words(costs),
+        "known": reports_page.certainty_parts(costs),
+        "bill_warning": difference_warning(far_off(costs.parts)),
+        "beside": metered_sentence(costs),
         "ranges": PRESETS,
         "groups": {key: word for key, word in BY.items() if key != "project" or project is None},
         "prices": PRICES,
-        "filters": _filters(costs, wanted),
-        "formats": [(one, too_large(wanted.question, one.key, charges)) for one in FORMATS.values()],
+        "filters": _filters(costs, parsed),
+        "formats": [(one, too_large(parsed.question, one.key, charges)) for one in FORMATS.values()],
         "charges": charges,
         "urls": _urls(project),
         "files": files,
@@ -78,11 +78,11 @@ def _urls(project: Project | None) -> dict[str, str]:
     return {name: address(name, project) for name in ("page", "file", "build", "files")}
 
 
-def _filters(costs: Costs, wanted: Asked) -> list[dict[str, Any]]:
-    """Selects with what there is in the time asked about; one that is set is offered in any case."""
+def _filters(costs: Costs, parsed: ParsedQuery) -> list[dict[str, Any]]:
+    """Filters with the values that occur in the period; a filter that is set is always offered."""
     found = []
     for name, offered in choices(costs.facts.values()).items():
-        chosen = getattr(wanted.question, name)
+        chosen = getattr(parsed.question, name)
         if chosen and chosen not in {value for value, _ in offered}:
             offered = [(chosen, chosen), *offered]
         if len(offered) > 1 or chosen:
@@ -97,30 +97,30 @@ def _file(request: HttpRequest, project: Project | None) -> HttpResponseBase:
     today = SYSTEM_CLOCK.now().date()
     if words := unknown_words(request, "format", *NAMES) or refusal(request.GET, today):
         return refused(words)
-    wanted = asked(request.GET, project, today)
-    if too_large(wanted.question, chosen.key):
+    parsed = parse_query(request.GET, project, today)
+    if too_large(parsed.question, chosen.key):
         messages.info(
             request, f"This {chosen.word} file takes a while. Press Build: it is made in the background."
         )
-        return redirect(f"{address('page', project)}?{wanted.query}")
+        return redirect(f"{address('page', project)}?{parsed.query}")
     if chosen.pieces is not None:
-        costs = Costs(wanted.question)
-        answer: HttpResponseBase = StreamingHttpResponse(_sent(chosen.pieces(costs, lambda rows: None)))
+        costs = Costs(parsed.question)
+        answer: HttpResponseBase = StreamingHttpResponse(_stream(chosen.pieces(costs, lambda rows: None)))
     else:
-        answer = _whole(wanted, chosen, project)
-    return _as_file(answer, chosen, chosen.name_of_file(wanted.question, _slug(project)))
+        answer = _whole(parsed, chosen, project)
+    return _as_file(answer, chosen, chosen.name_of_file(parsed.question, _slug(project)))
 
 
-def _whole(wanted: Asked, chosen: Format, project: Project | None) -> HttpResponse:
+def _whole(parsed: ParsedQuery, chosen: Format, project: Project | None) -> HttpResponse:
     with tempfile.TemporaryDirectory(prefix="starling-report-") as place:
         path = Path(place) / f"report{chosen.suffix}"
-        whose = whose_words(project)
-        make(wanted.question, chosen.key, path, whose=whose, made_at=SYSTEM_CLOCK.now())
+        whose = owner_name(project)
+        make(parsed.question, chosen.key, path, whose=whose, made_at=SYSTEM_CLOCK.now())
         return HttpResponse(path.read_bytes())
 
 
-async def _sent(pieces: Iterator[str]) -> AsyncIterator[bytes]:
-    """Each piece is made in the thread of the request's database connection, and sent before the next one is made."""
+async def _stream(pieces: Iterator[str]) -> AsyncIterator[bytes]:
+    """Build each piece in the thread of the request's database connection, and send it before the next."""
     following = sync_to_async(lambda: next(pieces, None))
     while (piece := await following()) is not None:
         yield piece.encode()
@@ -140,19 +140,19 @@ def _slug(project: Project | None) -> str:
 
 
 def _build(request: HttpRequest, project: Project | None) -> HttpResponse:
-    """Have the worker make it; the list says how far it is."""
+    """Let the worker build the file; the list shows its progress."""
     posted: QueryDict = request.POST
-    wanted = asked(posted, project, SYSTEM_CLOCK.now().date())
+    parsed = parse_query(posted, project, SYSTEM_CLOCK.now().date())
     try:
         if (format_key := str(posted.get("format", ""))) in FORMATS:
-            ask_for_file(question=wanted.question, format_key=format_key, user=request.user)
+            request_file(question=parsed.question, format_key=format_key, user=request.user)
     except TooMany as problem:
         messages.error(request, str(problem))
-    return redirect(f"{address('page', project)}?{wanted.query}#files")
+    return redirect(f"{address('page', project)}?{parsed.query}#files")
 
 
 def _files(request: HttpRequest, project: Project | None) -> HttpResponse:
-    """The list by itself, for the page that keeps it fresh."""
+    """The list alone, for the page that updates it."""
     files = queries.files_of(project)
     context = {"files": files, "unfinished": queries.unfinished(files), "project": project}
     return render(request, "reports/files.html", context)

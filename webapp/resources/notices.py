@@ -59,9 +59,8 @@ def report_scan(connection: Connection, failures: int, sentence: str, clock: Clo
 
 
 def describe(row: Holding) -> str:
-    kind = {HoldingKind.PROVISIONED: "warm functions", HoldingKind.CONTAINER_GROUP: "container group"}[
-        row.kind
-    ]
+    """What the resource is, with its name."""
+    kind = "warm functions" if row.kind == HoldingKind.PROVISIONED else "container group"
     return f"{kind} ({row.name})"
 
 

@@ -1,4 +1,4 @@
-"""What the command line says, as a training that is asked for."""
+"""Turns arguments of the command line into the request of a training."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from webapp.accounts.models import Project, Role
 from webapp.jobs.form.spec_documents import SpecError, set_value
 from webapp.jobs.form.spec_problems import problems
 from webapp.schedulers import queries
-from webapp.schedulers.request import Asked, fine_tuned
+from webapp.schedulers.request import TrainingRequest, fine_tuned
 
 
 class NoProject(ValueError):
-    """The project is not there, or was not named where there are several."""
+    """The project does not exist, or was not named although there are several."""
 
 
 def project_named(slug: str) -> Project:
-    """That project; without a name the only one there is."""
+    """The project of that slug, or the only one without a slug. Raises NoProject."""
     found = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
     if len(found) == 1:
         return found[0]
@@ -33,13 +33,13 @@ def project_named(slug: str) -> Project:
 
 
 def owner_of(project: Project) -> Any:
-    """On whose behalf the command line asks."""
+    """The user in whose name the command line acts."""
     return project.memberships.filter(role=Role.OWNER).order_by("pk").select_related("user")[0].user
 
 
-def read_asked(project: Project, options: dict[str, Any]) -> Asked:
+def read_request(project: Project, options: dict[str, Any]) -> TrainingRequest:
     """Defaults, then what follows from the scheduler to begin with, then --set. SpecError says what is wrong."""
-    document = Asked(workload=options["workload"]).model_dump(mode="json")
+    document = TrainingRequest(workload=options["workload"]).model_dump(mode="json")
     document["name"] = options["name"] or options["workload"]
     document["begin_with"] = options["begin_with"]
     version = queries.version_in(project, options["begin_with"])
@@ -47,8 +47,8 @@ def read_asked(project: Project, options: dict[str, Any]) -> Asked:
         most = version.training.spec["actors_max"]
         document["scheduling"] = fine_tuned({**document["scheduling"], "actors_max": most})
     for change in options["changes"]:
-        set_value(document, change, Asked)
+        set_value(document, change, TrainingRequest)
     try:
-        return Asked.model_validate(document)
+        return TrainingRequest.model_validate(document)
     except ValidationError as error:
-        raise SpecError(problems(error, Asked)) from None
+        raise SpecError(problems(error, TrainingRequest)) from None

@@ -1,4 +1,4 @@
-"""Why each round of a job had the actors it had, for the chart of actors."""
+"""The reasons for each round's number of actors, for the chart of actors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST_POINTS = 600
 
 
 def decisions(job: Job) -> dict[str, Any]:
-    """Reasons by round, each said once where it begins to hold; of a long run those of every n-th round and the last,
-    which are the rounds that the chart's points stand for.
+    """Reasons by round, each once where it begins to hold. Of a long run only every n-th round and the last are read,
+    which are the rounds of the chart's points.
     """
     last = job.round_no
     every = 1

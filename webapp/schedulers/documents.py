@@ -8,7 +8,7 @@ from webapp.schedulers.models import Version
 
 
 def described(version: Version) -> dict[str, Any]:
-    """All that is known of a version but its weights."""
+    """A version as JSON, without its weights."""
     training = version.training
     return {
         "id": version.key,
@@ -23,6 +23,6 @@ def described(version: Version) -> dict[str, Any]:
 
 
 def exported(version: Version) -> dict[str, Any]:
-    """With the scaling policy as a job's spec holds it, weights and all: it can be put into any spec as it is."""
+    """A version as JSON, with its scaling policy and weights in the form that a job's spec takes."""
     policy = version.training.parsed_spec.policy(version.weights, explore=False)
     return {"schema_version": 1, **described(version), "scaling": policy.model_dump(mode="json")}

@@ -20,12 +20,12 @@ _SEEDS = 2**31
 
 
 class Interrupted(Exception):
-    """Asked to stop in the middle of an episode: it does not count."""
+    """The episode was stopped before its end, so it does not count."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What really ran, with all it cost in the ledger, standing machines too, and how long it took here."""
+    """The rounds that ran, their cost in the ledger including rent, and how long they took on this machine."""
 
     rounds: tuple[RoundReport, ...]
     cost_picodollars: int
@@ -33,24 +33,24 @@ class Played:
 
 
 class Stage:
-    """Where episodes of one scheduler are played. `told` hears of each round, `stopping` is asked after each."""
+    """Plays episodes of one scheduler. After each round it calls `on_round`, and ends if `stopping` returns True."""
 
     def __init__(
         self,
         spec: SchedulingSpec,
         platform: SimulatedOptions,
         budget_picodollars: int,
-        told: Callable[[Sequence[RoundReport]], None],
+        on_round: Callable[[Sequence[RoundReport]], None],
         stopping: Callable[[], bool],
     ) -> None:
         self._spec = spec
         self._platform = platform
         self._budget_usd = Decimal(budget_picodollars) / PICODOLLARS_PER_USD
-        self._told = told
+        self._on_round = on_round
         self._stopping = stopping
 
     def play(self, scaling: AnyScaling, seed: int) -> Played:
-        """To the target, the budget, the last round or the workload's own end. Interrupted if it is to stop."""
+        """Play an episode to its target, budget, last round or the workload's own end. Raises Interrupted."""
         run = Headless(self._job(scaling, seed % _SEEDS))
         rounds: list[RoundReport] = []
         begun_s = time.monotonic()
@@ -58,7 +58,7 @@ class Stage:
             if not isinstance(event, RoundFinished):
                 continue
             rounds.append(event.report)
-            self._told(rounds)
+            self._on_round(rounds)
             mean = event.report.episode_return_mean
             if self._stopping() or (mean is not None and mean >= self._spec.target_return):
                 run.stop()

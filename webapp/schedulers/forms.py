@@ -1,4 +1,4 @@
-"""The form for a scheduler's training, drawn from `Asked` as the job form is from a job's spec."""
+"""The form of a scheduler's training, generated from `TrainingRequest` as the job form is from a job's spec."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.jobs.form.forms import SpecForm
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Named
 from webapp.schedulers import queries, services
-from webapp.schedulers.request import Asked, workload_of
+from webapp.schedulers.request import TrainingRequest, workload_of
 
 _FROM_SCRATCH = Named("", "Nothing: from scratch", "An agent that knows nothing yet.")
 
@@ -35,17 +35,21 @@ def training_form(project: Any, data: Mapping[str, Any] | None, query: Mapping[s
         "platform.stack": _files(stacks, "starling-stack"),
     }
     return SpecForm(
-        Asked, data, _start(project, query), lambda asked: services.obstacles(project, asked), named
+        TrainingRequest,
+        data,
+        _start(project, query),
+        lambda request: services.obstacles(project, request),
+        named,
     )
 
 
-def _start(project: Any, query: Mapping[str, Any]) -> Asked:
-    start = Asked()
+def _start(project: Any, query: Mapping[str, Any]) -> TrainingRequest:
+    start = TrainingRequest()
     workload = query.get("workload", "")
     if workload_of(workload) is not None:
         start = start.model_copy(update={"workload": workload, "name": presets()[workload].title[:60]})
     version = queries.version_in(project, query.get("begin_with", ""))
-    return start if version is None else services.going_on(start, version)
+    return start if version is None else services.continue_with(start, version)
 
 
 def _workloads() -> list[Named]:

@@ -1,4 +1,4 @@
-"""A job that a trained scheduler is to decide for: what forms offer, what stands against it, what follows."""
+"""Trained schedulers in jobs: the choices of forms, the problems of a choice, and the spec with its weights."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def _words(version: Version) -> str:
 
 
 def empty_text(project: Any) -> SafeString:
-    """What stands below the select of a project without any."""
+    """The hint below the select of a project without schedulers."""
     address = reverse("schedulers:list", args=[project.slug])
     return format_html('No scheduler is trained yet. <a href="{}">Train one under Schedulers.</a>', address)
 
 
 def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
-    """The spec with the weights of its scheduler, and with what it was trained for; as it is where none is named."""
+    """The spec with its scheduler's weights and settings; unchanged if it names no scheduler."""
     scaling = spec.training.scaling
     version = _chosen(project, scaling)
     if version is None:
@@ -59,7 +59,7 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
 
 
 def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
-    """Why no scheduler can decide for this job, if so."""
+    """Problems of the job's choice of a scheduler; empty if there are none."""
     scaling = spec.training.scaling
     if not isinstance(scaling, Learned) or scaling.weights or _chosen(project, scaling) is not None:
         return []

@@ -1,4 +1,4 @@
-"""Who runs a scheduler's training: one holder at a time, each under an epoch that only grows, as with jobs."""
+"""Leases of schedulers' trainings: one holder at a time, each under an epoch that only grows, as with jobs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from webapp.schedulers.models import SchedulerTraining, TrainingState
 ACTIVE = (TrainingState.QUEUED, TrainingState.RUNNING)
 
 GIVEN_BACK: dict[str, Any] = {"now": {}, "lease_owner": "", "lease_expires_at": None}
-"""No one runs it, and nothing of it is under way."""
+"""The columns of a row without a holder."""
 
 
 class LeaseLost(Exception):
-    """Somebody else runs this training now; nothing more may be written."""
+    """Another process runs this training now; nothing more may be written."""
 
 
 def take(training_id: int, owner: str, *, clock: Clock = SYSTEM_CLOCK) -> int | None:
-    """The epoch to write under; None if it is not to be run, or somebody runs it."""
+    """Take the lease; returns the epoch to write under, or None if it is held or the training has ended."""
     now = clock.shared_now()
     free = SchedulerTraining.objects.filter(idle(now), pk=training_id, state__in=ACTIVE)
     taken = free.update(
@@ -42,18 +42,18 @@ def renew(training_id: int, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 
 def held(training_id: int, epoch: int) -> Any:
-    """The row, if it still is ours to write."""
+    """A query for the row, empty if this epoch no longer holds the lease."""
     return SchedulerTraining.objects.filter(pk=training_id, lease_epoch=epoch).exclude(lease_owner="")
 
 
 def hand_back(training_id: int, owner: str) -> bool:
-    """Give back the lease that `owner` holds, as its process is being stopped; False if it holds none."""
+    """Release the lease that `owner` holds, because its process is being stopped; False if it holds none."""
     mine = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner, state=TrainingState.RUNNING)
     return bool(mine.update(state=TrainingState.QUEUED, **GIVEN_BACK))
 
 
 def free_leases_of_the_dead(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Leases whose worker is known to be gone run out now: its trainings died with it."""
+    """Expire the leases of workers that are known to be gone: their trainings died with them."""
     now = clock.shared_now()
     running = SchedulerTraining.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
     for training_id, owner in running.values_list("pk", "lease_owner"):

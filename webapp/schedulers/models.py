@@ -1,4 +1,4 @@
-"""Tables of schedulers. Written only by `services` and `running`, read by `queries` and `choosing`.
+"""Tables of schedulers. Written only by `services`, `leases`, `persist` and `training_run`.
 
 A training makes a version of a scheduler. Its process holds a lease as a job's does: every write carries the epoch.
 Episodes that really ran keep the reports of their rounds, which is what later trainings of that workload rehearse with.
@@ -47,7 +47,7 @@ class TrainingState(models.TextChoices):
 
 
 class SchedulerTraining(models.Model):
-    """One training: what was asked for, how far it is, and the agent as it is now.
+    """One training: its settings, its progress, and its present agent.
 
     `recorded_until` is the last episode row that rehearsals draw from: a resumed training rehearses with the same ones.
     `learner` is the agent after episode `learned_number`, `best_learner` the one that played the real episode with the

@@ -1,4 +1,4 @@
-"""What a training leaves: rows of episodes, a version with its facts, or the words for why there is none."""
+"""Stores the results of a training: rows of episodes, a version with its facts, or the reason of a failure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
 
 @transaction.atomic
 def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> Version:
-    """The next version of the scheduler of that name, made in the project if it is new. LeaseLost if it is not ours."""
+    """Store the next version of the scheduler of that name, which is created if new. Raises LeaseLost."""
     if not leases.held(training.pk, epoch).select_for_update().exists():
         raise leases.LeaseLost
     spec = training.parsed_spec
@@ -75,13 +75,13 @@ def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYS
 
 
 def judged_scores(training: SchedulerTraining) -> dict[Agent, float]:
-    """What the agents that were judged came to; empty where none was."""
+    """The scores of the judged agents; empty if none was judged."""
     rows = training.episodes.filter(kind=EpisodeKind.JUDGED).values_list("number", "score")
     return {JUDGED[number - 1]: score for number, score in rows if score is not None}
 
 
 def _chosen(training: SchedulerTraining, chosen: Agent, scores: dict[Agent, float]) -> dict[str, Any]:
-    """Which agent is used, and why. The number is that of the real episode, counted from 1."""
+    """Which agent is used, and the scores that decided. The episode is the real one's number, counted from 1."""
     if not scores:
         return {}
     first = training.episodes.filter(kind=EpisodeKind.REHEARSAL).count()
@@ -89,7 +89,7 @@ def _chosen(training: SchedulerTraining, chosen: Agent, scores: dict[Agent, floa
 
 
 def facts(training: SchedulerTraining) -> dict[str, Any]:
-    """What is told of a training: what it cost, and how far rehearsals are from what really happens."""
+    """The figures of a training: its cost, and means of rehearsals beside means of real episodes."""
     rows = training.episodes.all()
     real, rehearsals = rows.filter(kind=EpisodeKind.REAL), rows.filter(kind=EpisodeKind.REHEARSAL)
     sums = rows.aggregate(cost=Sum("cost_picodollars"), wall=Sum("wall_s"))
@@ -124,7 +124,7 @@ def _usual(rows: QuerySet[Episode]) -> dict[str, float] | None:
 
 
 def crashed(training_id: int, epoch: int, reason: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Given back to be tried again; failed after a few crashes in a row without an episode between them."""
+    """Queue the training again after a crash; after CRASHES_AT_MOST in a row without an episode it fails."""
     mine = leases.held(training_id, epoch)
     free = {**leases.GIVEN_BACK, "since": clock.now()}
     if mine.filter(crashes__lt=CRASHES_AT_MOST - 1).update(

@@ -11,7 +11,7 @@ from training.reports import RoundReport
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
 
 RECORDED_AT_MOST = 40
-"""Trainings that rehearsals draw their rounds from: the newest of them."""
+"""Rehearsals draw their rounds from this many of the newest recorded trainings."""
 
 
 def schedulers_of(project: Any) -> QuerySet[Scheduler]:
@@ -38,7 +38,7 @@ def newest_versions(project: Any) -> dict[str, Version]:
 
 
 def version_in(project: Any, key: str) -> Version | None:
-    """By the name under which a spec holds it, such as sch_abcdefghij.2."""
+    """The version with the key that specs use, such as sch_abcdefghij.2; None if the project has none."""
     scheduler_id, _, number = key.rpartition(".")
     if not number.isdecimal() or len(number) > 9:
         return None
@@ -46,7 +46,7 @@ def version_in(project: Any, key: str) -> Version | None:
 
 
 def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
-    """Without those of searches."""
+    """The project's trainings, without those of searches."""
     found = SchedulerTraining.objects.filter(project=project, search="")
     return found.select_related("version__scheduler", "asked_by").defer("learner", "best_learner")
 
@@ -72,12 +72,12 @@ def recorded_sizes(training: SchedulerTraining) -> set[int]:
 
 
 def last_recorded(training: SchedulerTraining) -> int:
-    """The row up to which there is something recorded now; 0 for nothing."""
+    """The key of the last recorded episode; 0 if there is none."""
     return _really_ran(training).order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def recorded(training: SchedulerTraining) -> list[list[RoundReport]]:
-    """The trainings that it rehearses with, oldest first: the same ones whenever it is asked."""
+    """The recorded trainings that it rehearses with, oldest first; the same on each call."""
     rows = _really_ran(training).filter(pk__lte=training.recorded_until or 0).order_by("-pk")
     newest = list(rows.values_list("reports", flat=True)[:RECORDED_AT_MOST])
     return [[RoundReport.model_validate(one) for one in reports] for reports in reversed(newest)]

@@ -1,4 +1,4 @@
-"""What a person asks for when a scheduler is to be trained, in the words of the form and the command line."""
+"""The settings of a scheduler's training, as the form and the command line take them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FINE_TUNE_EPISODES = 10
 _NOT_OF_THE_KIND = ("seed", "stop", "scaling", "checkpoints")
 
 
-class Asked(FrozenModel):
+class TrainingRequest(FrozenModel):
     """A training of a scheduler. Episodes run on the simulated cloud: nothing is paid."""
 
     name: str = Field(
@@ -72,16 +72,16 @@ class Asked(FrozenModel):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The same, with everything that follows filled in."""
+class CompleteRequest:
+    """The request with all defaults filled in."""
 
     spec: SchedulingSpec
     workload_key: str
 
 
-def wanted(asked: Asked, workload: TrainingSpec) -> Wanted | list[Problem]:
-    """What is to be trained, or what is missing for it, as sentences."""
-    target = asked.target_return if asked.target_return is not None else _reference(workload)
+def complete_request(request: TrainingRequest, workload: TrainingSpec) -> CompleteRequest | list[Problem]:
+    """The complete request, or the problems that prevent it."""
+    target = request.target_return if request.target_return is not None else _reference(workload)
     if target is None:
         path = "target_return"
         return [
@@ -91,13 +91,13 @@ def wanted(asked: Asked, workload: TrainingSpec) -> Wanted | list[Problem]:
                 " to reach.",
             )
         ]
-    rounds = asked.rounds or _usual_rounds(workload, asked.scheduling.actors_max)
-    settings = asked.scheduling.model_dump()
+    rounds = request.rounds or _usual_rounds(workload, request.scheduling.actors_max)
+    settings = request.scheduling.model_dump()
     try:
         spec = SchedulingSpec(workload=workload, target_return=target, rounds=rounds, **settings)
     except ValidationError as error:
         return [Problem("scheduling", str(error.errors()[0]["msg"]))]
-    return Wanted(spec, key_of(workload, asked.platform))
+    return CompleteRequest(spec, key_of(workload, request.platform))
 
 
 def workload_of(name: str) -> TrainingSpec | None:
@@ -107,7 +107,7 @@ def workload_of(name: str) -> TrainingSpec | None:
 
 
 def key_of(workload: TrainingSpec, platform: SimulatedOptions) -> str:
-    """The kind of a training: rounds of one kind may be rehearsed with for any scheduler of that kind."""
+    """A key of the workload and platform: schedulers may rehearse with rounds of the same key."""
     document = {
         "training": {
             name: value
@@ -124,7 +124,7 @@ def key_of(workload: TrainingSpec, platform: SimulatedOptions) -> str:
 
 
 def fine_tuned(document: dict[str, Any]) -> dict[str, Any]:
-    """Settings for going on from a scheduler of another task: ten real episodes, as in the paper."""
+    """Settings for fine-tuning a scheduler of another task: ten real episodes, as in the paper."""
     return {**document, "episodes": _FINE_TUNE_EPISODES, "rehearsals": 0}
 
 

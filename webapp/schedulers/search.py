@@ -1,6 +1,6 @@
 """A search over the ranges of the scheduler's hyperparameters: each setting is a training without a version.
 
-A search goes on where it was: settings that have been trained under its name in the project are not trained again.
+A search continues where it stopped: settings already trained under its name in the project are not trained again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from training.seeds import derive
 from webapp.schedulers import persist, services
 from webapp.schedulers.models import SchedulerTraining, TrainingState
-from webapp.schedulers.request import Asked
+from webapp.schedulers.request import TrainingRequest
 
 Setting = Mapping[str, float]
 
@@ -31,7 +31,7 @@ RANGES: Mapping[str, Sequence[float]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One setting and what came of it: the mean score of the last episodes, the real ones if there were any."""
+    """One setting and its result: the mean score of the last episodes, of real ones if there were any."""
 
     training_id: int
     setting: Setting
@@ -45,27 +45,27 @@ def grid() -> list[dict[str, float]]:
     return [dict(zip(RANGES, values, strict=True)) for values in itertools.product(*RANGES.values())]
 
 
-def drawn(how_many: int, seed: int) -> list[dict[str, float]]:
-    """Different combinations by chance, the same ones for the same seed; more of them begin with the fewer."""
+def draw(how_many: int, seed: int) -> list[dict[str, float]]:
+    """Random different combinations, the same for the same seed. A longer draw begins with the shorter one."""
     all_of_them = grid()
     order = np.random.Generator(np.random.PCG64(derive(seed, "search"))).permutation(len(all_of_them))
     return [all_of_them[at] for at in order[:how_many]]
 
 
 def trainings(
-    project: Any, user: Any, asked: Asked, name: str, settings: Sequence[Setting]
+    project: Any, user: Any, request: TrainingRequest, name: str, settings: Sequence[Setting]
 ) -> Iterator[SchedulerTraining]:
-    """One for each setting, made where there is none yet; those that are over are left out."""
+    """The unfinished training of each setting, created if there is none yet."""
     known = {_setting_of(one): one for one in SchedulerTraining.objects.filter(project=project, search=name)}
     for setting in settings:
         found = known.get(tuple(setting.items()))
         if found is None:
-            scheduling = asked.scheduling.model_copy(update=dict(setting))
-            wanted = asked.model_copy(update={"name": name, "scheduling": scheduling})
-            found = services.ask_for_training(
+            scheduling = request.scheduling.model_copy(update=dict(setting))
+            named = request.model_copy(update={"name": name, "scheduling": scheduling})
+            found = services.request_training(
                 project=project,
                 user=user,
-                asked=Asked.model_validate(wanted.model_dump()),
+                request=TrainingRequest.model_validate(named.model_dump()),
                 search=name,
                 tell_worker=False,
             )
@@ -74,7 +74,7 @@ def trainings(
 
 
 def rows(project: Any, name: str) -> list[Row]:
-    """What is known of the search, the best score first."""
+    """The rows of the search, the best score first."""
     found = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
     return sorted(found, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))
 

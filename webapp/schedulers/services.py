@@ -1,4 +1,4 @@
-"""What people do about schedulers: have one trained, stop that, take one away. The worker is told on commit."""
+"""Services of schedulers: start and stop a training, remove a scheduler. The worker gets a message on commit."""
 
 from __future__ import annotations
 
@@ -17,38 +17,46 @@ from webapp.money.amounts import picodollars
 from webapp.schedulers import leases, queries
 from webapp.schedulers.leases import ACTIVE
 from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
-from webapp.schedulers.request import Asked, Wanted, fine_tuned, wanted, workload_of
+from webapp.schedulers.request import (
+    CompleteRequest,
+    TrainingRequest,
+    complete_request,
+    fine_tuned,
+    workload_of,
+)
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN_AFTER = timedelta(seconds=4)
+RESEND_AFTER = timedelta(seconds=4)
 _AT_ONCE = 20
 
 
 class TrainingRefused(ValueError):
-    """A training that cannot be had as it was asked for; `problems` name the fields."""
+    """The requested training is not possible; `problems` name the fields."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(" ".join(problem.sentence for problem in problems))
         self.problems = list(problems)
 
 
-def obstacles(project: Any, asked: Asked) -> list[Problem]:
-    """What stands against this training, if anything: one sentence for each field."""
-    found = _looked_at(project, asked)
+def obstacles(project: Any, request: TrainingRequest) -> list[Problem]:
+    """What prevents this training: a sentence for each field, or none."""
+    found = _complete(project, request)
     return found if isinstance(found, list) else []
 
 
-def _looked_at(project: Any, asked: Asked) -> tuple[Wanted, Version | None] | list[Problem]:
-    workload = workload_of(asked.workload)
+def _complete(
+    project: Any, request: TrainingRequest
+) -> tuple[CompleteRequest, Version | None] | list[Problem]:
+    workload = workload_of(request.workload)
     if workload is None:
-        return [Problem("workload", f"Workload (workload): there is no preset {asked.workload!r}.")]
-    found = wanted(asked, workload)
+        return [Problem("workload", f"Workload (workload): there is no preset {request.workload!r}.")]
+    found = complete_request(request, workload)
     if isinstance(found, list):
         return found
     begin_with = None
-    if asked.begin_with:
-        begin_with = queries.version_in(project, asked.begin_with)
+    if request.begin_with:
+        begin_with = queries.version_in(project, request.begin_with)
         if begin_with is None:
             sentence = "Begin with (begin_with): this project has no such scheduler; choose one, or none."
             return [Problem("begin_with", sentence)]
@@ -65,55 +73,57 @@ def _looked_at(project: Any, asked: Asked) -> tuple[Wanted, Version | None] | li
     return found, begin_with
 
 
-def going_on(start: Asked, version: Version) -> Asked:
-    """The same training begun with that version: from the actors it chooses from, with ten real episodes."""
+def continue_with(start: TrainingRequest, version: Version) -> TrainingRequest:
+    """The same training, fine-tuned from that version: with its range of actors and ten real episodes."""
     settings = {**start.scheduling.model_dump(), "actors_max": version.training.spec["actors_max"]}
     changes = {"begin_with": version.key, "name": f"{version.scheduler.name}, fine-tuned"[:60]}
-    return Asked.model_validate({**start.model_dump(), **changes, "scheduling": fine_tuned(settings)})
+    return TrainingRequest.model_validate(
+        {**start.model_dump(), **changes, "scheduling": fine_tuned(settings)}
+    )
 
 
 @transaction.atomic
-def ask_for_training(
+def request_training(
     *,
     project: Any,
     user: Any,
-    asked: Asked,
+    request: TrainingRequest,
     search: str = "",
     tell_worker: bool = True,
     clock: Clock = SYSTEM_CLOCK,
 ) -> SchedulerTraining:
-    """A queued training; the worker need not be told of one that is run at once. TrainingRefused: what is wrong."""
-    found = _looked_at(project, asked)
+    """Create a queued training; `tell_worker` False for one that this process runs. Raises TrainingRefused."""
+    found = _complete(project, request)
     if isinstance(found, list):
         raise TrainingRefused(found)
     whole, begin_with = found
     now = clock.now()
     training = SchedulerTraining.objects.create(
         project=project,
-        name=asked.name,
+        name=request.name,
         asked_by=user,
         asked_at=now,
         since=now,
         spec=whole.spec.model_dump(mode="json"),
-        platform=asked.platform.model_dump(mode="json"),
-        workload=asked.workload,
+        platform=request.platform.model_dump(mode="json"),
+        workload=request.workload,
         workload_key=whole.workload_key,
-        budget_picodollars=picodollars(asked.budget_usd),
+        budget_picodollars=picodollars(request.budget_usd),
         begin_with=begin_with,
         search=search,
     )
     if tell_worker:
-        transaction.on_commit(lambda: ask_worker(training.pk), robust=True)
+        transaction.on_commit(lambda: notify_worker(training.pk), robust=True)
     return training
 
 
 @transaction.atomic
 def stop_training(*, training: SchedulerTraining, clock: Clock = SYSTEM_CLOCK) -> SchedulerTraining:
-    """No further episode; one that is over stays as it is. What was recorded is kept."""
+    """Stop a training before its next episode. One that has ended stays as it is; recorded rounds are kept."""
     row = SchedulerTraining.objects.select_for_update().get(pk=training.pk)
     if row.state in ACTIVE:
         row.stop_asked = True
-        if is_idle(row.lease_expires_at, clock.shared_now()):  # nobody is there to hear it
+        if is_idle(row.lease_expires_at, clock.shared_now()):  # no process will read the request
             row.state, row.reason = TrainingState.STOPPED, "Stopped on request."
             row.since = row.finished_at = clock.now()
         row.save(update_fields=["stop_asked", "state", "reason", "since", "finished_at"])
@@ -127,20 +137,20 @@ def remove_scheduler(*, scheduler: Scheduler) -> None:
 
 
 def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Ask again for trainings that wait, or whose process has not been heard of."""
+    """Send messages again for trainings that wait or whose process is gone."""
     leases.free_leases_of_the_dead(clock=clock)
     now = clock.shared_now()
-    waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - ASK_AGAIN_AFTER)
+    waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - RESEND_AFTER)
     waiting.filter(stop_asked=True).update(
         state=TrainingState.STOPPED, reason="Stopped on request.", since=now, finished_at=now
     )
     for training_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
-        if not ask_worker(training_id):
+        if not notify_worker(training_id):
             break
 
 
-def ask_worker(training_id: int) -> bool:
-    """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
+def notify_worker(training_id: int) -> bool:
+    """Send the message; False if that failed. The row says the same, and a tick reads it every few seconds."""
     try:
         celery_app.send_task("webapp.schedulers.tasks.train_scheduler", args=[training_id])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint

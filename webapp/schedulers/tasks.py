@@ -1,4 +1,4 @@
-"""What the worker does about schedulers. Messages carry an id and nothing else; each may come twice, late, or never."""
+"""The worker's tasks for schedulers. Messages carry only an id; each may come twice, late, or never."""
 
 import os
 import threading
@@ -12,13 +12,13 @@ from webapp.schedulers import leases, persist, services
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.training_run import CRASHED_EXIT
 
-# It keeps every core busy for minutes; jobs that somebody watches need them more.
+# A training keeps every core busy for minutes, and jobs need them more.
 _one_at_a_time = threading.Lock()
 
 
 @shared_task(name="webapp.schedulers.tasks.train_scheduler", expires=60)
 def train_scheduler(training_id: int) -> None:
-    """Run the training's process to its end. Harmless if it is looked after already; the next look asks again."""
+    """Run the training's process to its end. Does nothing if another task watches it; a tick sends it again."""
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
@@ -38,7 +38,7 @@ def _watch(training_id: int) -> None:
     code = process.wait()
     if (
         watched.stopping or code == LEASE_LOST_EXIT
-    ):  # it was asked to end, or had no time to live: that is no crash
+    ):  # it was request to end, or had no time to live: that is no crash
         leases.hand_back(training_id, owner)
         return
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()
@@ -49,5 +49,5 @@ def _watch(training_id: int) -> None:
 
 @shared_task(name="webapp.schedulers.tasks.tick")
 def tick() -> None:
-    """Every few seconds: bring on what lost messages and dead processes left behind."""
+    """Every few seconds: continue what lost messages and dead processes left behind."""
     services.look_after_trainings()

@@ -1,4 +1,4 @@
-"""How schedulers and their trainings are told on pages and by the command line."""
+"""Texts about schedulers and their trainings, for pages and the command line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _sentence(training: SchedulerTraining) -> str:
 
 
 def _at(training: SchedulerTraining) -> str:
-    """What its process is at, from the row it keeps up to date."""
+    """The current step of its process, from the row."""
     now, spec = training.now, training.parsed_spec
     number, kind = int(now.get("number", 0)), now.get("kind")
     inside = f", round {now['round']:,} with {now['actors']:,} actors" if "round" in now else ""
@@ -85,7 +85,7 @@ def environment_title(environment_id: str) -> str:
 
 
 def gap(facts: dict[str, Any]) -> list[Line]:
-    """Rehearsals beside real episodes: what a scheduler learns from recorded rounds need not hold."""
+    """Rehearsals beside real episodes: what a scheduler learns from recorded rounds may not hold in real ones."""
     rehearsed, real = facts.get("rehearsed"), facts.get("real")
     if not rehearsed or not real:
         return []
@@ -125,13 +125,13 @@ def scale(episodes: Sequence[Episode]) -> dict[str, str]:
 
 
 def _scored(episodes: Sequence[Episode]) -> list[Episode]:
-    """Those of the training itself: agents that are judged do not explore, which is another measure."""
+    """The episodes of the training itself. Judged agents do not explore, so their scores are not comparable."""
     found = [one for one in episodes if one.score is not None and one.kind != EpisodeKind.JUDGED]
     return found[-_CHART_EPISODES:]
 
 
 def chosen(facts: dict[str, Any]) -> str:
-    """Which agent of its training a version is, in a sentence; empty where there was nothing to choose."""
+    """A sentence that says which agent of its training a version is; empty if there was no choice."""
     found = facts.get("chosen")
     if not found:
         return ""
@@ -144,8 +144,8 @@ def chosen(facts: dict[str, Any]) -> str:
     return words.replace("-", "−")
 
 
-def drawn(actors: Sequence[int]) -> str:
-    """The decisions of an episode in a few signs: runs of the same number are written once."""
+def format_decisions(actors: Sequence[int]) -> str:
+    """The decisions of an episode as short text: repeated numbers are written once."""
     parts: list[tuple[int, int]] = []
     for one in actors:
         if parts and parts[-1][0] == one:
@@ -156,7 +156,7 @@ def drawn(actors: Sequence[int]) -> str:
     return " ".join(shown[:12]) + (" …" if len(shown) > 12 else "")
 
 
-def told(step: Step) -> str:
+def step_line(step: Step) -> str:
     """An episode as a line of the command's output."""
     best = "no return" if step.best_return is None else f"best return {step.best_return:.1f}"
     if step.kind == EpisodeKind.REHEARSAL:
@@ -169,7 +169,7 @@ def told(step: Step) -> str:
     score = "" if step.score is None else f"score {step.score:.2f}, "
     done = ", target reached" if step.reached else ""
     return (
-        f"{name}: {score}{step.rounds} rounds with {drawn(step.actors)} actors, {best}{done},"
+        f"{name}: {score}{step.rounds} rounds with {format_decisions(step.actors)} actors, {best}{done},"
         f" {format_duration(step.platform_s)} and {display_usd(step.cost_picodollars)} simulated,"
         f" {format_duration(step.wall_s)} here"
     )

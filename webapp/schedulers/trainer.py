@@ -1,6 +1,6 @@
 """A scheduler's training from its beginning to its end, without a database: recorded rounds, rehearsals, real episodes.
 
-A generator of steps. Whoever runs it keeps each of them, and may go on later from what was kept.
+A generator of steps. The caller stores each, and can continue later from what it stored.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from webapp.schedulers.episode import Played, Stage
 
 
 class NothingLearned(Exception):
-    """It cannot be trained as it was asked for; the text says why and what to do."""
+    """The requested training cannot work; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Where an earlier sitting had come to."""
+    """The point that an earlier process reached."""
 
     number: int
     state: bytes
@@ -35,7 +35,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Past:
-    """What is known when a sitting begins: trainings to rehearse with, sizes of the grid that are done, the agent."""
+    """What earlier work left: trainings to rehearse with, recorded sizes of the grid, and the agent."""
 
     recorded: Sequence[Sequence[RoundReport]] = ()
     sizes_done: frozenset[int] = frozenset()
@@ -45,7 +45,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Step:
-    """One episode that is over. Of the grid, `number` is how many actors it had; it has no score and no agent."""
+    """One finished episode. For the grid, `number` is its number of actors, and it has no score and no agent."""
 
     kind: str
     number: int
@@ -81,7 +81,7 @@ def record_grid(spec: SchedulingSpec, stage: Stage, past: Past) -> Iterator[Step
 
 
 def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[Step]:
-    """Rehearsals and real episodes. NothingLearned where not even a round fits in the budget."""
+    """Play rehearsals and real episodes. Raises NothingLearned if not even one round fits the budget."""
     last: list[Played] = []
 
     def play(policy: Learned, seed: int) -> Sequence[RoundReport]:

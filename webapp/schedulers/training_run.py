@@ -1,6 +1,6 @@
-"""Runs a scheduler's training in this process, from taking its lease to its version; every episode is kept at once.
+"""Runs a scheduler's training in this process, from its lease to its version. Each episode is stored at once.
 
-A process that is killed loses the episode it was at. Whoever goes on begins with the agent of the last one kept.
+A process that is killed loses the present episode. The next process begins with the agent of the last stored one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from webapp.schedulers.trainer import (
 log = logging.getLogger(__name__)
 
 CRASHED_EXIT = 70
-_TELL_EVERY_S = 1.0
+_WRITE_EVERY_S = 1.0
 
-Told = Callable[[Step], None]
+OnStep = Callable[[Step], None]
 
 
 def run_training(
@@ -45,52 +45,52 @@ def run_training(
     *,
     owner: str,
     hand_over: threading.Event,
-    told: Told = lambda step: None,
+    on_step: OnStep = lambda step: None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> int:
-    """Train to an end, or until `hand_over` is set; the process's exit code. 0 also if it is not ours to run."""
+    """Train to the end, or until `hand_over` is set. Returns the process's exit code; 0 also without a lease."""
     if hand_over.is_set():
         return 0
     epoch = leases.take(training_id, owner, clock=clock)
     if epoch is None:
         return 0
-    sitting = _Sitting(training_id, epoch, hand_over, told, clock)
+    run = _Run(training_id, epoch, hand_over, on_step, clock)
     try:
         with Heartbeat(f"scheduler training {training_id}", epoch, lambda: leases.renew(training_id, epoch)):
-            sitting.train()
+            run.train()
     except Interrupted:
-        sitting.interrupted()
+        run.interrupted()
     except (NothingLearned, SpecError) as error:
-        sitting.end(TrainingState.FAILED, str(error))
+        run.end(TrainingState.FAILED, str(error))
     except LeaseLost:
         return LEASE_LOST_EXIT
     except Exception as error:
         log.exception("scheduler training %s", training_id)
-        sitting.crashed(f"{type(error).__name__}: {error}")
+        run.crashed(f"{type(error).__name__}: {error}")
         return CRASHED_EXIT
     return 0
 
 
-class _Sitting:
+class _Run:
     """One process's work at a training, under one epoch of its lease."""
 
     def __init__(
-        self, training_id: int, epoch: int, hand_over: threading.Event, told: Told, clock: Clock
+        self, training_id: int, epoch: int, hand_over: threading.Event, on_step: OnStep, clock: Clock
     ) -> None:
         self._training = SchedulerTraining.objects.select_related("begin_with").get(pk=training_id)
         self._epoch = epoch
         self._hand_over = hand_over
-        self._told = told
+        self._on_step = on_step
         self._clock = clock
         self._spec = self._training.parsed_spec
         self._kind, self._number = "", 0
-        self._told_s = float("-inf")
-        self._asked_s = float("-inf")
+        self._written_s = float("-inf")
+        self._checked_s = float("-inf")
         self._stop_asked = False
         self._rehearsed: list[Step] = []
 
     def train(self) -> None:
-        """All that is still to be done. Interrupted, NothingLearned, LeaseLost say why it ends before."""
+        """Train from where it is to the end. Raises Interrupted, NothingLearned or LeaseLost if it ends early."""
         if self._training.started_at is None:
             self._write(started_at=self._clock.now())
         platform = SimulatedOptions.model_validate(self._training.platform)
@@ -112,7 +112,7 @@ class _Sitting:
         self.end(TrainingState.DONE, "")
 
     def _judge(self, stage: Stage, past: Past) -> None:
-        """Episodes that tell which agent is used; without several real ones there is none to choose from."""
+        """Play episodes that decide which agent is used. With fewer than two real episodes there is no choice."""
         episodes = self._training.episodes
         if episodes.filter(kind=EpisodeKind.REAL).count() < 2:
             return
@@ -125,7 +125,7 @@ class _Sitting:
             self._keep(judge_agent(self._spec, stage, past, number, bytes(state)))
 
     def interrupted(self) -> None:
-        """Stopped for good where somebody asked for that, otherwise handed over as it is."""
+        """Stop for good if a user requested that; otherwise release it for another process."""
         self._flush()
         if self._stop_asked:
             self.end(TrainingState.STOPPED, "Stopped on request.")
@@ -142,7 +142,7 @@ class _Sitting:
     # What it begins with
 
     def _record(self, stage: Stage) -> None:
-        """Trainings with fixed numbers of actors, unless enough of this workload is recorded in the project already."""
+        """Record trainings with fixed numbers of actors, unless the project has them for this workload."""
         if self._training.recorded_until is None:
             done = queries.recorded_sizes(self._training)
             past = Past(sizes_done=frozenset(done))
@@ -168,21 +168,21 @@ class _Sitting:
     def _keep(self, step: Step) -> None:
         if step.kind == EpisodeKind.REHEARSAL:
             self._rehearsed.append(step)
-            if time.monotonic() - self._told_s >= _TELL_EVERY_S:
+            if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
                 self._flush()
         else:
             self._flush()
             self._store([step])
-        self._told(step)
+        self._on_step(step)
 
     def _flush(self) -> None:
-        """Rehearsals are many and quick: they are written once a second."""
+        """Store rehearsals, which are many and quick, once a second."""
         if self._rehearsed:
             self._store(self._rehearsed)
             self._rehearsed = []
 
     def _store(self, steps: Sequence[Step]) -> None:
-        self._told_s = time.monotonic()
+        self._written_s = time.monotonic()
         last = steps[-1]
         changes: dict[str, object] = {"crashes": 0, "now": {"kind": last.kind, "number": last.number}}
         if last.state is not None:
@@ -202,12 +202,12 @@ class _Sitting:
         for name, value in changes.items():
             setattr(self._training, name, value)
 
-    # What is told and asked meanwhile
+    # Progress and stop requests
 
     def _round_over(self, rounds: Sequence[RoundReport]) -> None:
-        if time.monotonic() - self._told_s < _TELL_EVERY_S:
+        if time.monotonic() - self._written_s < _WRITE_EVERY_S:
             return
-        self._told_s = time.monotonic()
+        self._written_s = time.monotonic()
         last = rounds[-1]
         at = {"kind": str(self._kind), "number": self._number, "round": last.round_no, "actors": last.actors}
         self._write(now={**at, "return": last.episode_return_mean})
@@ -215,8 +215,8 @@ class _Sitting:
     def _stopping(self) -> bool:
         if self._hand_over.is_set():
             return True
-        if time.monotonic() - self._asked_s >= _TELL_EVERY_S:
-            self._asked_s = time.monotonic()
+        if time.monotonic() - self._checked_s >= _WRITE_EVERY_S:
+            self._checked_s = time.monotonic()
             row = SchedulerTraining.objects.values_list("stop_asked", flat=True)
             self._stop_asked = row.get(pk=self._training.pk)
         return self._stop_asked

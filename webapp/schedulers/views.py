@@ -17,8 +17,8 @@ from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
 from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
-from webapp.schedulers.request import Asked
-from webapp.schedulers.text import chosen, dots, drawn, environment_title, gap, scale, standing
+from webapp.schedulers.request import TrainingRequest
+from webapp.schedulers.text import chosen, dots, environment_title, format_decisions, gap, scale, standing
 
 _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
@@ -51,9 +51,9 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
     """The form; nothing is stored while anything in it is wrong."""
     form = training_form(project, request.POST if request.method == "POST" else None, request.GET)
     if request.method == "POST" and form.is_valid():
-        asked = form.spec
-        assert isinstance(asked, Asked)  # the model of this form
-        training = services.ask_for_training(project=project, user=request.user, asked=asked)
+        wanted = form.spec
+        assert isinstance(wanted, TrainingRequest)  # the model of this form
+        training = services.request_training(project=project, user=request.user, request=request)
         return redirect("schedulers:training", project.slug, training.pk)
     context = {"section": "schedulers", "form": form, "group": form.tree}
     return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)
@@ -63,15 +63,15 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
 @require_safe
 @never_cache
 def training_page(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
-    return render(request, "schedulers/training.html", _told(project, training_id))
+    return render(request, "schedulers/training.html", _context(project, training_id))
 
 
 @project_page()
 @require_safe
 @never_cache
 def training_progress(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
-    """The part of the page that tells how far it is, for a page that watches it."""
-    return render(request, "schedulers/progress.html", _told(project, training_id))
+    """The part of the page with the progress, for a page that updates it."""
+    return render(request, "schedulers/progress.html", _context(project, training_id))
 
 
 @project_page(needs="editor")
@@ -124,7 +124,7 @@ def scheduler_remove(request: HttpRequest, project: Project, scheduler_id: str) 
     return redirect("schedulers:list", project.slug)
 
 
-def _told(project: Project, training_id: int) -> dict[str, Any]:
+def _context(project: Project, training_id: int) -> dict[str, Any]:
     training: SchedulerTraining = queries.training_in(project, training_id)
     spec = training.parsed_spec
     episodes = list(training.episodes.defer("reports"))
@@ -147,7 +147,7 @@ def _told(project: Project, training_id: int) -> dict[str, Any]:
                 "episode": one,
                 "number": one.number - facts["rehearsals"],
                 "agent": JUDGED[one.number - 1] if one.kind == EpisodeKind.JUDGED else "",
-                "drawn": drawn(one.actors),
+                "drawn": format_decisions(one.actors),
             }
             for one in reversed(ran)
         ][:_EPISODES_SHOWN],

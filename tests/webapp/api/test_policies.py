@@ -181,7 +181,7 @@ class TestProfiles:
         assert made.status_code == 202, made.content
         assert asked.call.post(address, PLAN, Idempotency_Key="k").json()["id"] == made.json()["id"]
         again = asked.call.post(address, PLAN)
-        assert (again.status_code, again.json()["why"]) == (409, "A profile is being made already.")
+        assert (again.status_code, again.json()["why"]) == (409, "A profile is being measured already.")
         early = asked.call.get(f"{made.headers['Location']}/spec")
         assert (early.status_code, early.json()["type"]) == (409, "urn:starling:no-choice")
         run = {"memory_mb": 1024, "env_steps": 64, "billed_s": 1.0, "picodollars": 10**6}

@@ -19,7 +19,7 @@ from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.reports import page as reports_page
 from webapp.reports.bills import bill_file, bill_reading
-from webapp.reports.bills.reconciling import compared
+from webapp.reports.bills.reconciling import compare_bills
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 from webapp.reports.report_query import Question
@@ -74,7 +74,7 @@ class Scene:
     def read_text(self, text: str | bytes, *, packed: bool = False, name: str = "bill.csv") -> CloudBill:
         data = text if isinstance(text, bytes) else text.encode()
         data = gzip.compress(data, mtime=0) if packed else data
-        bill = bill_reading.hand_over(
+        bill = bill_reading.accept_bill(
             project=self.project, user=self.owner, name=name, file=io.BytesIO(data), size=len(data)
         )
         bill_reading.read_bill(bill.pk)
@@ -95,7 +95,7 @@ def test_a_cost_and_usage_report_stands_beside_ours_with_the_error(scene: Scene,
     theirs = scene.cur("0.5", **{"identity/LineItemId": "theirs"}, **foreign)
     bill = scene.read(scene.cur(), fee, tax, other, theirs, packed=True)
     assert (bill.state, bill.layout, bill.row_count, bill.kept_count) == (FileState.READY, "aws-cur", 5, 3)
-    (row,), total = compared(scene.question)
+    (row,), total = compare_bills(scene.question)
     assert (row.day, row.service) == (date(2026, 11, 3), "AWS Lambda")
     assert row.ours == total.ours == scene.metered == 1_000_002_200_000
     assert row.theirs == 1_010_000_200_000
@@ -231,7 +231,7 @@ def test_a_bill_with_a_line_that_cannot_be_read_is_not_read_by_half(
 
 
 def test_odd_files_are_refused_in_words(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Known are: AWS Cost and Usage Report" in scene.read_text("a,b\r\n1,2\r\n").reason
+    assert "Known layouts: AWS Cost and Usage Report" in scene.read_text("a,b\r\n1,2\r\n").reason
     assert "CSV" in scene.read_text(b"PK\x03\x04\x00\xff\xfe\x00" * 50).reason
     assert scene.read_text(b"\x1f\x8b broken").state == FileState.FAILED
     assert "no bill known" in scene.read_text(b"").reason

@@ -35,7 +35,7 @@ def line(key: str, usd: int) -> BillLine:
     fields: dict[str, Any] = {
         "provider": "AWS",
         "service": "AWS Lambda",
-        "told_service": "AWSLambda",
+        "billed_service_name": "AWSLambda",
         "what": "",
     }
     return BillLine(
@@ -93,7 +93,7 @@ def test_no_write_of_a_bill_holds_the_lock_for_long() -> None:
 @pytest.mark.django_db
 def test_a_bill_counts_once_all_of_it_is_written() -> None:
     project = make_project()
-    stored(project, (line(key, 1) for key in "abc")).tell(state=FileState.READY)
+    stored(project, (line(key, 1) for key in "abc")).write(state=FileState.READY)
     seen = []
 
     def lines() -> Iterator[BillLine]:
@@ -105,7 +105,7 @@ def test_a_bill_counts_once_all_of_it_is_written() -> None:
     assert BilledLine.every.filter(bill=attempt.bill).count() == 500
     seen.append(amounts(project))
     assert all(one == {"a": 1, "b": 1, "c": 1} for one in seen)
-    attempt.tell(state=FileState.READY)
+    attempt.write(state=FileState.READY)
     assert amounts(project) == {"a": 5, "b": 1, "c": 1} | {str(number): 5 for number in range(1, 500)}
 
 
@@ -138,7 +138,7 @@ def test_bills_of_one_project_are_read_one_after_the_other() -> None:
     attempt = Attempt.begin(first.pk, SYSTEM_CLOCK)
     assert attempt
     assert Attempt.begin(second.pk, SYSTEM_CLOCK) is None
-    attempt.tell(state=FileState.FAILED)
+    attempt.write(state=FileState.FAILED)
     assert Attempt.begin(second.pk, SYSTEM_CLOCK)
 
 
@@ -156,7 +156,7 @@ def test_a_worker_that_was_thought_dead_writes_nothing_more() -> None:
     with pytest.raises(TakenOver):
         slow.store(Matching(bill, Survey()).rows([line("b", 9)]))
     with pytest.raises(TakenOver):
-        slow.tell(state=FileState.FAILED)
+        slow.write(state=FileState.FAILED)
     assert amounts(project) == {"arn:a": 3}
 
 
@@ -201,7 +201,7 @@ class BillsInAnyOrder(TestCase):
                 assert amounts(project) == counted
             attempt = stored(project, rows[: after if end == "fails" else None], bill)
             assert amounts(project) == counted
-            attempt.tell(state=FileState.FAILED if end == "fails" else FileState.READY)
+            attempt.write(state=FileState.FAILED if end == "fails" else FileState.READY)
             if end != "fails":
                 counted |= said
             assert amounts(project) == counted

@@ -41,7 +41,7 @@ class Scene:
 
     def ask(self, format_key: str = "json", **changes: Any) -> ReportFile:
         question = self.question.model_copy(update=changes)
-        return report_builds.ask_for_file(
+        return report_builds.request_file(
             question=question, format_key=format_key, user=self.owner, clock=self.clock
         )
 

@@ -132,7 +132,7 @@ def test_who_is_no_member_any_more_gets_nothing(scene: Scene) -> None:
     scene.schedule.recipients.set([scene.member])
     scene.clock.forward(timedelta(days=7).total_seconds())
     assert scene.send() == 0
-    assert "Nobody" in Sending.objects.order_by("-first_day")[0].reason
+    assert "No recipient" in Sending.objects.order_by("-first_day")[0].reason
 
 
 def test_a_worker_that_died_while_it_sent_leaves_a_word_and_no_second_letter(scene: Scene) -> None:
@@ -182,7 +182,7 @@ def test_a_member_who_never_confirmed_the_address_gets_no_letter(scene: Scene) -
     EmailAddress.objects.filter(user=scene.owner).update(verified=False)
     scene.clock.forward(timedelta(days=7).total_seconds())
     assert scene.send() == 0
-    assert Sending.objects.latest("since").reason == schedules.NOBODY_CONFIRMED
+    assert Sending.objects.latest("since").reason == schedules.NO_CONFIRMED_ADDRESS
     assert len(mail.outbox) == 1
 
 

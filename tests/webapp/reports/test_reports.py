@@ -29,7 +29,7 @@ from webapp.reports import period
 from webapp.reports.calls import calls
 from webapp.reports.files import formats
 from webapp.reports.job_facts import facts_of
-from webapp.reports.query_params import asked
+from webapp.reports.query_params import parse_query
 from webapp.reports.report_query import BY, Question
 from webapp.reports.table import Costs
 
@@ -340,7 +340,7 @@ def test_spans_of_days() -> None:
     assert str(period.preset("last-7-days", today)) == "2026-02-23 to 2026-03-01"
     assert str(period.week_before(date(2026, 11, 21))) == "2026-11-09 to 2026-11-15"
     assert period.month_of(date(2024, 2, 9)).day_count == 29
-    assert asked({"range": "last-month"}, None, today).question.first_day == date(2026, 2, 1)
+    assert parse_query({"range": "last-month"}, None, today).question.first_day == date(2026, 2, 1)
 
 
 def test_staff_see_all_projects_and_nobody_else_does(scene: Scene, client: Any) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
     training = scheduler_rows.ask()
     told: list[Any] = []
-    assert scheduler_rows.run(training, told=told.append) == 0
+    assert scheduler_rows.run(training, on_step=told.append) == 0
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     kinds = list(training.episodes.values_list("kind", flat=True))
     assert (
@@ -136,7 +136,7 @@ def test_a_sitting_that_dies_loses_one_episode_at_most_and_ends_as_if_nothing_ha
     scheduler_rows.run(whole)
     broken = scheduler_rows.ask()
     with pytest.raises(_DiesAfter.Killed):
-        scheduler_rows.run(broken, told=_DiesAfter(after))
+        scheduler_rows.run(broken, on_step=_DiesAfter(after))
     kept = broken.episodes.count()
     assert kept == after
     type(broken).objects.filter(pk=broken.pk).update(lease_expires_at=None)
@@ -163,7 +163,7 @@ def test_to_stop_ends_it_between_episodes_and_what_was_recorded_stays() -> None:
         if step.kind == "real":
             services.stop_training(training=training)
 
-    scheduler_rows.run(training, told=stop)
+    scheduler_rows.run(training, on_step=stop)
     assert (training.state, training.reason) == (TrainingState.STOPPED, "Stopped on request.")
     assert not Version.objects.exists()
     assert Episode.objects.filter(kind="grid").count() == 2

@@ -17,8 +17,8 @@ from webapp.api.routes.money import question_of
 from webapp.api.schemas.reports import BilledDifference, BilledRow, BillShape
 from webapp.money.amounts import exact_usd
 from webapp.reports import queries
-from webapp.reports.bills.bill_reading import NotTaken, hand_over
-from webapp.reports.bills.reconciling import Compared, compared
+from webapp.reports.bills.bill_reading import NotTaken, accept_bill
+from webapp.reports.bills.reconciling import Compared, compare_bills
 from webapp.reports.models import CloudBill
 
 router = ApiRouter(tags=["money"])
@@ -44,7 +44,7 @@ def hand_bill_over(project: OwnersProject, person: Person, response: HttpRespons
     The same file or line twice changes nothing."""
     taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
     try:
-        bill = hand_over(project=project, user=person, **taken)
+        bill = accept_bill(project=project, user=person, **taken)
     except NotTaken as refusal:
         why, fix = str(refusal), "List the bills that were read."
         raise Refused(409, "bill", "The bill was not accepted.", why, fix) from None
@@ -66,7 +66,7 @@ def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
 )
 def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
     """By day and service. Bills contain only real money."""
-    rows, total = compared(question_of(project, first_day=first_day, last_day=last_day))
+    rows, total = compare_bills(question_of(project, first_day=first_day, last_day=last_day))
     return BilledDifference(
         first_day=first_day, last_day=last_day, rows=[_row(one) for one in rows], total=_row(total)
     )

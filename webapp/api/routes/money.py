@@ -28,7 +28,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices, exact_usd
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
-from webapp.reports.report_builds import TooMany, ask_for_file, folder
+from webapp.reports.report_builds import TooMany, folder, request_file
 from webapp.reports.report_query import Question
 from webapp.reports.table import Costs, Row
 
@@ -105,7 +105,7 @@ def create_report(
     """The worker builds it, and it is kept for a week. Poll Location until its state is ready."""
     wanted = question_of(project, **question.model_dump(exclude={"format"}))
     try:
-        made = ask_for_file(question=wanted, format_key=question.format, user=person)
+        made = request_file(question=wanted, format_key=question.format, user=person)
     except TooMany as problem:
         raise Refused(409, "too-many", "No report was requested.", str(problem), "Ask again later.") from None
     response["Location"] = reverse("api_v1:get_report", args=[project.slug, made.pk])

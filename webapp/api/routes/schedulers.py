@@ -30,7 +30,7 @@ from webapp.money.amounts import exact_usd
 from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, Version
-from webapp.schedulers.request import Asked
+from webapp.schedulers.request import TrainingRequest
 from webapp.schedulers.text import chosen, standing
 
 router = ApiRouter(tags=["schedulers"])
@@ -89,9 +89,9 @@ def fine_tune(
     idempotency_key: Key = "",
 ) -> TrainingShape:
     """A training like any other. Poll Location until its state says that it is over."""
-    begun = services.going_on(Asked(), _version_in(project, scheduler_id, number))
+    begun = services.continue_with(TrainingRequest(), _version_in(project, scheduler_id, number))
     scheduling = begun.scheduling.model_copy(update={"episodes": tuning.episodes})
-    wanted = Asked.model_validate(
+    wanted = TrainingRequest.model_validate(
         {**begun.model_dump(), **tuning.changes(), "scheduling": scheduling.model_dump()}
     )
     return _asked_for(project, person, response, wanted, idempotency_key)
@@ -157,10 +157,10 @@ def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
 
 
 def _asked_for(
-    project: Project, person: User, response: HttpResponse, wanted: Asked, key: str
+    project: Project, person: User, response: HttpResponse, wanted: TrainingRequest, key: str
 ) -> TrainingShape:
     def make() -> SchedulerTraining:
-        return services.ask_for_training(project=project, user=person, asked=wanted)
+        return services.request_training(project=project, user=person, request=wanted)
 
     try:
         made = create_once(project, "training", key, wanted, make)

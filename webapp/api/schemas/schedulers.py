@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.api.schemas.jobs import Usd
-from webapp.schedulers.request import Asked
+from webapp.schedulers.request import TrainingRequest
 
 _Text = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 
@@ -112,7 +112,7 @@ class EpisodeShape(BaseModel):
     actors: list[int] = Field(description="Round by round.")
 
 
-class NewTraining(Asked):
+class NewTraining(TrainingRequest):
     """The fields of the form."""
 
 

@@ -1,4 +1,4 @@
-"""The file of a bill as lines of text, of which never more is held than one record may have."""
+"""The file of a bill as lines of text. Memory never holds more than the longest record allowed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import TextIO
 MOST_LETTERS = 4_000_000_000
 """After unpacking."""
 LONGEST_RECORD = 2**18
-# No bill repeats itself so much. A file made to unpack without end is refused after its first megabyte.
+# No bill compresses better. A file made to unpack without end is refused after its first megabyte.
 _MOST_UNPACKED_FOLD = 200
 _FOLD_COUNTS_FROM = 1_000_000
 _FOLD_LOOKED_AT_EVERY = 250_000
 
 
 class BillRefused(ValueError):
-    """This file cannot be read; the text says where, why and what to do."""
+    """The file cannot be read; the message says where, why and what to do."""
 
 
 class BillText:
-    """The lines of an open file. `begin_record` says that the lines since then were one record.
+    """The lines of an open file. `begin_record` starts a new record, which may span lines.
 
-    BillRefused for a record, or a whole, that is longer than any bill's.
+    Raises BillRefused for a record or a file that is longer than any bill's.
     """
 
     def __init__(self, text: TextIO, packed_bytes_read: Callable[[], int] | None) -> None:
@@ -63,7 +63,7 @@ class BillText:
             if self._letters > _MOST_UNPACKED_FOLD * self._packed_bytes_read():
                 raise BillRefused(
                     f"The file unpacks to more than {_MOST_UNPACKED_FOLD} times its size, which no bill does."
-                    " Export it again, or hand it over unpacked."
+                    " Export it again, or upload it unpacked."
                 )
         return line
 

@@ -1,4 +1,4 @@
-"""Clouds' bills as CSV, read line by line. Which column says what is data (bill_layouts.toml)."""
+"""Reads clouds' bills as CSV, line by line. The meaning of columns is data (bill_layouts.toml)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _AZURE_SERVICES = ("Azure Container Instances", "Azure Virtual Machines")
 
 
 class Layout(FrozenModel):
-    """One way of writing a bill; the words are explained in the file."""
+    """One layout of bills; bill_layouts.toml explains the fields."""
 
     key: str
     title: str
@@ -60,13 +60,13 @@ class _Layouts(FrozenModel):
 
 @dataclass(frozen=True)
 class BillLine:
-    """One charge of a cloud. `service` is our name for it, empty for services that we do not use."""
+    """One charge of a cloud. `service` is our name for the service, empty for services that Starling does not use."""
 
     key: str
     day: date
     provider: str
     service: str
-    told_service: str
+    billed_service_name: str
     what: str
     resource: str
     tags: Mapping[str, str]
@@ -80,7 +80,7 @@ def _known() -> _Layouts:
 
 @cache
 def _services() -> dict[str, str]:
-    return {told.lower(): ours for told, ours in _known().services.items()}
+    return {theirs.lower(): ours for theirs, ours in _known().services.items()}
 
 
 def layouts() -> tuple[Layout, ...]:
@@ -90,9 +90,9 @@ def layouts() -> tuple[Layout, ...]:
 def read_lines(
     text: BillText, occurrences: Occurrences | None = None
 ) -> tuple[Layout, Iterator[BillLine | None]]:
-    """The layout, and each line; None for one that is no usage. Raises BillRefused, also while lines are read.
+    """The layout and the lines; None for a line that is no usage. Raises BillRefused, also while lines are read.
 
-    Without `occurrences` lines have no keys: they are only looked at.
+    Without `occurrences` lines have no keys, as for a first pass.
     """
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(text)
@@ -111,7 +111,7 @@ def read_lines(
         if all(name.lower() in places for name in layout.known_by):
             return layout, _lines(text, reader, _Reading(layout, places, occurrences))
     known = ", ".join(layout.title for layout in layouts())
-    raise BillRefused(f"Its columns are those of no bill known here. Known are: {known}.")
+    raise BillRefused(f"Its columns match no known layout of bills. Known layouts: {known}.")
 
 
 def _lines(text: BillText, reader: Iterator[list[str]], read: _Reading) -> Iterator[BillLine | None]:
@@ -132,7 +132,7 @@ def _lines(text: BillText, reader: Iterator[list[str]], read: _Reading) -> Itera
 
 
 class _Reading:
-    """One layout on the columns of one file."""
+    """A layout applied to the columns of one file."""
 
     def __init__(self, layout: Layout, places: Mapping[str, int], occurrences: Occurrences | None) -> None:
         self.layout = layout
@@ -164,60 +164,60 @@ class _Reading:
             raise BillRefused(
                 f"Line {number} is in {currency[:20]}. Prices here are in US dollars; export the bill in USD."
             )
-        told = cell("service")
-        service = _services().get(told.lower(), "")
+        billed_as = cell("service")
+        service = _services().get(billed_as.lower(), "")
         return BillLine(
             key=self._key(row),
             day=_day(cell("start"), number),
-            provider=self._whose(row, service),
+            provider=self._provider_of(row, service),
             service=service,
-            told_service=told[:100],
+            billed_service_name=billed_as[:100],
             what=cell("what")[:200],
             resource=cell("resource")[:500],
             tags=self._tags(row, cell("tags")),
             picodollars=_picodollars(cell("cost"), number),
         )
 
-    def _whose(self, row: list[str], service: str) -> str:
+    def _provider_of(self, row: list[str], service: str) -> str:
         if self.layout.provider:
             return self.layout.provider
-        told = row[self._provider] if self._provider is not None and self._provider < len(row) else ""
-        azure = service in _AZURE_SERVICES or told.lower().startswith(("microsoft", "azure"))
+        publisher = row[self._provider] if self._provider is not None and self._provider < len(row) else ""
+        azure = service in _AZURE_SERVICES or publisher.lower().startswith(("microsoft", "azure"))
         return (
             MICROSOFT
             if azure
             else AWS
-            if not told or told.lower().startswith(("aws", "amazon"))
-            else told[:30]
+            if not publisher or publisher.lower().startswith(("aws", "amazon"))
+            else publisher[:30]
         )
 
     def _key(self, row: list[str]) -> str:
-        """The line's own name; without one, what it says without its cost, and the how-manyth of its kind it is."""
+        """The line's own id; without one, its text without the cost, and a number among lines with the same text."""
         if self._occurrences is None:
             return ""
         parts = [row[at] for at in self._ids if at < len(row)]
         if not any(parts):
             cost_at = self._at["cost"]
-            said = "\x1f".join(text for at, text in enumerate(row) if at != cost_at)
-            parts = [said, str(self._occurrences.count(said))]
+            text = "\x1f".join(cell for at, cell in enumerate(row) if at != cost_at)
+            parts = [text, str(self._occurrences.count(text))]
         return hashlib.sha256("\x1f".join([self.layout.key, *parts]).encode()).hexdigest()
 
     def _tags(self, row: list[str], document: str) -> dict[str, str]:
         found = {name: row[at] for name, at in self._tag_columns.items() if at < len(row) and row[at]}
         if document:
-            # Azure leaves the braces away.
+            # Azure omits the braces.
             text = document if document.startswith("{") else f"{{{document}}}"
             try:
-                told = json.loads(text)
+                tags = json.loads(text)
             except (ValueError, RecursionError):
                 return found
-            found |= {_tag_name(str(name)): str(value) for name, value in told.items()}
+            found |= {_tag_name(str(name)): str(value) for name, value in tags.items()}
         return found
 
 
-def _tag_name(told: str) -> str:
-    """AWS writes our `starling:run` as user:starling:run, user_starling_run or starling_run, by the kind of export."""
-    name = told.strip().lower().removeprefix("user:").removeprefix("user_")
+def _tag_name(column: str) -> str:
+    """Our name of a tag. AWS exports `starling:run` as user:starling:run, user_starling_run or starling_run."""
+    name = column.strip().lower().removeprefix("user:").removeprefix("user_")
     return name.replace("starling_", "starling:", 1) if name.startswith("starling_") else name
 
 

@@ -1,6 +1,6 @@
-"""Clouds' bills handed over by people: kept until the worker has read them, each line stored once.
+"""Clouds' bills that people upload: kept until the worker has read them, each line stored once.
 
-Reading the same file again changes nothing, and a later file replaces the lines that an earlier one had.
+Reading the same file again changes nothing. A later file replaces lines that it shares with an earlier one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.bills.bill_file import BillRefused, open_bill
 from webapp.reports.bills.bill_lines import Layout, read_lines
-from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, surveyed, tidy
-from webapp.reports.bills.difference import tell_if_far
+from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, survey_lines, tidy
+from webapp.reports.bills.difference import report_if_far
 from webapp.reports.bills.occurrences import Occurrences
 from webapp.reports.models import BilledLine, CloudBill, FileState
-from webapp.reports.report_builds import ASK_AGAIN_AFTER, SILENT_FOR, folder
+from webapp.reports.report_builds import RESEND_AFTER, SILENT_FOR, folder
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class NotTaken(ValueError):
     """The file is not taken; the text says why and what to do."""
 
 
-def hand_over(
+def accept_bill(
     *, project: Project, user: Any, name: str, file: BinaryIO, size: int, clock: Clock = SYSTEM_CLOCK
 ) -> CloudBill:
-    """Keep the file for the worker. One that was read already is not read again. Raises NotTaken."""
+    """Store the file for the worker and return its row. Raises NotTaken, also for a file that was read already."""
     if size > MOST_UPLOADED_BYTES:
         raise _too_large()
     kept, digest = _keep(project, file)
@@ -53,7 +53,7 @@ def hand_over(
             if not fresh:
                 failed = CloudBill.objects.filter(pk=bill.pk, state=FileState.FAILED)
                 failed.update(state=FileState.QUEUED, reason="", since=clock.now())
-            transaction.on_commit(lambda: _ask_worker(bill.pk), robust=True)
+            transaction.on_commit(lambda: _notify_worker(bill.pk), robust=True)
     finally:
         kept.unlink(missing_ok=True)
     bill.refresh_from_db()
@@ -61,7 +61,7 @@ def hand_over(
 
 
 def _keep(project: Project, file: BinaryIO) -> tuple[Path, str]:
-    """A copy of the file under a name that nobody else has, and its hash. Raises NotTaken."""
+    """A copy of the file under a unique name, and its hash. Raises NotTaken."""
     _folder().mkdir(parents=True, exist_ok=True)
     digest, byte_count = hashlib.sha256(), 0
     with NamedTemporaryFile(dir=_folder(), prefix=f"{project.pk}-", suffix=".part", delete=False) as out:
@@ -85,9 +85,9 @@ def _too_large() -> NotTaken:
 
 
 def read_bill(bill_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Read what is queued under that number, and take away what an earlier reading left of it.
+    """Read the bill if it is queued, and remove what an earlier reading left behind.
 
-    Harmless if nothing is, or if another is being read.
+    Does nothing while this worker reads another bill.
     """
     if not _one_at_a_time.acquire(blocking=False):
         return
@@ -105,52 +105,52 @@ def read_bill(bill_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
 def _read(attempt: Attempt) -> None:
     path = _path(attempt.bill)
     try:
-        layout, row_count = _stored(attempt, path)
+        layout, row_count = _store(attempt, path)
         kept_count = BilledLine.every.filter(bill=attempt.bill).count()
     except TakenOver:
         raise
     except BillRefused as error:
         words = str(error)
     except (OSError, UnicodeDecodeError, EOFError) as error:
-        words = f"The file cannot be read ({type(error).__name__}). Export it again and hand that over."
+        words = f"The file cannot be read ({type(error).__name__}). Export it again and upload that file."
     except Exception as error:
         log.exception("bill %s", attempt.bill.pk)
         words = f"It could not be read ({type(error).__name__}). The worker's log says more."
     else:
         done = {"layout": layout.key, "row_count": row_count, "kept_count": kept_count}
-        attempt.tell(state=FileState.READY, reason="", **done)
+        attempt.write(state=FileState.READY, reason="", **done)
         path.unlink(missing_ok=True)
-        tell_if_far(attempt.bill, attempt.clock)
+        report_if_far(attempt.bill, attempt.clock)
         return
-    # Before it counts as failed: from then on it may be handed over again.
+    # Before the row says failed: from then on the file may be uploaded again.
     path.unlink(missing_ok=True)
-    attempt.tell(state=FileState.FAILED, reason=words)
+    attempt.write(state=FileState.FAILED, reason=words)
 
 
-def _stored(attempt: Attempt, path: Path) -> tuple[Layout, int]:
+def _store(attempt: Attempt, path: Path) -> tuple[Layout, int]:
     """Read the file twice: once to see that all of it can be read, then to write its lines."""
     with open_bill(path) as text:
         layout, lines = read_lines(text)
-        survey = surveyed(attempt.watched(lines))
+        survey = survey_lines(attempt.keep_alive(lines))
     with open_bill(path) as text, closing(Occurrences()) as occurrences:
         _, lines = read_lines(text, occurrences)
-        attempt.store(Matching(attempt.bill, survey).rows(attempt.watched(lines)))
+        attempt.store(Matching(attempt.bill, survey).rows(attempt.keep_alive(lines)))
     return layout, survey.row_count
 
 
 def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Read again what a worker left behind, and ask again for what waits."""
+    """Queue bills that a dead worker left behind, and send lost messages again."""
     now = clock.now()
     lost = CloudBill.objects.filter(state=FileState.BUILDING, since__lt=now - SILENT_FOR)
-    lost.update(state=FileState.QUEUED, since=now - ASK_AGAIN_AFTER)
+    lost.update(state=FileState.QUEUED, since=now - RESEND_AFTER)
     if _one_at_a_time.locked():
         return
-    waiting = CloudBill.objects.filter(state=FileState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
+    waiting = CloudBill.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
     untidy = CloudBill.objects.filter(state=FileState.FAILED, lines__isnull=False)
     outdated = CloudBill.objects.filter(state=FileState.READY, replaced__isnull=False)
     for found in (waiting.order_by("since"), untidy.distinct(), outdated.distinct()):
         for bill_id in found.values_list("pk", flat=True)[:10]:
-            if not _ask_worker(bill_id):
+            if not _notify_worker(bill_id):
                 return
 
 
@@ -159,11 +159,11 @@ def _folder() -> Path:
 
 
 def _path(bill: CloudBill) -> Path:
-    """One for each bill: two projects may hand the same file over."""
+    """One path for each bill: two projects may upload the same file."""
     return _folder() / f"{bill.pk}.csv"
 
 
-def _ask_worker(bill_id: int) -> bool:
+def _notify_worker(bill_id: int) -> bool:
     try:
         celery_app.send_task("webapp.reports.tasks.read_cloud_bill", args=[bill_id])
     except Exception as error:  # whatever the broker's client raises: the next look sends it again

@@ -1,8 +1,7 @@
-"""Lines of a bill on their way into the table: written a few at a time, and counted all at once or not at all.
+"""Writes the lines of a bill: in small batches, and counted all at once or not at all.
 
-While a bill is being read its lines are there but do not count, and lines that it replaces are marked but count on.
-What makes the one count and the other not is the bill's own state: one row, changed at the end. What a worker that
-died left behind is taken away by whoever reads the bill next.
+While a bill is being read, its lines do not count yet, and the lines that it replaces are marked but still count. The
+bill's own state decides which count: one row, changed at the end. The next reading removes what a dead worker left.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from webapp.reports.bills.bill_lines import BillLine
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 from webapp.short_writes import keys_of, write_in_batches
 
-_SAID = ("day", "provider", "service", "what", "resource", "job", "matched_by", "picodollars")
+_UPDATED_FIELDS = ("day", "provider", "service", "what", "resource", "job", "matched_by", "picodollars")
 _MOST_DAYS = 4000
-_TOLD_EVERY_LINES = 20_000
+_ALIVE_EVERY_LINES = 20_000
 
 
 class TakenOver(Exception):
-    """Another worker reads this bill now: it was thought that this one had died."""
+    """Another worker reads this bill now, because this one was taken for dead."""
 
 
 class Attempt:
-    """One worker's reading of one bill. TakenOver from whatever writes, once a later one has begun."""
+    """One worker's reading of one bill. Each write raises TakenOver once a later reading has begun."""
 
     def __init__(self, bill: CloudBill, clock: Clock) -> None:
         self.bill = bill
@@ -45,7 +44,7 @@ class Attempt:
 
     @classmethod
     def begin(cls, bill_id: int, clock: Clock) -> Attempt | None:
-        """None if the bill does not wait, or while another of its project is read: both might hold the same lines."""
+        """None if the bill is not queued or another bill of the project is being read, as both may share lines."""
         with transaction.atomic():
             project_id = CloudBill.objects.filter(pk=bill_id).values_list("project_id", flat=True).first()
             if project_id is None:
@@ -59,24 +58,24 @@ class Attempt:
                 return None
         return cls(CloudBill.objects.get(pk=bill_id), clock)
 
-    def tell(self, **changes: Any) -> None:
-        """Say that somebody is at it, and whatever else changed."""
+    def write(self, **changes: Any) -> None:
+        """Write `changes` to the bill's row, and that this worker is alive. Raises TakenOver."""
         if not self._mine.update(since=self.clock.now(), **changes):
             raise TakenOver
 
-    def watched(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
+    def keep_alive(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
         for number, line in enumerate(lines, 1):
-            if number % _TOLD_EVERY_LINES == 0:
-                self.tell()
+            if number % _ALIVE_EVERY_LINES == 0:
+                self.write()
             yield line
 
     def store(self, rows: Iterable[BilledLine]) -> None:
-        """Write the rows; they do not count yet. Of rows with one key the last stays."""
-        _forget(self.bill, self.tell)
+        """Write the rows, which do not count yet. The last of several rows with one key stays."""
+        _forget(self.bill, self.write)
         write_in_batches(rows, self._write)
 
     def _write(self, rows: list[BilledLine]) -> None:
-        self.tell()
+        self.write()
         by_key = {row.key: row for row in rows}
         same = BilledLine.objects.filter(project_id=self.bill.project_id, key__in=list(by_key))
         same.update(replaced_by=self.bill)
@@ -84,12 +83,12 @@ class Attempt:
             by_key.values(),
             update_conflicts=True,
             unique_fields=["project", "key", "bill"],
-            update_fields=_SAID,
+            update_fields=_UPDATED_FIELDS,
         )
 
 
 def tidy(bill: CloudBill) -> None:
-    """Take away the lines that no longer count, if the bill is read or has failed. TakenOver if it is read again."""
+    """Delete the lines that no longer count, if the bill is read or failed. Raises TakenOver if it is read again."""
     same = CloudBill.objects.filter(pk=bill.pk, state=bill.state, attempt=bill.attempt)
 
     def still_so() -> None:
@@ -103,7 +102,7 @@ def tidy(bill: CloudBill) -> None:
 
 
 def _forget(bill: CloudBill, check: Callable[[], None]) -> None:
-    """Take out the lines of a bill that does not count, and the marks on those that it would have replaced."""
+    """Delete the lines of a bill that does not count, and the marks on lines that it would have replaced."""
     marked = BilledLine.every.filter(replaced_by=bill)
 
     def unmark(keys: list[int]) -> None:
@@ -124,16 +123,16 @@ def _delete(lines: QuerySet[BilledLine], check: Callable[[], None]) -> None:
 
 @dataclass
 class Survey:
-    """What is known of a bill once all its lines were looked at."""
+    """What a first pass over all lines of a bill finds."""
 
     row_count: int = 0
     days: set[date] = field(default_factory=set)
     tagged: set[tuple[date, str]] = field(default_factory=set)
-    """Days of our services of which a line says whose it is: there the others are somebody else's."""
+    """Days and services with a tagged line: their other lines belong to other programs."""
 
 
-def surveyed(lines: Iterable[BillLine | None]) -> Survey:
-    """BillRefused if one of the lines cannot be read: half a bill would be taken for a small one."""
+def survey_lines(lines: Iterable[BillLine | None]) -> Survey:
+    """Go through all lines. Raises BillRefused if one cannot be read: half a bill would look like a small one."""
     found = Survey()
     for line in lines:
         found.row_count += 1
@@ -148,7 +147,7 @@ def surveyed(lines: Iterable[BillLine | None]) -> Survey:
 
 
 class Matching:
-    """Which of the project's jobs, if any, a line is for."""
+    """Finds the project's job that a line is for, if any."""
 
     def __init__(self, bill: CloudBill, survey: Survey) -> None:
         self._bill = bill
@@ -157,7 +156,7 @@ class Matching:
         self._metered = _metered_days(bill.project_id, survey.days)
 
     def rows(self, lines: Iterable[BillLine | None]) -> Iterator[BilledLine]:
-        """The lines as they are stored, without what is neither Starling's nor of a service that we use."""
+        """The lines as rows, without lines that are neither Starling's nor of a service that Starling uses."""
         for line in lines:
             if line is not None and (line.service or _is_tagged(line)):
                 yield self._row(line)
@@ -171,7 +170,7 @@ class Matching:
             key=line.key,
             day=line.day,
             provider=line.provider,
-            service=line.service or line.told_service,
+            service=line.service or line.billed_service_name,
             what=line.what,
             resource=line.resource,
             job_id=job_id,
@@ -180,7 +179,7 @@ class Matching:
         )
 
     def _matched_by(self, line: BillLine, job_id: str | None) -> str:
-        """Where no line of a service's day is tagged, all of it stands against what we metered that day."""
+        """How a line is matched. Without any tagged line that day, all lines of a service match what was metered."""
         if job_id is not None:
             return MatchedBy.TAG
         if _is_tagged(line):
@@ -190,13 +189,13 @@ class Matching:
 
 
 def _is_tagged(line: BillLine) -> bool:
-    """Whether its tags or its resource's name say that it is Starling's."""
+    """Whether the line's tags or its resource's name say that it is Starling's."""
     named = run_of(line.tags.get(TAG_RUN, "")) is not None or is_ours(line.tags)
     return named or "starling" in line.resource.lower()
 
 
 def _metered_days(project_id: int, days: set[date]) -> set[date]:
-    """The days on which something that is paid was settled."""
+    """The days on which charges that are really paid were settled."""
     if not days:
         return set()
     begin = datetime.combine(min(days), time(), UTC)

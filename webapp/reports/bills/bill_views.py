@@ -1,4 +1,4 @@
-"""Clouds' own bills beside what we metered, and the form that takes them."""
+"""The page that compares clouds' own bills with what Starling metered, and the form that uploads them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.reports import queries
 from webapp.reports.access import address
 from webapp.reports.bills.bill_lines import layouts
-from webapp.reports.bills.bill_reading import NotTaken, hand_over
-from webapp.reports.bills.difference import difference_words, far_off, warning_words
-from webapp.reports.bills.reconciling import Compared, compared
+from webapp.reports.bills.bill_reading import NotTaken, accept_bill
+from webapp.reports.bills.difference import difference_warning, far_off, format_difference
+from webapp.reports.bills.reconciling import Compared, compare_bills
 from webapp.reports.forms import BillForm
 from webapp.reports.models import FileState
 from webapp.reports.period import PRESETS
-from webapp.reports.query_params import asked
+from webapp.reports.query_params import parse_query
 from webapp.reports.table import Costs
 
 _BILLS_SHOWN = 12
@@ -32,18 +32,18 @@ _BILLS_SHOWN = 12
 @require_safe
 @never_cache
 def bills(request: HttpRequest, project: Project) -> HttpResponse:
-    wanted = asked({**request.GET.dict(), "prices": "actual"}, project, SYSTEM_CLOCK.now().date())
-    rows, total = compared(wanted.question)
+    parsed = parse_query({**request.GET.dict(), "prices": "actual"}, project, SYSTEM_CLOCK.now().date())
+    rows, total = compare_bills(parsed.question)
     found = list(queries.bills_of(project)[:_BILLS_SHOWN])
     titles = {layout.key: layout.title for layout in layouts()}
     context = {
         "section": "reports",
-        "asked": wanted,
-        "question": wanted.question,
+        "asked": parsed,
+        "question": parsed.question,
         "ranges": PRESETS,
-        "rows": [_shown(row) for row in rows],
-        "total": _shown(total),
-        "warning": warning_words(far_off(Costs(wanted.question, with_services=True).parts)),
+        "rows": [_with_error(row) for row in rows],
+        "total": _with_error(total),
+        "warning": difference_warning(far_off(Costs(parsed.question, with_services=True).parts)),
         "bills": [(bill, titles.get(bill.layout, "")) for bill in found],
         "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in found),
         "layouts": layouts(),
@@ -52,8 +52,8 @@ def bills(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "reports/bills.html", context)
 
 
-def _shown(row: Compared) -> dict[str, Any]:
-    words = "" if row.theirs is None else difference_words(row.ours, row.theirs)
+def _with_error(row: Compared) -> dict[str, Any]:
+    words = "" if row.theirs is None else format_difference(row.ours, row.theirs)
     return {"row": row, "error": words}
 
 
@@ -66,7 +66,7 @@ def hand_over_bill(request: HttpRequest, project: Project) -> HttpResponse:
         return redirect(address("bills", project))
     uploaded = form.cleaned_data["file"]
     try:
-        hand_over(
+        accept_bill(
             project=project, user=request.user, name=uploaded.name, file=uploaded.file, size=uploaded.size
         )
         messages.success(request, "The bill is being read. It is below in a few seconds.")

@@ -1,6 +1,6 @@
-"""What clouds charge in a question's time, by the bills that were read in. Nothing here writes.
+"""What clouds charge in a question's period, by the bills that were read. Nothing here writes.
 
-A bill covers a service on a day. There its amount is the cost, and what we metered stands beside it.
+A bill covers a service on a day. Its amount is the cost of that day, and what Starling metered is shown beside it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Scope(NamedTuple):
 class ServiceBill:
     """A service's lines of one day by job; None for those that name no job.
 
-    `is_ours`: whether a line says that it is Starling's. Otherwise it is the account's whole use of the service.
+    `is_ours`: some line is tagged as Starling's. Otherwise the lines are the account's whole use of the service.
     """
 
     provider: str
@@ -39,7 +39,7 @@ class ServiceBill:
 
 
 class Unmetered(NamedTuple):
-    """An amount of a bill that nothing of ours stands against. `job_id` None: of no single job."""
+    """An amount of a bill without any metered use. `job_id` None: of no single job."""
 
     scope: Scope
     provider: str
@@ -48,9 +48,9 @@ class Unmetered(NamedTuple):
 
 
 def bills_in(question: Question) -> dict[Scope, ServiceBill]:
-    """The bills of the question's time, whatever its filters are: shares of a bill do not depend on them."""
+    """The bills of the question's period. Filters do not apply: shares of a bill do not depend on them."""
     if question.prices != "actual":
-        return {}  # only money that is paid is ever on a bill
+        return {}  # bills contain only money that is paid
     groups = _lines(question).values_list("project_id", "day", "service", "provider", "job_id", "matched_by")
     found: dict[Scope, ServiceBill] = {}
     for project_id, day, service, provider, job_id, matched, amount in (
@@ -63,7 +63,7 @@ def bills_in(question: Question) -> dict[Scope, ServiceBill]:
 
 
 def has_bills(question: Question) -> bool:
-    """Whether any bill of the question's time was read in."""
+    """Whether any bill of the question's period was read."""
     return question.prices == "actual" and _lines(question).exists()
 
 
@@ -74,12 +74,12 @@ def _lines(question: Question) -> QuerySet[BilledLine]:
 
 
 class Billed:
-    """Bills beside what we metered: which job pays how much, and what nothing of ours stands against."""
+    """Bills beside what Starling metered: how much each job pays, and amounts without any metered use."""
 
     def __init__(
         self, bills: Mapping[Scope, ServiceBill], metered: Iterable[tuple[Scope, str, int]] = ()
     ) -> None:
-        """`metered`: scope, job and picodollars, in any order and any pieces."""
+        """`metered`: scope, job and picodollars, in any order, several for a job if need be."""
         ours: dict[Scope, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for scope, job_id, amount in metered:
             ours[scope][job_id] += amount
@@ -88,7 +88,7 @@ class Billed:
         for scope, bill in bills.items():
             weights = ours.get(scope, {})
             if not bill.is_ours and not any(weights.values()):
-                continue  # somebody else's use of that account
+                continue  # use of the account by other programs
             for payer, amount in paid_by_job(bill.by_job, weights).items():
                 if payer is not None and weights.get(payer):
                     self._paid[scope, payer] = amount, weights[payer]
@@ -100,19 +100,19 @@ class Billed:
         return bool(self._paid or self.unmetered)
 
     def sharings(self) -> Sharings:
-        """To be asked once for each thing that we metered."""
+        """Shares to hand out, once for each metered amount."""
         return Sharings(self._paid)
 
 
 class Sharings:
-    """Each job's amounts, given out as the money that we metered goes by, once from its beginning to its end."""
+    """Hands out each job's billed amount over its metered amounts, in one pass from the first to the last."""
 
     def __init__(self, paid: Mapping[tuple[Scope, str], tuple[int, int]]) -> None:
         self._paid = paid
         self._begun: dict[tuple[Scope, str], Sharing] = {}
 
     def of(self, scope: Scope, job_id: str, metered: int) -> int | None:
-        """What the cloud charges for this; None where no bill covers it."""
+        """What the cloud charges for a metered amount; None if no bill covers it."""
         key = scope, job_id
         if key not in self._paid:
             return None

@@ -1,4 +1,4 @@
-"""How far what we metered is from what clouds bill: in words, as a warning on pages, and as one alert for a bill."""
+"""How far what Starling metered is from what clouds bill: as text, as a warning, and as an alert."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
 _FAR = 10
-"""A difference of more than a tenth of what is billed is told."""
+"""A difference of more than a tenth of the billed amount is reported."""
 _SMALL = 100
-"""A service whose difference is less than a hundredth of all that is billed is not worth telling."""
+"""A difference of less than a hundredth of the whole bill is not reported."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What we metered of a service, and what its cloud bills for that."""
+    """What Starling metered of a service, and what its cloud bills for it."""
 
     service: str
     metered: int
@@ -38,14 +38,14 @@ class Difference:
 
     @property
     def words(self) -> str:
-        off = difference_words(self.metered, self.billed)
+        off = format_difference(self.metered, self.billed)
         return (
             f"{self.service} is billed at {display_usd(self.billed)},"
             f" and we metered {display_usd(self.metered)} ({off})"
         )
 
 
-def difference_words(ours: int, theirs: int) -> str:
+def format_difference(ours: int, theirs: int) -> str:
     """How much too high (+) or too low (−) our figure is."""
     off = ours - theirs
     sign = "+" if off > 0 else "−" if off < 0 else "±"
@@ -54,7 +54,7 @@ def difference_words(ours: int, theirs: int) -> str:
 
 
 def far_off(parts: Iterable[Part]) -> list[Difference]:
-    """The services of which we metered over a tenth more or less than is billed, the largest difference first."""
+    """The services whose metered amount differs from the bill by over a tenth, the largest difference first."""
     metered: dict[str, int] = {}
     billed: dict[str, int] = {}
     for part in parts:
@@ -64,36 +64,36 @@ def far_off(parts: Iterable[Part]) -> list[Difference]:
             billed[name] = billed.get(name, 0) + part.picodollars
     whole = abs(sum(billed.values()))
     found = [Difference(name, metered[name], billed[name]) for name in billed]
-    worth_telling = [one for one in found if abs(one.metered - one.billed) * _SMALL > whole]
-    far = [one for one in worth_telling if one.is_far]
+    large = [one for one in found if abs(one.metered - one.billed) * _SMALL > whole]
+    far = [one for one in large if one.is_far]
     return sorted(far, key=lambda one: -abs(one.metered - one.billed))
 
 
-def warning_words(far: list[Difference]) -> str:
-    """A warning about them; empty where there are none."""
+def difference_warning(far: list[Difference]) -> str:
+    """A warning about these differences; empty if there are none."""
     if not far:
         return ""
     services = "; ".join(one.words for one in far)
     return f"What we metered is more than a tenth off the clouds' bills. {services}. The bill counts."
 
 
-def beside_words(costs: Costs) -> str:
-    """What of the costs is billed, and what we metered of that; empty without a bill."""
+def metered_sentence(costs: Costs) -> str:
+    """How much of the costs is billed and what was metered of that; empty without a bill."""
     row = costs.table("cloud").total
     if row.metered is None:
         return ""
-    off = difference_words(row.metered, row.amounts.billed)
+    off = format_difference(row.metered, row.amounts.billed)
     return f"Clouds bill {display_usd(row.amounts.billed)}; of that we metered {display_usd(row.metered)} ({off})."
 
 
-def tell_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Raise one alert where the days of this bill are far from what we metered; end it where a later bill is near."""
+def report_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Raise an alert if this bill is far from what was metered on its days; resolve it if a later bill is near."""
     days = BilledLine.objects.filter(bill=bill).aggregate(first=Min("day"), last=Max("day"))
     if days["first"] is None:
         return
     first = max(days["first"], days["last"] - timedelta(days=MOST_DAYS - 1))
     question = Question(project=bill.project_id, first_day=first, last_day=days["last"])
-    words = warning_words(far_off(Costs(question, with_services=True).parts))
+    words = difference_warning(far_off(Costs(question, with_services=True).parts))
     key = f"bill-{first}-{days['last']}"
     if not words:
         resolve_alert(

@@ -1,4 +1,4 @@
-"""Ours beside theirs: what we metered and what a cloud's bill says, by day and service, with the error."""
+"""What Starling metered beside what a cloud's bill says, by day and service, with the error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webapp.reports.table import Costs
 
 @dataclass(frozen=True)
 class Compared:
-    """One service on one day, or all of them together. `unmatched`: on the bill, and nothing of ours."""
+    """One service on one day, or the sum. `unmatched`: on the bill without any metered use."""
 
     day: date | None
     service: str
@@ -35,7 +35,7 @@ class Compared:
         return 100 * self.error / self.theirs if self.error is not None and self.theirs else None
 
 
-def compared(question: Question) -> tuple[list[Compared], Compared]:
+def compare_bills(question: Question) -> tuple[list[Compared], Compared]:
     """By day and service, newest first, and the sum over what is on a bill."""
     ours = _ours(question)
     theirs: dict[tuple[date, str], int] = {}
@@ -47,7 +47,7 @@ def compared(question: Question) -> tuple[list[Compared], Compared]:
         amount=Sum("picodollars"), count=Count("pk")
     )
     for day, service, matched, amount, count in groups.order_by():
-        # Without a tag it may be anybody's in that account: it stands against our use of that service alone.
+        # Without a tag a line may be anyone's in the account: it is compared with our use of that service only.
         if matched == MatchedBy.NOTHING or (matched == MatchedBy.DAY and not ours.get((day, service))):
             before = unmatched.get((day, service), (0, 0))
             unmatched[day, service] = (before[0] + int(amount), before[1] + count)
@@ -57,12 +57,12 @@ def compared(question: Question) -> tuple[list[Compared], Compared]:
         Compared(*key, ours.get(key, 0), theirs.get(key), *unmatched.get(key, (0, 0)))
         for key in sorted({*ours, *theirs, *unmatched}, key=lambda key: (-key[0].toordinal(), key[1]))
     ]
-    told = [row for row in rows if row.theirs is not None]
+    billed = [row for row in rows if row.theirs is not None]
     total = Compared(
         None,
         "",
-        sum(row.ours for row in told),
-        sum(row.theirs or 0 for row in told) if told else None,
+        sum(row.ours for row in billed),
+        sum(row.theirs or 0 for row in billed) if billed else None,
         sum(row.unmatched for row in rows),
         sum(row.unmatched_count for row in rows),
     )
@@ -70,7 +70,7 @@ def compared(question: Question) -> tuple[list[Compared], Compared]:
 
 
 def _ours(question: Question) -> dict[tuple[date, str], int]:
-    """What we metered of what some cloud bills; a machine of one's own is on nobody's bill."""
+    """What Starling metered of services that a cloud bills; no bill covers a user's own machine."""
     costs = Costs(question, with_services=True)
     found: dict[tuple[date, str], int] = defaultdict(int)
     for part in costs.parts:

@@ -1,6 +1,6 @@
-"""Shares of a cloud's bill: of a service's amount on one day, what each job pays and each of its calls. Pure.
+"""Shares of a cloud's bill: what each job and each call pays of a service's amount on one day. Pure.
 
-A bill knows no calls, and often no jobs: what it leaves open is shared out in proportion to what we metered.
+A bill lists no calls, and often no jobs: amounts without a job are shared in proportion to what Starling metered.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 
 class Sharing:
-    """An amount given out in proportion to weights as they come. Together the shares are the amount, exactly."""
+    """Divides an amount in proportion to weights, one after the other. The shares sum to the amount exactly."""
 
     def __init__(self, amount: int, whole: int) -> None:
         self._amount = amount
@@ -17,7 +17,7 @@ class Sharing:
         self._weights = self._given = 0
 
     def of(self, weight: int) -> int:
-        """The share of the next weight; all weights together must be the whole."""
+        """The share of the next weight; all weights must sum to the whole."""
         if not self._whole:
             return 0
         self._weights += weight
@@ -27,10 +27,9 @@ class Sharing:
 
 
 def paid_by_job(billed: Mapping[str | None, int], metered: Mapping[str, int]) -> dict[str | None, int]:
-    """What each job pays of a service's bill of one day. Lines that name no job (None) are shared out.
+    """What each job pays of a service's bill of one day. Lines that name no job (None) are shared.
 
-    They go to the jobs without a line of their own; where there are none, to all. What can be given to no job stays
-    with None.
+    They go to the jobs without a line of their own, or to all jobs if each has one. Without any job they stay at None.
     """
     paid = dict(billed)
     if None not in paid:

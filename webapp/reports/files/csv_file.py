@@ -1,4 +1,4 @@
-"""A report as CSV, made while it is sent: exact dollars, and no cell that a spreadsheet takes for a formula."""
+"""A report as CSV, streamed: exact dollars, and no cell that a spreadsheet takes for a formula."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_column
 from webapp.reports.table import Costs
 
 LINES_AT_ONCE = 1000
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
-def pieces(costs: Costs, tell: Tell = lambda rows: None) -> Iterator[str]:
-    """The file in pieces of text. `tell` hears how many rows are done."""
-    yield from _calls(costs, tell) if costs.question.by == "call" else _table(costs)
+def pieces(costs: Costs, on_progress: OnProgress = lambda rows: None) -> Iterator[str]:
+    """The file in pieces of text. `on_progress` gets the number of rows done."""
+    yield from _calls(costs, on_progress) if costs.question.by == "call" else _table(costs)
 
 
 def text_of(rows: Iterable[Sequence[Any]]) -> str:
@@ -34,11 +34,13 @@ def _table(costs: Costs) -> Iterator[str]:
     table = costs.table()
     columns = table_columns(table)
     yield text_of([[column.name for column in columns]])
-    rows = (_shown(columns, table_cells(table, row, costs.question)) for row in (*table.rows, table.total))
+    rows = (
+        _format_cells(columns, table_cells(table, row, costs.question)) for row in (*table.rows, table.total)
+    )
     yield text_of(rows)
 
 
-def _shown(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
+def _format_cells(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
     return [
         _amount(cell) if column.kind == "money" else harmless(cell)
         for column, cell in zip(columns, cells, strict=True)
@@ -49,7 +51,7 @@ def _amount(picodollars: int | None) -> str:
     return "" if picodollars is None else exact_usd(picodollars)
 
 
-def _calls(costs: Costs, tell: Tell) -> Iterator[str]:
+def _calls(costs: Costs, on_progress: OnProgress) -> Iterator[str]:
     yield text_of([[column.name for column in call_columns(costs)]])
     found = calls(costs)
     total = metered = done = 0
@@ -59,14 +61,14 @@ def _calls(costs: Costs, tell: Tell) -> Iterator[str]:
         metered += sum(call.metered or 0 for call in batch)
         done += len(batch)
         yield text_of(_line(call, texts, costs.has_bill) for call in batch)
-        tell(done)
+        on_progress(done)
     blanks = [""] * (COST_OF_CALL - 1)
     last = ["total", *blanks, exact_usd(total), "", costs.question.prices]
     yield text_of([[*last, exact_usd(metered)] if costs.has_bill else last])
 
 
 def _line(call: SettledCall, texts: dict[str, tuple[str, ...]], has_bill: bool) -> tuple[Any, ...]:
-    """What a job's lines have in common is looked at once for each job."""
+    """A row of CSV. Cells that all lines of a job share are computed once for each job."""
     job = call.facts.id or f"{call.facts.project_id} {call.facts.provider}"
     known = texts.get(job)
     if known is None:

@@ -1,6 +1,6 @@
 """A report as FOCUS 1.2, the FinOps Foundation's common form of bills: a row for each hour, job and thing bought.
 
-What nobody could meter is an Adjustment: it is booked, but of no known quantity. Columns of our own begin with x_.
+What could not be metered is an Adjustment: it is booked without a quantity. Columns of our own begin with x_.
 Where a cloud's bill is there, BilledCost and EffectiveCost are its amount, by shares of what we metered; ListCost and
 ContractedCost stay what we metered, at list prices.
 """
@@ -57,8 +57,8 @@ class _Bought:
     billed: int | None = None
 
 
-def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
-    """The file in pieces of text. `tell` hears how many charges are read."""
+def pieces(costs: Costs, on_progress: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
+    """The file in pieces of text. `on_progress` gets the number of charges read."""
     columns = [*rules().names, *OWN_COLUMNS]
     yield text_of([columns])
     accounts = _accounts(costs)
@@ -77,7 +77,7 @@ def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Ite
                 yield text_of(rows)
                 rows = []
         yield text_of(rows)
-        tell(done)
+        on_progress(done)
     yield text_of(
         [harmless_of(document.get(name)) for name in columns]
         for document in (_unmetered(part, accounts) for part in costs.reading.unmetered)
@@ -85,12 +85,12 @@ def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Ite
 
 
 def harmless_of(cell: Any) -> str:
-    """Amounts may begin with a minus: they are numbers. Texts may not begin as formulas do."""
+    """The cell as text that no spreadsheet runs as a formula. Amounts may begin with a minus, texts may not."""
     return f"{cell:f}" if isinstance(cell, Decimal) else harmless(cell)
 
 
 def _accounts(costs: Costs) -> dict[str, tuple[str, str]]:
-    """Account and name of each connection that jobs ran on."""
+    """Account and name of each connection that jobs ran on, by connection id."""
     wanted = {facts.connection for facts in costs.facts.values()}
     found = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name")
     return {pk: (account or pk, name) for pk, account, name in found}
@@ -100,11 +100,11 @@ Bought = dict[tuple[str, str, str, str, str], _Bought]
 
 
 def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
-    """By hour, basis, SKU, unit and what was rented; and how many charges that were."""
+    """What a job bought, by hour, basis, SKU, unit and rented resource; and the number of its charges."""
     found: Bought = {}
     read = 0
     charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
-    # Only rent names what it is for. Looking into the usage of every call would take far longer than reading it.
+    # Only rent names its resource. Parsing the usage of every call would take far longer than reading the charges.
     of_rent = Case(When(kind=ChargeKind.RENT, then=KT("usage__resource")), default=None)
     fields = ("hour", "basis", "settled_picodollars", "lines", "epoch", "of_rent")
     rows = charges.annotate(of_rent=of_rent).values_list(*fields)
@@ -123,7 +123,7 @@ def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
 
 
 def _share_bills(costs: Costs, facts: JobFacts, bought: Bought) -> None:
-    """Give each thing its share of the bill that covers it, and leave out what the question does not ask for."""
+    """Give each item its share of the bill that covers it, and drop items outside the question."""
     wanted, sharings = costs.question.service, costs.reading.billed.sharings()
     for key in sorted(bought):
         hour, _, sku, *_ = key
@@ -160,7 +160,7 @@ def _row(
 
 
 def _unmetered(part: Part, accounts: dict[str, tuple[str, str]]) -> dict[str, Any]:
-    """A row of a day for what is on a bill and nothing of ours explains."""
+    """A row of a day for an amount of a bill without any metered use."""
     service = part.service or billed_service("", part.facts.provider)
     period, day = month_of(part.day), Period(part.day, part.day)
     return {
@@ -190,7 +190,7 @@ def _whose(facts: JobFacts, accounts: dict[str, tuple[str, str]]) -> dict[str, A
 
 
 def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
-    # Unreal money must not look like a provider's in somebody's sums.
+    # Money that no one pays must not look like a provider's in a reader's sums.
     unreal = "" if facts.prices == "actual" else f" ({facts.prices})"
     issuer = f"{service.provider}{unreal}"
     tags = {"project": facts.project, "job": facts.name, "user": facts.user, "algorithm": facts.algorithm}
@@ -203,7 +203,7 @@ def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
         "RegionName": facts.region,
         "ChargeCategory": "Usage" if sku else "Adjustment",
         "ChargeFrequency": "Usage-Based",
-        "ChargeDescription": f"{sku or 'Booked in full, as nobody could meter it'}, {facts.id}",
+        "ChargeDescription": f"{sku or 'Booked in full: it could not be metered'}, {facts.id}",
         "Tags": json.dumps({**tags, "environment": facts.environment, **dict.fromkeys(facts.tags, "")}),
     }
 
@@ -238,7 +238,7 @@ def _how_much(facts: JobFacts, sku: str, unit: str, one: _Bought) -> dict[str, A
 
 
 def _list_price(sku: str, region: str) -> Decimal | None:
-    """What the price book says; None for what has no price there, such as somebody's own machine."""
+    """The price in the price book; None if it has none, such as a user's own machine."""
     try:
         return Decimal(f"{PriceBook.load().row(sku, region).price:f}")
     except UnknownSku:
@@ -246,7 +246,7 @@ def _list_price(sku: str, region: str) -> Decimal | None:
 
 
 def _whose_price(sku: str, region: str) -> str:
-    """A mark before the ids of prices that the operator gave."""
+    """A prefix for the ids of prices that the operator gave."""
     return "own:" if PriceBook.load().own([sku], region) else ""
 
 

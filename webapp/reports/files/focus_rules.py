@@ -26,7 +26,7 @@ _SPANS = (("BillingPeriodStart", "BillingPeriodEnd"), ("ChargePeriodStart", "Cha
 
 
 class FocusColumn(FrozenModel):
-    """One column; the words of the fields are explained in the file."""
+    """One column; the file of rules explains the fields."""
 
     name: str
     kind: Literal["text", "decimal", "moment", "currency", "json"]
@@ -53,7 +53,7 @@ def rules() -> FocusRules:
 
 
 def problems(lines: Iterable[str], most: int = 50) -> list[str]:
-    """What is wrong with a FOCUS file by the rules of 1.2, a sentence each; none if it is right."""
+    """The faults of a FOCUS file by the rules of 1.2, a sentence each; empty if it is valid."""
     reader = csv.DictReader(lines)
     found = list(_of_header(list(reader.fieldnames or [])))
     if found:
@@ -128,12 +128,12 @@ def _of_whole(row: Mapping[str, str]) -> Iterator[str]:
 
 
 def _agrees(row: Mapping[str, str], price: str, cost: str) -> bool:
-    """Each of the charges in a row was rounded to a picodollar, and each quantity to twelve digits."""
+    """Whether price times quantity is the cost, but for rounding of each charge to a picodollar."""
     try:
-        exact, told = Decimal(row[price]) * Decimal(row["PricingQuantity"]), Decimal(row[cost])
+        exact, given = Decimal(row[price]) * Decimal(row["PricingQuantity"]), Decimal(row[cost])
     except InvalidOperation:
-        return True  # said already
-    return abs(exact - told) <= max(Decimal("1e-6"), abs(told) * Decimal("1e-6"))
+        return True  # reported already
+    return abs(exact - given) <= max(Decimal("1e-6"), abs(given) * Decimal("1e-6"))
 
 
 def _is_moment(value: str) -> bool:

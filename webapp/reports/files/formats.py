@@ -11,19 +11,19 @@ from webapp.reports.files import csv_file, focus_file, json_file
 from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Format:
-    """`pieces`: made while it is sent. Others are made whole, by `make`."""
+    """`pieces`: builds the file while it is sent. `make` builds the others whole."""
 
     key: str
     word: str
     what: str
     suffix: str
     content_type: str
-    pieces: Callable[[Costs, Tell], Iterator[str]] | None = None
+    pieces: Callable[[Costs, OnProgress], Iterator[str]] | None = None
 
     def name_of_file(self, question: Question, whose: str) -> str:
         by = f"-by-{question.by}" if self.key in ("csv", "xlsx", "json") else ""
@@ -55,18 +55,18 @@ def make(
     *,
     whose: str,
     made_at: datetime,
-    tell: Tell = lambda rows: None,
+    on_progress: OnProgress = lambda rows: None,
 ) -> None:
     """Write the whole file to `path`."""
     chosen = FORMATS[format_key]
     costs = Costs(question, with_services=format_key == "pdf")
     if chosen.pieces is not None:
         with path.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(chosen.pieces(costs, tell))
+            file.writelines(chosen.pieces(costs, on_progress))
     elif format_key == "xlsx":
-        from webapp.reports.files import xlsx_file  # these two load what a page never needs
+        from webapp.reports.files import xlsx_file  # xlsx and pdf load libraries that pages never need
 
-        xlsx_file.write(costs, path, whose, tell)
+        xlsx_file.write(costs, path, whose, on_progress)
     else:
         from webapp.reports.files import pdf_file
 

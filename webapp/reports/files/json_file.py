@@ -1,4 +1,4 @@
-"""A report as JSON, made while it is sent. Amounts are exact dollars as text, as numbers of JSON are often floats."""
+"""A report as JSON, streamed. Amounts are exact dollars as text, because many programs read JSON numbers as floats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from webapp.reports.files.csv_file import LINES_AT_ONCE
 from webapp.reports.table import Costs
 
 
-def pieces(costs: Costs, tell: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
-    """{"report": what was asked, "rows": […], "total": …}"""
+def pieces(costs: Costs, on_progress: Callable[[int], None] = lambda rows: None) -> Iterator[str]:
+    """{"report": the question, "rows": […], "total": …}"""
     question = costs.question
-    asked = {**question.model_dump(mode="json"), "currency": "USD", "time": "UTC"}
-    yield f'{{"report": {json.dumps(asked)},\n"rows": ['
-    total = yield from _calls(costs, tell) if question.by == "call" else _table(costs)
+    report = {**question.model_dump(mode="json"), "currency": "USD", "time": "UTC"}
+    yield f'{{"report": {json.dumps(report)},\n"rows": ['
+    total = yield from _calls(costs, on_progress) if question.by == "call" else _table(costs)
     yield f'],\n"total": {json.dumps(total)}}}\n'
 
 
@@ -32,7 +32,7 @@ def _table(costs: Costs) -> Generator[str, None, dict[str, Any]]:
     return _document(names, columns, table_cells(table, table.total, costs.question))
 
 
-def _calls(costs: Costs, tell: Callable[[int], None]) -> Generator[str, None, dict[str, Any]]:
+def _calls(costs: Costs, on_progress: Callable[[int], None]) -> Generator[str, None, dict[str, Any]]:
     columns = call_columns(costs)
     names = _names(columns)
     found = calls(costs)
@@ -43,7 +43,7 @@ def _calls(costs: Costs, tell: Callable[[int], None]) -> Generator[str, None, di
         comma = "," if done else ""
         done += len(batch)
         yield comma + ",".join("\n" + json.dumps(_document(names, columns, row)) for row in rows)
-        tell(done)
+        on_progress(done)
     return {"cost_usd": exact_usd(total), "prices": costs.question.prices}
 
 

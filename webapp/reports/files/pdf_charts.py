@@ -1,4 +1,4 @@
-"""The pictures of a report on paper, drawn as vectors."""
+"""The charts of a report as PDF, drawn as vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LABEL_WIDTH, _FIGURE_WIDTH = 52.0, 34.0
 
 
 def over_time(paper: FPDF, costs: Costs) -> None:
-    """A bar for each day, or for several days where there are many."""
+    """Draw a bar for each day, or for several days if there are many."""
     found = bars_of(costs.by_day(), _MOST_BARS)
     days = (found.bars[0].last - found.bars[0].first).days + 1
     _title(paper, f"Spend over time, a bar for {'each day' if days == 1 else f'{days} days'}", _HEIGHT + 16)
@@ -48,7 +48,7 @@ def over_time(paper: FPDF, costs: Costs) -> None:
 
 
 def shares(paper: FPDF, table: Table, title: str) -> None:
-    """The dearest rows as bars, the rest together as the last."""
+    """Draw the largest rows as bars, and the sum of the rest as the last bar."""
     rows = [(row.label, row.cost) for row in table.rows if row.cost][:_MOST_ROWS]
     rest = table.total.cost - sum(cost for _, cost in rows)
     if rest > 0:
@@ -85,7 +85,7 @@ def fitted(paper: FPDF, text: str, width: float) -> str:
 
 
 def drawable(paper: FPDF, text: str) -> str:
-    """The text with a question mark for each letter that the font does not have, which it would leave out."""
+    """The text with a question mark for each letter that the font lacks."""
     known = paper.current_font.cmap  # type: ignore[union-attr]
     return "".join(letter if ord(letter) in known else "?" for letter in text)
 

@@ -1,4 +1,4 @@
-"""A report as PDF for people: what it came to, then pictures, then tables. Single calls are left to the other kinds."""
+"""A report as PDF: the total, then charts, then tables. Single calls are in the other kinds of file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fpdf.enums import XPos, YPos
 
 from webapp.formatting import display_usd
 from webapp.money.amounts import exact_usd
-from webapp.reports.bills.difference import beside_words
-from webapp.reports.columns import BASES, money_words
+from webapp.reports.bills.difference import metered_sentence
+from webapp.reports.columns import BASES, prices_sentence
 from webapp.reports.files import pdf_charts
 from webapp.reports.files.pdf_look import ACCENT, GREY, INK, LINE, MARGIN, WARNING, WIDTH
 from webapp.reports.files.pdf_tables import draw_table
@@ -46,7 +46,7 @@ class _Paper(FPDF):
 
 
 def write(costs: Costs, path: Path, whose: str, made_at: datetime) -> None:
-    """Make the file. The costs must have been read with services."""
+    """Write the file. The costs must have been read with services."""
     paper = _Paper(made_at, f"Starling  ·  cost of {whose}")
     with _fonts() as files:
         for style, file in files.items():
@@ -66,7 +66,7 @@ def write(costs: Costs, path: Path, whose: str, made_at: datetime) -> None:
 
 @contextmanager
 def _fonts() -> Iterator[dict[str, str]]:
-    """Noto Sans as files, as the writer wants it: it knows the scripts of most names."""
+    """Paths of Noto Sans, which covers the scripts of most names."""
     with tempfile.TemporaryDirectory(prefix="starling-fonts-") as folder:
         files = {}
         for style, name in _FONTS.items():
@@ -77,10 +77,10 @@ def _fonts() -> Iterator[dict[str, str]]:
 
 
 def _tables(costs: Costs) -> list[By]:
-    """What was asked for comes first; then what everybody wants to know, and what there is more than one of."""
-    asked: By = "job" if costs.question.by == "call" else costs.question.by
+    """The tables to draw: the requested one first, then those that most readers need or that have several rows."""
+    requested: By = "job" if costs.question.by == "call" else costs.question.by
     others = [by for by in _TABLES if by in ("day", "job", "service") or len(costs.table(by).rows) > 1]
-    return [asked, *(by for by in others if by != asked)]
+    return [requested, *(by for by in others if by != requested)]
 
 
 def _head(paper: FPDF, costs: Costs, whose: str) -> None:
@@ -111,8 +111,8 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
     paper.ln(3)
     paper.set_font(FONT, "B", 26)
     paper.set_text_color(*INK)
-    shown = display_usd(costs.total)
-    paper.cell(paper.get_string_width(shown) + 4, 12, shown)
+    amount = display_usd(costs.total)
+    paper.cell(paper.get_string_width(amount) + 4, 12, amount)
     paper.set_font(FONT, size=9)
     paper.set_text_color(*GREY)
     exact = f"exactly {exact_usd(costs.total)} USD"
@@ -121,7 +121,9 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
     amounts = costs.table("cloud").total.amounts
     parts = [(name, getattr(amounts, name)) for name in BASES]
     known = ", ".join(f"{display_usd(amount)} {word}" for word, amount in parts if amount)
-    words = f"{money_words(question)}.{f' Of it {known}.' if known else ''} {beside_words(costs)}".strip()
+    words = (
+        f"{prices_sentence(question)}.{f' Of it {known}.' if known else ''} {metered_sentence(costs)}".strip()
+    )
     paper.multi_cell(WIDTH, 5, words, new_x=XPos.LMARGIN, new_y=YPos.NEXT, align="L")
     paper.set_draw_color(*LINE)
     paper.ln(4)

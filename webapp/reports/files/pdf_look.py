@@ -1,4 +1,4 @@
-"""Measures in millimetres and colours of reports on paper: the light side of the dashboard's."""
+"""Measures in millimetres and colours of reports as PDF: the dashboard's light theme."""
 
 MARGIN = 18.0
 WIDTH = 210.0 - 2 * MARGIN

@@ -1,4 +1,4 @@
-"""Tables of a report on paper: exact amounts, right-aligned, the header again on each page, the total at the end."""
+"""Tables of a report as PDF: exact amounts, right-aligned, the header on each page, the total at the end."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from webapp.reports.report_query import Question
 from webapp.reports.table import Amounts, Row, Table
 
 MOST_ROWS = 400
-"""More of a table is one line that names what is left out; the other kinds of file have it all."""
+"""Further rows become one line that says how many are left out; the other kinds of file have them all."""
 _ROW = 5.6
 
 
 def draw_table(paper: FPDF, table: Table, question: Question) -> None:
-    """The table from here on, on as many pages as it needs."""
+    """Draw the table, on as many pages as it needs."""
     if paper.get_y() + 8 + 4 * _ROW > BOTTOM:
         paper.add_page()
     paper.ln(3)
@@ -28,7 +28,7 @@ def draw_table(paper: FPDF, table: Table, question: Question) -> None:
     _header(paper, table)
     amounts = (*table.rows, table.total)
     places = max(len(exact_usd(row.cost).partition(".")[2]) for row in amounts)
-    for number, row in enumerate(_shown(table)):
+    for number, row in enumerate(_rows_to_draw(table)):
         if paper.get_y() + _ROW > BOTTOM:
             paper.add_page()
             _header(paper, table)
@@ -44,17 +44,17 @@ def draw_table(paper: FPDF, table: Table, question: Question) -> None:
     paper.ln(3)
 
 
-def _shown(table: Table) -> list[Row]:
-    shown, left = table.rows[:MOST_ROWS], table.rows[MOST_ROWS:]
+def _rows_to_draw(table: Table) -> list[Row]:
+    rows, left = table.rows[:MOST_ROWS], table.rows[MOST_ROWS:]
     if not left:
-        return list(shown)
+        return list(rows)
     amounts = Amounts(
         estimated=sum(row.amounts.estimated for row in left),
         metered=sum(row.amounts.metered for row in left),
         billed=sum(row.amounts.billed for row in left),
     )
     words = f"{len(left):,} more rows, which CSV and XLSX list"
-    return [*shown, Row("", words, "", amounts, None, None)]
+    return [*rows, Row("", words, "", amounts, None, None)]
 
 
 def _columns(table: Table) -> list[tuple[str, float, str]]:
@@ -67,7 +67,7 @@ def _columns(table: Table) -> list[tuple[str, float, str]]:
 
 
 def _aligned(picodollars: int, places: int) -> str:
-    """Exact, with as many decimals as the longest amount of the table, so that digits stand below each other."""
+    """The exact amount, with as many decimals as the longest of the table, so that digits align."""
     whole, _, decimals = exact_usd(picodollars).partition(".")
     return f"{whole}.{decimals.ljust(places, '0')}" if places else whole
 

@@ -15,7 +15,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
-from webapp.reports.bills.difference import beside_words
+from webapp.reports.bills.difference import metered_sentence
 from webapp.reports.calls import calls
 from webapp.reports.columns import (
     BASES,
@@ -24,7 +24,7 @@ from webapp.reports.columns import (
     call_cells,
     call_columns,
     heading,
-    money_words,
+    prices_sentence,
     table_cells,
     table_columns,
 )
@@ -36,11 +36,11 @@ _TOLD_EVERY = 2000
 _OPTIONS = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 _CURRENCY = "$#,##0.00??????????"
 _WIDTHS = {"text": 24, "money": 22, "count": 12}
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
-def write(costs: Costs, path: Path, whose: str, tell: Tell = lambda rows: None) -> None:
-    """Make the file. `tell` hears how many rows are done."""
+def write(costs: Costs, path: Path, whose: str, on_progress: OnProgress = lambda rows: None) -> None:
+    """Write the file. `on_progress` gets the number of rows done."""
     with Workbook(str(path), {**_OPTIONS, "tmpdir": str(path.parent)}) as book:
         looks = _Looks(book)
         table = costs.table()
@@ -50,7 +50,7 @@ def write(costs: Costs, path: Path, whose: str, tell: Tell = lambda rows: None) 
         last = _fill(sheet, looks, columns, rows)
         _row(sheet, looks, columns, last + 1, table_cells(table, table.total, costs.question), bold=True)
         if costs.question.by == "call":
-            _calls(book, looks, costs, tell)
+            _calls(book, looks, costs, on_progress)
         _about(book, looks, costs, whose)
 
 
@@ -89,7 +89,7 @@ def _sheet(book: Workbook, looks: _Looks, name: str, columns: Sequence[Column]) 
 
 
 def _fill(sheet: Worksheet, looks: _Looks, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> int:
-    """Write rows below the header; the number of the last one."""
+    """Write rows below the header; returns the number of the last row."""
     at = 0
     for at, row in enumerate(rows, start=1):
         _row(sheet, looks, columns, at, row)
@@ -114,13 +114,13 @@ def _row(
         elif column.kind == "count":
             sheet.write_number(at, number, cell, look)
         else:
-            # Never `write`, which guesses: a text stays a text whatever it begins with.
+            # Never `write`, which guesses types: a text stays a text whatever it begins with.
             sheet.write_string(at, number, str(cell), look)
 
 
-def _calls(book: Workbook, looks: _Looks, costs: Costs, tell: Tell) -> None:
-    """As many sheets as the calls need, the total under the last."""
-    wanted = _telling(costs)
+def _calls(book: Workbook, looks: _Looks, costs: Costs, on_progress: OnProgress) -> None:
+    """Write the calls on as many sheets as they need, with the total below the last."""
+    wanted = _differing_columns(costs)
     columns = [call_columns(costs)[at] for at in wanted]
     cost_at = wanted.index(COST_OF_CALL)
     kinds = [column.kind for column in columns]
@@ -142,7 +142,7 @@ def _calls(book: Workbook, looks: _Looks, costs: Costs, tell: Tell) -> None:
                 sheet.write_number(last, len(wanted) - 1, dollars(call.metered), looks.money)
             total += call.picodollars
             if last % _TOLD_EVERY == 0:
-                tell(done + last)
+                on_progress(done + last)
         done += last
         if last < ROWS_A_SHEET:
             sheet.write_string(last + 1, 0, "Total", looks.bold)
@@ -151,8 +151,8 @@ def _calls(book: Workbook, looks: _Looks, costs: Costs, tell: Tell) -> None:
             return
 
 
-def _telling(costs: Costs) -> list[int]:
-    """Which columns differ between jobs: what is the same in all rows stands once, on the sheet About."""
+def _differing_columns(costs: Costs) -> list[int]:
+    """Columns whose values differ between jobs. Values that all rows share are written once, on the sheet About."""
     jobs = list(costs.facts.values())
     places = {1: "project", 4: "user", 5: "cloud", 6: "region", 7: "tags"}
     same = {at for at, name in places.items() if len({getattr(job, name) for job in jobs}) < 2}
@@ -173,7 +173,7 @@ def _facts(costs: Costs, whose: str) -> Iterator[tuple[str, str]]:
     question = costs.question
     yield "Report", heading(question, whose)
     yield "Period", f"{question.period}, UTC, both days included"
-    yield "Prices", money_words(question)
+    yield "Prices", prices_sentence(question)
     yield "Total, exact [USD]", exact_usd(costs.total)
     for name, value in question.filters.items():
         yield f"Only {name}", value
@@ -184,4 +184,4 @@ def _facts(costs: Costs, whose: str) -> Iterator[tuple[str, str]]:
     for name, words in BASES.items():
         yield name.capitalize(), words
     if costs.has_bill:
-        yield "Beside the bill", beside_words(costs)
+        yield "Beside the bill", metered_sentence(costs)

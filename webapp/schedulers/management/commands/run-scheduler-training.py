@@ -10,13 +10,11 @@ from django.core.management.base import BaseCommand
 from cloud.workers.processes import die_with_parent
 
 _NICENESS = 10
-"""A virtual clock does not notice that its work gives way to pages and to jobs that people wait for."""
+"""Low priority: pages and jobs go first, and the virtual clock of a training is not affected."""
 
 
 class Command(BaseCommand):
-    help = (
-        "Trains one scheduler until it is trained. SIGTERM hands it over; the episode it is at begins anew."
-    )
+    help = "Trains one scheduler to its end. After SIGTERM another process continues; the present episode starts again."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,4 +35,4 @@ class Command(BaseCommand):
         leaving.listen()
         from webapp.schedulers.training_run import run_training
 
-        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))
+        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.request))

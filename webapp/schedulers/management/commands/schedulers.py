@@ -1,4 +1,4 @@
-"""`manage.py schedulers train|list|show|export|search`: from the command line, in the window's own tables."""
+"""`manage.py schedulers train|list|show|export|search`: on the command line, in the dashboard's own tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         ways = parser.add_subparsers(dest="what", required=True)
-        train = ways.add_parser(
-            "train", help="train one; a training that was broken off goes on with --resume"
-        )
+        train = ways.add_parser("train", help="train one; --resume continues an interrupted training")
         search = ways.add_parser("search", help="try settings of the scheduler, and rank them")
         for one in (train, search):
             one.add_argument("workload", metavar="PRESET", nargs="?", default="cartpole")
@@ -42,7 +40,7 @@ class Command(BaseCommand):
                 dest="changes",
                 help="such as scheduling.episodes=5, rounds=20 or platform.profile=aci-paper; may be repeated",
             )
-        train.add_argument("--resume", type=int, metavar="NUMBER", help="go on with this training")
+        train.add_argument("--resume", type=int, metavar="NUMBER", help="continue this training")
         search.add_argument(
             "--settings", type=int, default=10, help="how many, drawn by chance; 0 for all of them"
         )
@@ -51,7 +49,7 @@ class Command(BaseCommand):
             "--real", action="store_true", help="judge by real episodes too, not by rehearsals alone"
         )
         listed = ways.add_parser("list", help="the project's schedulers")
-        show = ways.add_parser("show", help="all that is known of one")
+        show = ways.add_parser("show", help="the facts of one")
         export = ways.add_parser("export", help="one with its weights, as a JSON document")
         for one in (show, export):
             one.add_argument("id", help="such as sch_abcdefghij.2")
@@ -75,7 +73,7 @@ class Command(BaseCommand):
 
     def _train(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries, services
-        from webapp.schedulers.cli_args import owner_of, read_asked
+        from webapp.schedulers.cli_args import owner_of, read_request
         from webapp.schedulers.models import TrainingState
         from webapp.schedulers.text import version_line
 
@@ -84,34 +82,35 @@ class Command(BaseCommand):
             if training is None:
                 self._wrong(f"There is no training {options['resume']} in {self._project.slug}.")
         else:
-            asked = read_asked(self._project, options)
+            request = read_request(self._project, options)
             owner = owner_of(self._project)
-            training = services.ask_for_training(
-                project=self._project, user=owner, asked=asked, tell_worker=False
+            training = services.request_training(
+                project=self._project, user=owner, request=request, tell_worker=False
             )
         self._say({"kind": "training", "number": training.pk}, f"Training {training.pk} of {training.name}.")
         self._run(training)
         if training.state != TrainingState.DONE:
             self._wrong(
-                f"{training.get_state_display()}: {training.reason or 'somebody else runs it.'}", FAILED_EXIT
+                f"{training.get_state_display()}: {training.reason or 'another process runs it.'}",
+                FAILED_EXIT,
             )
         version = training.version
         self._say({"kind": "version", "id": version.key, **version.facts}, version_line(version))
 
     def _search(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import search
-        from webapp.schedulers.cli_args import owner_of, read_asked
+        from webapp.schedulers.cli_args import owner_of, read_request
         from webapp.schedulers.models import TrainingState
 
         if not options["real"]:
             options["changes"] = ["scheduling.episodes=0", *options["changes"]]
-        asked = read_asked(self._project, options)
+        request = read_request(self._project, options)
         name = options["name"] or f"search of {options['workload']}"
-        chosen = search.drawn(options["settings"], options["seed"]) if options["settings"] else search.grid()
-        for training in search.trainings(self._project, owner_of(self._project), asked, name, chosen):
+        chosen = search.draw(options["settings"], options["seed"]) if options["settings"] else search.grid()
+        for training in search.trainings(self._project, owner_of(self._project), request, name, chosen):
             self._say({"kind": "training", "number": training.pk}, f"Training {training.pk}:")
             self._run(training)
-            if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):  # asked to stop
+            if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):  # request to stop
                 break
         for row in search.rows(self._project, name):
             score = "–" if row.score is None else f"{row.score:.3f}"
@@ -162,20 +161,20 @@ class Command(BaseCommand):
         return version
 
     def _run(self, training: Any) -> None:
-        """In this process, by the same code as the worker's; Ctrl-C ends it so that it can go on later."""
-        from webapp.schedulers.text import told
+        """Run the training in this process, with the worker's code. After Ctrl-C it can be continued later."""
+        from webapp.schedulers.text import step_line
         from webapp.schedulers.training_run import run_training
 
         hand_over = threading.Event()
-        for wanted in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(wanted, lambda *_: hand_over.set())
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: hand_over.set())
 
-        def tell(step: Any) -> None:
+        def on_step(step: Any) -> None:
             figures = {**asdict(step), "kind": "episode", "episode_kind": str(step.kind)}
             kept = {key: value for key, value in figures.items() if key not in ("state", "reports")}
-            self._say(kept, told(step))
+            self._say(kept, step_line(step))
 
-        run_training(training.pk, owner=uuid.uuid4().hex, hand_over=hand_over, told=tell)
+        run_training(training.pk, owner=uuid.uuid4().hex, hand_over=hand_over, on_step=on_step)
         training.refresh_from_db()
 
     def _say(self, figures: dict[str, Any], words: str) -> None:
