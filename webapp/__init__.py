@@ -1,1 +1,1 @@
-"""The window: the only Django code, and the only place where training and cloud meet."""
+"""The dashboard: the only Django code, and the only place where training and cloud meet. Begin with `urls.py`."""

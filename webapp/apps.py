@@ -10,5 +10,5 @@ class WebappConfig(AppConfig):
     verbose_name = "Starling"
 
     def ready(self) -> None:
-        # Whoever sends a task must know the broker; without this, tasks would bind to a nameless default.
+        # Without this, tasks would bind to a default application that does not know the broker.
         import_module("webapp.celery")

@@ -1,4 +1,4 @@
-"""Django's pages on a few threads that stay, each with its database connection.
+"""Runs Django's pages on a few permanent threads, each with its own database connection.
 
 Every page of ours is a plain function. Django's own ASGI handler would send such a page through some twenty changes of
 thread (each middleware has two), on a new thread with a new connection each time, which takes longer than most pages.
@@ -29,7 +29,7 @@ from webapp.api import problems
 from webapp.request_bodies import Bodies, BodyRefused
 
 THREADS = 16
-"""Requests under way at once in one web process; more wait for their turn."""
+"""The most requests that one web process handles at once; further ones wait."""
 
 
 class PageHandler(ASGIHandler):
@@ -51,7 +51,7 @@ class PageHandler(ASGIHandler):
         self._bodies = Bodies(lambda scope: self._on_thread(limit, scope))
 
     def close(self) -> None:
-        """Ends the threads, once what they are at is done."""
+        """End the threads once their present work is done."""
         self._threads.shutdown()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -72,7 +72,7 @@ class PageHandler(ASGIHandler):
                 await self._send_pieces(answer, send)
 
     async def _refuse(self, scope: Any, refusal: BodyRefused, receive: Any, send: Any) -> None:
-        """Answer and hang up; nothing more is taken of what is still on its way."""
+        """Send the refusal and close the connection; the rest of the body is not read."""
         answer = await self._on_thread(_refusal_page, scope["path"], refusal)
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.items()]
         await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
@@ -84,7 +84,7 @@ class PageHandler(ASGIHandler):
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _answer(self, scope: Any, body: Any) -> HttpResponseBase:
-        """The whole way of a request, and of its answer unless that is a stream."""
+        """Handle a request and return its response, which is closed unless it is a stream."""
         set_script_prefix(get_script_prefix(scope))
         signals.request_started.send(sender=self.__class__, scope=scope)
         request, refusal = self.create_request(scope, body)
@@ -98,7 +98,7 @@ class PageHandler(ASGIHandler):
         return answer
 
     async def _send_flow(self, answer: StreamingHttpResponse, send: Any) -> None:
-        """A stream that runs in the event loop; its queries have a thread and a connection for as long as it flows."""
+        """Send a stream that runs in the event loop. Its queries use one thread and connection until its end."""
         async with ThreadSensitiveContext():
             try:
                 await self.send_response(answer, send)
@@ -107,7 +107,7 @@ class PageHandler(ASGIHandler):
                 await sync_to_async(connections.close_all)()
 
     async def _send_pieces(self, answer: StreamingHttpResponse, send: Any) -> None:
-        """A stream that blocks: each piece is fetched on a thread, and sent before the next one is asked for."""
+        """Send a stream that blocks: each piece is built on a thread, and sent before the next one is built."""
         pieces = iter(answer)
 
         async def fetched() -> AsyncGenerator[bytes, None]:
@@ -124,7 +124,7 @@ class PageHandler(ASGIHandler):
 
 
 def _refusal_page(path: str, refusal: BodyRefused) -> HttpResponse:
-    """Why a body was not taken: for programs as a problem, for people as a page."""
+    """The response to a refused body: a problem document for programs, a page for people."""
     if path.startswith("/api/"):
         request = HttpRequest()
         request.path = path

@@ -1,4 +1,4 @@
-"""The Celery application of the worker and of beat, and of whoever sends a task.
+"""The Celery application of the worker, of beat and of processes that send tasks.
 
 Messages are hints that carry ids; the database holds what is to be done. Losing one costs a few seconds.
 """
@@ -28,17 +28,17 @@ warnings.filterwarnings("ignore", category=SecurityWarning)
 
 @setup_logging.connect
 def _log_as_the_settings_say(**details: Any) -> None:
-    """Being connected is what counts: Celery then leaves logging alone."""
+    """Do nothing: a connected handler makes Celery keep Django's logging."""
     logging.config.dictConfig(settings.LOGGING)
 
 
 @worker_ready.connect
 def _say_worker_ready(**details: Any) -> None:
-    """The line by which `manage.py up` sees that tasks are being taken."""
+    """Log the line by which `manage.py up` sees that the worker takes tasks."""
     logger.info("worker is ready")
 
 
 @beat_init.connect
 def _say_beat_ready(**details: Any) -> None:
-    """The line by which `manage.py up` sees that ticks will come."""
+    """Log the line by which `manage.py up` sees that beat sends ticks."""
     logger.info("beat is ready")

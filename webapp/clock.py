@@ -10,7 +10,7 @@ from django.db import connection
 
 
 class Clock(Protocol):
-    """Tells the time; the only source of "now" inside services."""
+    """The only source of "now" inside services."""
 
     def now(self) -> datetime:
         """The present moment on this machine, timezone-aware."""

@@ -1,4 +1,4 @@
-"""What one connection may take of the web process, whoever is at its other end.
+"""Limits on what one connection may use of the web process.
 
 uvicorn bounds neither the head of a request nor what follows its body, and keeps every part of a websocket's message
 and every answer to a ping until the other side reads it. Bodies are limited in `request_bodies`.
@@ -13,14 +13,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 HEAD_LIMIT_BYTES = 2**16
-"""Also of trailers and of what frames the chunks of a body, beyond as many bytes as the body itself has."""
+"""Also the limit of trailers and chunk framing of a body, beyond as many bytes as the body itself has."""
 HEAD_WITHIN_S = 30.0
 UNREAD_PONGS_BYTES = 2**16
 _GOODBYE_WITHIN_S = 2.0
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """Hangs up on a request whose head is too long or does not come."""
+    """Closes connections whose request head is too long or does not arrive in time."""
 
     _beside_the_body = 0
     _head_timer: asyncio.TimerHandle | None = None
@@ -73,7 +73,7 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 class LimitedSocket(WebSocketsSansIOProtocol):
-    """Hangs up on who sends messages in parts, or pings without reading the answers: browsers do neither."""
+    """Closes sockets that send fragmented messages, or pings without reading the answers: browsers do neither."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class FolderHeld(Exception):
-    """Somebody else runs Starling on this folder. The message says who, where, since when, and what to do."""
+    """Another process runs Starling on this folder. The message says which, where, since when, and what to do."""
 
 
 class FolderLock:
@@ -36,14 +36,14 @@ class FolderLock:
         self.describe(url=None)
 
     def describe(self, *, url: str | None) -> None:
-        """Write down who holds the folder, for the next one who tries."""
+        """Write down which process holds the folder, for the message of FolderHeld."""
         assert self._descriptor is not None, "take the folder first"
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "url": url, "since": now}).encode(), 0)
 
     def release(self) -> None:
-        """Give the folder back."""
+        """Release the folder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

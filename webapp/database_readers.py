@@ -15,7 +15,7 @@ _THREADS = 2
 
 
 class Readers:
-    """A few threads that keep their database connections, so that a look costs a query and not a connection."""
+    """A few threads that keep their database connections, so that a read costs a query and no new connection."""
 
     def __init__(self) -> None:
         self._connections: list[BaseDatabaseWrapper] = []
@@ -30,7 +30,7 @@ class Readers:
         return await asyncio.get_running_loop().run_in_executor(self._pool, _query, query, *arguments)
 
     def close(self) -> None:
-        """Ends the threads and their connections, once what they are at is done."""
+        """End the threads and their connections once their present work is done."""
         self._pool.shutdown(wait=True)
         for one in self._connections:
             one.close()

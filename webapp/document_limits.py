@@ -11,7 +11,7 @@ VALUES_LIMIT = 10_000
 
 
 def check_values(document: Any) -> None:
-    """ValueError if the lists and tables of `document` hold more than VALUES_LIMIT values together."""
+    """Raise ValueError if the lists and tables of `document` hold more than VALUES_LIMIT values together."""
     waiting, count = [document], 0
     while waiting:
         here = waiting.pop()

@@ -25,7 +25,7 @@ _SILENT_AFTER_FAILURE_S = 2.0
 
 
 class Bell:
-    """One connection a process, made on first use; quiet for a moment after it failed."""
+    """One connection to Redis a process, opened on first use. After a failure it pauses for a moment."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,12 +62,12 @@ def ring_on_commit(job_id: str, seq: int) -> None:
 
 
 def launch_on_commit(job_id: str) -> None:
-    """Once the present transaction is committed, ask the worker to start the job now rather than at its next look."""
+    """Once the present transaction is committed, ask the worker to start the job now rather than at its next tick."""
     transaction.on_commit(lambda: ask_to_launch(job_id), robust=True)
 
 
 def ask_to_launch(job_id: str) -> bool:
-    """Send the launch message; False if it could not be. The row says the same, and is looked at every few seconds."""
+    """Send the launch message; False if that failed. The row says the same, and a tick reads it every few seconds."""
     try:
         celery_app.send_task("webapp.jobs.tasks.launch_job", args=[job_id])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint

@@ -1,4 +1,4 @@
-"""Files that people take away: an address that is not understood is refused, as the file would be of something else."""
+"""Downloads: an address with unknown parameters is refused, as the file would not be the one that was meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 def unknown_words(request: HttpRequest, *takes: str) -> str:
-    """A sentence about what the address does not take; empty if it takes all that was given."""
+    """A sentence that names unknown parameters of the address; empty if there are none."""
     strange = [name for name in request.GET if name not in takes]
     if not strange:
         return ""
@@ -14,5 +14,5 @@ def unknown_words(request: HttpRequest, *takes: str) -> str:
 
 
 def refused(words: str) -> HttpResponse:
-    """No file, and why."""
+    """The response that refuses a download, with the reason."""
     return HttpResponse(f"{words}\n", content_type="text/plain; charset=utf-8", status=400)

@@ -1,4 +1,4 @@
-"""The Valkey server that Starling brings along, for machines that have no Redis.
+"""The Valkey server that comes with Starling, for machines without Redis.
 
 It keeps nothing on disk: what goes through it are hints, and the database is the truth.
 """
@@ -13,18 +13,18 @@ import redis
 
 
 class NoServerProgram(Exception):
-    """There is no Valkey or Redis program to start. The message says how to get one."""
+    """No Valkey or Redis program was found. The message says how to get one."""
 
 
 @dataclass(frozen=True)
 class EmbeddedValkey:
-    """A server to be started: `command` runs it in the foreground, `url` is where it then answers."""
+    """A server to start: `command` runs it in the foreground, and `url` is its address."""
 
     command: list[str]
     url: str
 
     def answers(self) -> bool:
-        """Whether it answers a PING now."""
+        """Whether the server answers a PING now."""
         client = redis.Redis.from_url(self.url, socket_connect_timeout=0.5, socket_timeout=0.5, retry=None)
         try:
             return bool(client.ping())
@@ -57,7 +57,7 @@ def embedded_valkey(
 
 
 def free_port(first: int | None = None, *, host: str = "127.0.0.1") -> int:
-    """A TCP port that nobody listens on: `first` or the next free one above it; any when `first` is None."""
+    """A free TCP port: `first` or the next free one above it; any if `first` is None. Raises OSError."""
     for port in range(first, first + 100) if first is not None else (0,):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""What people see instead of a page: why something is gone, or a reference by which the log tells of our fault."""
+"""Error pages: why something is gone, or a reference under which the log has the details of our fault."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ logger = logging.getLogger(__name__)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page for a fault of ours. It asks the database for nothing: that may be what failed."""
+    """The page for an error of Starling. It makes no query, as the database may be what failed."""
     reference = secrets.token_hex(4).upper()
     logger.error("Reference %s: %s %s failed, as logged above.", reference, request.method, request.path)
     return HttpResponse(render_to_string("500.html", {"reference": reference}), status=500)
 
 
 class Gone(Http404):
-    """What was asked for was here and is not any more. The text says what became of it."""
+    """The requested object no longer exists. The message says what happened to it."""
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The page where there is nothing. Only of what is gone does it say more: the rest is nobody's business."""
+    """The page for an unknown address. It gives details only for objects that are gone, so it reveals nothing else."""
     if isinstance(exception, Gone):
         return render(request, "410.html", {"why": str(exception)}, status=410)
     return render(request, "404.html", status=404)

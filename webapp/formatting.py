@@ -86,7 +86,7 @@ def _as_written(value: float) -> Decimal:
 
 
 def format_time_limit(seconds: float) -> str:
-    """Within how long something is over for certain, so never less than it is: 90 s, 3 min."""
+    """A time limit, rounded up so that it is never too short: 90 s, 3 min."""
     return f"{ceil(seconds)} s" if seconds <= 119 else f"{ceil(seconds / 60):,} min"
 
 

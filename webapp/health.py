@@ -1,4 +1,4 @@
-"""Is the web process alive, and can it do its work? For supervisors and load balancers, not for people.
+"""Health checks of the web process, for supervisors and load balancers.
 
 Redis carries hints only, so its absence is reported but does not make us unready: pages poll instead.
 """

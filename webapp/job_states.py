@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Observed(models.TextChoices):
-    """What a job does."""
+    """The observed state of a job."""
 
     QUEUED = "queued", "Queued"
     STARTING = "starting", "Starting"
@@ -33,7 +33,7 @@ TERMINAL = frozenset({Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED})
 ACTIVE = frozenset(
     {Observed.QUEUED, Observed.STARTING, Observed.RUNNING, Observed.RECOVERING, Observed.DRAINING}
 )
-"""States in which somebody has to be running the job, or about to."""
+"""States in which a process runs the job or is about to."""
 
 _ENDS = {Observed.PAUSED, Observed.SUCCEEDED, Observed.FAILED, Observed.CANCELLED}
 
@@ -51,7 +51,7 @@ SUCCESSORS: dict[Observed, frozenset[Observed]] = {
 
 
 class IllegalTransition(Exception):
-    """A change of state that the graph does not have."""
+    """A change of state that is not allowed."""
 
 
 def require_allowed(before: str, after: str) -> None:

@@ -1,4 +1,4 @@
-"""Sockets are opened by this site's own pages: a browser says which page asks, and cookies come with any.
+"""Only this site's own pages may open sockets: browsers send cookies from any page, but name its origin.
 
 Forms have Django's token for that; a socket has nothing but its Origin.
 """
@@ -19,7 +19,7 @@ Origin = tuple[str, str, int | None]
 
 
 def own_pages_only(application: Any) -> Any:
-    """The application for sockets that a page of this site opens; the others are refused with 403."""
+    """Wrap the application, so that sockets of other sites' pages are refused with 403."""
 
     async def checked(scope: Any, receive: Any, send: Any) -> None:
         answering = application if opened_by_own_page(scope) else WebsocketDenier()
@@ -29,7 +29,7 @@ def own_pages_only(application: Any) -> Any:
 
 
 def opened_by_own_page(scope: Any) -> bool:
-    """Whether the Origin is the address that this request itself was sent to, or one the operator gave the site."""
+    """Whether the Origin is the address of this request, or one that the operator gave the site."""
     headers = dict(scope["headers"])
     asking = _origin(headers.get(b"origin", b"").decode("latin-1"))
     if asking is None:
@@ -50,7 +50,7 @@ def _fits(asking: Origin, address: str) -> bool:
 
 
 def _origin(address: str) -> Origin | None:
-    """None for what is no address of a site, such as the `null` of a page without one."""
+    """Scheme, host and port of an origin; None for invalid ones, such as the `null` of a page without an origin."""
     try:
         parts = urlsplit(address.lower())
         port = parts.port or _PORTS.get(parts.scheme)

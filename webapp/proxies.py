@@ -1,4 +1,4 @@
-"""Who is at the other end: scheme and address are taken from the headers of proxies that the operator named.
+"""The client's scheme and address, from the headers of proxies that the operator named.
 
 From anyone else these headers say nothing. Whether cookies are secure, HSTS is sent and whose attempts are counted all
 follow from the request's scheme and address.
@@ -13,5 +13,5 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 
 def behind_proxies(application: Any) -> Any:
-    """The application, called with the scheme and address of whoever is behind the proxies."""
+    """Wrap the application, so that it is called with the scheme and address of the client behind the proxies."""
     return ProxyHeadersMiddleware(application, settings.STARLING_TRUSTED_PROXIES)

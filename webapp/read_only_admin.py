@@ -1,4 +1,4 @@
-"""Django's admin as the installation's staff read it: lists of rows, a page for each row, and no way to change one."""
+"""A read-only Django admin for the installation's staff: lists of rows and a page for each row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ View = Callable[..., HttpResponseBase]
 
 
 class StaffSite(admin.AdminSite):
-    """Only what is registered here has an address. People sign in and out on the project's own pages."""
+    """An admin site with addresses for registered tables only. People sign in and out on the usual pages."""
 
     site_header = site_title = "Starling administration"
     index_title = "Read-only tables"
@@ -50,7 +50,7 @@ class StaffSite(admin.AdminSite):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django's class takes no type argument at run time
-    """One table. `fields` names every column that a row's page shows: what is not named is not shown."""
+    """One table. `fields` names every column that a row's page shows; other columns are never shown."""
 
     actions = None
     show_facets = admin.ShowFacets.NEVER
@@ -70,7 +70,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django's cla
         ]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # Django also filters by any other column of the table: that would tell one that is not shown, letter by letter.
+        # Django also filters by any other column, which would reveal hidden values letter by letter.
         return lookup.partition("__")[0] in self.list_filter
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -1,4 +1,4 @@
-"""Bodies of requests: their size, their progress and how many come at once are limited before a byte is read.
+"""Limits on request bodies: their size, their progress and their number at once, checked before a byte is read.
 
 Anyone may send a megabyte, which stays in memory. Whoever may send more is known from the headers alone, and only what
 they send is written to disk.
@@ -23,7 +23,7 @@ UploadLimit = Callable[[Scope], Awaitable[int]]
 BODY_LIMIT_BYTES = 2**20
 PROGRESS_BYTES = 2**14
 PROGRESS_WITHIN_S = 30.0
-"""So much has to come within each such time; a byte now and then would hold a place for ever."""
+"""Each such time must bring at least this much; otherwise a slow sender would hold a place for ever."""
 BODIES_AN_ADDRESS = 16
 BODIES_AT_ONCE = 64
 UPLOADS_AT_ONCE = 4
@@ -31,7 +31,7 @@ PLACE_WITHIN_S = 10.0
 
 
 class BodyRefused(Exception):
-    """A body that is not taken: the status to answer with, why, and what its sender can do."""
+    """The body is refused. Holds the status of the response, the reason, and what its sender can do."""
 
     def __init__(self, status: int, why: str, fix: str) -> None:
         super().__init__(f"{why} {fix}")
@@ -39,7 +39,7 @@ class BodyRefused(Exception):
 
 
 class Bodies:
-    """Takes bodies in, for one event loop. `upload_limit` says how many bytes the sender of a large one may send."""
+    """Receives bodies for one event loop. `upload_limit` returns how many bytes a sender of large files may send."""
 
     def __init__(self, upload_limit: UploadLimit) -> None:
         self._upload_limit = upload_limit
@@ -49,7 +49,7 @@ class Bodies:
 
     @asynccontextmanager
     async def taken(self, scope: Scope, receive: Receive) -> AsyncIterator[IO[bytes]]:
-        """The whole body, to be read from its beginning. Raises BodyRefused, or RequestAborted if its sender left.
+        """Receive the whole body. Raises BodyRefused, or RequestAborted if its sender left.
 
         It has its place until the block ends: a body that waits for a thread takes as much as one that is coming.
         """
@@ -93,7 +93,7 @@ def _address(scope: Scope) -> str:
 
 @asynccontextmanager
 async def _held(places: list[asyncio.Semaphore]) -> AsyncIterator[None]:
-    """One place of each kind, for as long as the block runs."""
+    """Hold one place of each kind while the block runs. Raises BodyRefused if there is none."""
     held: list[asyncio.Semaphore] = []
     try:
         try:
@@ -132,7 +132,7 @@ async def _received(receive: Receive, limit: int) -> IO[bytes]:
 
 
 async def _some(receive: Receive, body: _Body) -> bool:
-    """Take in as much as counts as progress, or the rest; whether there is more."""
+    """Receive as much as counts as progress, or the rest. Returns whether there is more."""
     enough = body.size + PROGRESS_BYTES
     while body.size < enough:
         message = await receive()
@@ -145,7 +145,7 @@ async def _some(receive: Receive, body: _Body) -> bool:
 
 
 class _Body:
-    """What has come so far: in memory up to the limit for anyone, on disk beyond."""
+    """The received part of a body: in memory up to the limit for everyone, on disk beyond it."""
 
     def __init__(self, limit: int) -> None:
         self.size = 0
@@ -162,7 +162,7 @@ class _Body:
             await self._write()
 
     async def opened(self) -> IO[bytes]:
-        """All of it, at its beginning."""
+        """The file, at its beginning."""
         if self._file is None:
             return io.BytesIO(self._memory)
         await self._write()

@@ -70,9 +70,9 @@ def _require_writable(folder: Path) -> None:
 
 
 def _generated_secret_key(path: Path) -> str:
-    """The key in `path`, made on first use. Several processes may ask at once: the first to link its file wins."""
+    """The key in `path`, created on first use. If several processes create it at once, the first link wins."""
     if not path.exists():
-        # Not by the process's number: one killed here left its file, and numbers come again.
+        # Not named by process id: a killed process may have left its file, and ids are reused.
         candidate = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -86,17 +86,17 @@ def _generated_secret_key(path: Path) -> str:
     return path.read_text().strip()
 
 
-# Where things are
+# Folders
 BASE_DIR = Path(__file__).resolve().parent.parent
 STARLING_DATA = Path(_text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
 STARLING_HEADLESS = _flag("STARLING_HEADLESS", False)
 if not STARLING_HEADLESS:
     _require_writable(STARLING_DATA)
 STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
-# Proxies whose word about the scheme and the address of those behind them counts; of others it is not even read.
+# Proxies that are trusted to name the scheme and address of clients; headers of others are ignored.
 STARLING_TRUSTED_PROXIES = _networks("STARLING_TRUSTED_PROXIES")
 
-# What an installation allows
+# Limits of the installation
 STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
 STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
 STARLING_MAX_LOCAL_JOBS = _count("STARLING_MAX_LOCAL_JOBS", 0, least=0)
@@ -227,14 +227,14 @@ CACHES = {
 
 
 def _redis_url() -> str:
-    """The one given; else the one a running `manage.py up` wrote down; else the usual place."""
+    """The given URL; otherwise the one that a running `manage.py up` wrote down; otherwise the default."""
     written_by_supervisor = STARLING_DATA / "redis.url"
     if not _text("REDIS_URL", "") and written_by_supervisor.exists():
         return written_by_supervisor.read_text().strip()
     return _text("REDIS_URL", "redis://127.0.0.1:6379/0")
 
 
-# For `manage.py up`: whether it has to bring a server along, and which program to use for that.
+# For `manage.py up`: whether it must start a server of its own, and with which program.
 REDIS_URL_GIVEN = bool(_text("REDIS_URL", ""))
 REDIS_SERVER = _text("REDIS_SERVER", "")
 STARLING_BASE_URL_GIVEN = bool(_text("STARLING_BASE_URL", ""))
@@ -298,7 +298,7 @@ AUTHENTICATION_BACKENDS = [
     "webapp.accounts.sign_in.AddressBackend",
     "django.contrib.auth.backends.ModelBackend",  # sessions that began before there was the first
 ]
-# Several accounts may claim an address; the one that confirms it has it (see webapp/accounts/sign_in.py).
+# Several accounts may claim an address; it belongs to the one that confirms it (see webapp/accounts/sign_in.py).
 SILENCED_SYSTEM_CHECKS = ["auth.W004"]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
@@ -343,7 +343,7 @@ def _smtp(url: str) -> tuple[str, int, str, str, bool, bool]:
     return server.hostname, port, user, password, server.scheme == "smtps", server.scheme == "smtp"
 
 
-# Letters are files to read until somebody configures a mail server.
+# E-mails are files until the operator configures a mail server.
 STARLING_SMTP_URL = _text("STARLING_SMTP_URL", "")
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = STARLING_DATA / "mail"
@@ -415,7 +415,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": _text("STARLING_LOG_LEVEL", "INFO").upper()},
     "loggers": {
-        # One line a message received and one a message done, every 5 seconds, tells nothing.
+        # Two lines a message, every 5 seconds, are of no use.
         "celery": {"level": "WARNING"},
         # Below this they write whole answers into the log, those with a role's session credentials as well.
         "boto3": {"level": "INFO"},

@@ -1,4 +1,4 @@
-"""Many rows written without keeping others waiting.
+"""Writes many rows without making others wait.
 
 SQLite has one writer at a time, and a run that cannot renew its lease ends itself. So rows go in batches that hold
 the lock for a twentieth of a second each, and in between it is free for as long: those who wait look for it only
@@ -36,7 +36,7 @@ def write_in_batches(rows: Iterable[Row], write: Callable[[list[Row]], object]) 
 
 
 def keys_of(rows: QuerySet[Any]) -> Iterator[int]:
-    """The primary keys of `rows`, which may change or vanish once they were given."""
+    """The primary keys of `rows`; rows may change or vanish after their key was returned."""
     last = None
     while True:
         following = rows.order_by("pk") if last is None else rows.order_by("pk").filter(pk__gt=last)

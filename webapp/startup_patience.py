@@ -1,4 +1,4 @@
-"""How long a start is waited for: as long as what starts gets on."""
+"""Patience with starting processes: a wait lasts as long as they make progress."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ _LEAST_TICKS = 50
 
 
 class Started(Protocol):
-    """A process that was started, with what it has written: how many lines so far, and the last of them."""
+    """A started process with the number of lines that it has written, and the last of them."""
 
     @property
     def name(self) -> str: ...
@@ -27,7 +27,7 @@ class Started(Protocol):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for processes: as long as they get on, and never longer than `at_most_s`.
+    """How long to wait for processes: as long as they make progress, and never longer than `at_most_s`.
 
     A process gets on while it writes lines or uses processor time: on a busy machine a start may take minutes.
     """
@@ -40,7 +40,7 @@ PATIENT = Patience()
 
 
 class Waiting:
-    """A wait for processes to be `what`, that says now and then what it waits for, and ends once they are stuck."""
+    """A wait until processes are `what`. It reports now and then what it waits for, and ends once they are stuck."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Waiting:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def given_up(self, waiting: Sequence[Started]) -> str:
-        """Why these are waited for no longer, with their last lines; empty as long as they are."""
+        """Why the wait ends, with the processes' last lines; empty while it goes on."""
         now_s = self._now_s()
         if self._got_on(waiting):
             self._progress_s = now_s
@@ -75,7 +75,7 @@ class Waiting:
         return ""
 
     def _got_on(self, waiting: Sequence[Started]) -> bool:
-        """Whether one of them wrote a line, or used enough processor time since one did."""
+        """Whether a process wrote a line, or used enough processor time since the last line."""
         seen = {one.name: (one.heard, _processor_ticks(one)) for one in waiting}
         before, got_on = self._seen, False
         for name, (heard, ticks) in seen.items():
@@ -99,7 +99,7 @@ def _last_words(waiting: Sequence[Started]) -> str:
 
 
 def _processor_ticks(one: Started) -> int:
-    """The processor time that its process and those it has waited for have used; 0 where the system does not say."""
+    """The processor time of its process and of finished children; 0 if the system does not report it."""
     if one.pid is None:
         return 0
     try:

@@ -27,7 +27,7 @@ _LONGEST_BACKOFF_S = 8.0
 
 @dataclass(frozen=True)
 class Service:
-    """One server process: how to start it, how to see that it is ready, how long it may take to stop."""
+    """One server process: its command, its check of readiness, and how long it may take to stop."""
 
     name: str
     command: Sequence[str]
@@ -37,7 +37,7 @@ class Service:
 
 
 class StopRequested(Exception):
-    """Somebody pressed Ctrl-C or sent SIGTERM while we were waiting."""
+    """Ctrl-C or SIGTERM came during a wait."""
 
 
 class ServiceFailed(Exception):
@@ -72,7 +72,7 @@ class _Running:
 
     @property
     def output(self) -> IO[bytes]:
-        """What the present process says; only while there is one."""
+        """The output of the present process; only while there is one."""
         assert self.process is not None
         assert self.process.stdout is not None
         return self.process.stdout
@@ -209,7 +209,7 @@ class Supervisor:
                 self._say("starling", f"{running.service.name} does not stop; killing it.")
                 process.kill()
                 process.wait()
-        # Whatever it started in its own process group goes with it.
+        # The whole process group, so that its children end with it.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -223,7 +223,7 @@ class Supervisor:
             self._read_available(key.data)
 
     def _read_available(self, running: _Running) -> bool:
-        """Pass on what there is to read; False at the end of the output."""
+        """Pass on available output; False at its end."""
         try:
             data = os.read(running.output.fileno(), 65536)
         except BlockingIOError:

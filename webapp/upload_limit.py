@@ -1,4 +1,4 @@
-"""Who may send a body larger than a megabyte: owners of a project, a cloud's bill. Asked of the headers alone."""
+"""Who may send a body larger than a megabyte: owners who upload a cloud's bill. Decided from the headers alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BILL_BODY_BYTES = MOST_UPLOADED_BYTES + 2**20
 
 
 def upload_limit(scope: MutableMapping[str, Any]) -> int:
-    """How many bytes the body of this request may have, if its sender may send a bill there; else 0."""
+    """How many bytes the body may have, if this address takes bills and the sender is an owner; otherwise 0."""
     if scope["method"] != "POST":
         return 0
     try:

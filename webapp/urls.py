@@ -1,4 +1,4 @@
-"""Which room answers which address. Every object's address begins with its project."""
+"""Addresses of the dashboard by app. Every object's address begins with its project."""
 
 from django.urls import include, path
 

@@ -1,11 +1,11 @@
-"""How the web process is started: one command line, for the site itself, for tests and for benchmarks."""
+"""The command line of the web process, for the site, tests and benchmarks."""
 
 from __future__ import annotations
 
 import sys
 
 _LONGEST_MESSAGE_BYTES = 4096
-"""Viewers say nothing: a short message is answered with the reason why the socket ends, a longer one with 1009."""
+"""Viewers send nothing: after a short message the socket closes with the reason, after a longer one with 1009."""
 
 
 def web_server(*, port: int, host: str = "127.0.0.1", grace_s: int = 2) -> list[str]:

@@ -1,4 +1,4 @@
-"""How the worker stops (SIGTERM): its jobs are handed over, its processes end, and it is gone in time.
+"""How the worker stops on SIGTERM: it hands its jobs over, ends its processes, and exits in time.
 
 Celery waits for its tasks without limit, and one that films or measures takes minutes. Every task can be cut off,
 because its row says what is to be done; those that have a process of their own end here and are asked for again.
@@ -22,7 +22,7 @@ GONE_WITHIN_S = 6.5
 
 
 class WorkerStop:
-    """The end of one worker: what is to be done first, and which processes end with it."""
+    """The stop of one worker: what it does first, and which processes end with it."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -36,7 +36,7 @@ class WorkerStop:
         return self._asked.is_set()
 
     def first(self, act: Callable[[], None]) -> Callable[[], None]:
-        """Have this done as soon as the worker is to stop; may be used as a decorator."""
+        """Register a function to call as soon as the worker is to stop; also a decorator."""
         self._firsts.append(act)
         return act
 
@@ -54,11 +54,11 @@ class WorkerStop:
                 self._processes.discard(process)
 
     def ask(self) -> None:
-        """To be called from a signal's handler: it only says that something is to be done."""
+        """Request the stop. Safe in a signal handler, as it only sets an event."""
         self._asked.set()
 
     def carry_out(self, end: Callable[[int], object] = os._exit) -> None:
-        """Wait until it is asked for, then end what runs, and at last this process if it is there still."""
+        """Wait for the request, end the registered processes, and then this process if it still runs."""
         self._asked.wait()
         asked_s = time.monotonic()
         with self._lock:
@@ -67,7 +67,7 @@ class WorkerStop:
         for act in self._firsts:
             act()
         time.sleep(max(0.0, asked_s + GONE_WITHIN_S - time.monotonic()))
-        log.info("The worker stops; what it was at is begun again from its row.")
+        log.info("The worker stops; unfinished work starts again from its rows.")
         end(0)
 
 
@@ -86,7 +86,7 @@ def _stop(**_: object) -> None:
 
 @worker_shutdown.connect
 def _leave(**_: object) -> None:
-    """All tasks are over. Tearing the interpreter down takes seconds on a busy machine, and keeps nothing."""
+    """Exit at once, as all tasks have ended: tearing the interpreter down takes seconds on a busy machine."""
     if worker_stop.asked:
         sys.stdout.flush()
         sys.stderr.flush()

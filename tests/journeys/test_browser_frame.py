@@ -122,7 +122,7 @@ def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None
     page.wait_for_selector(".running-grid tbody tr:has(.sparkline):has-text('321.0')")
     scenes.put(job, Observed.FAILED, "The update ran out of memory.", round_no=12)
     page.wait_for_selector("a:has-text('Read its log')")
-    page.wait_for_selector("main :text('Nothing of this project runs')")
+    page.wait_for_selector("main :text('No job of this project is running')")
     page.click("text=Put away")
     page.click("text=Show the first steps again")
     page.wait_for_selector("text=/[01] of 5 taken/")

@@ -1,4 +1,4 @@
-"""Learning curves of sides: over steps, time or dollars; of several seeds their interquartile mean with its interval.
+"""Learning curves of sides over steps, time or dollars: of several seeds the interquartile mean with its interval.
 
 All rounds that are drawn come in one query, however many runs are compared. The curve of a run that has told nothing
 new is kept, and so is every line that was drawn of the same curves.
@@ -27,12 +27,12 @@ _DRAWS = 400
 _WEIGHT = 0.9
 _LEVEL = 0.95
 MOST_KEPT = 1_000
-"""Curves and lines that one process keeps; ten megabytes."""
+"""Curves and lines cached in one process: about ten megabytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunCurve:
-    """A run's smoothed return at each round that has one, with what had been done, taken and paid by then.
+    """A run's smoothed return at each round that has one, with the steps, time and dollars up to then.
 
     Each is equal to itself alone, so that lines may be kept by the curves they are of.
     """
@@ -44,7 +44,7 @@ class RunCurve:
 
 
 _kept: dict[tuple[str, int], RunCurve] = {}
-"""By job and the number of its last event; the oldest go first."""
+"""Keyed by job and the number of its last event; the oldest entries are dropped first."""
 
 
 def curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
@@ -114,7 +114,7 @@ def drawn(sides: Sequence[Side], curves: dict[str, RunCurve]) -> list[dict[str, 
 
 @lru_cache(MOST_KEPT)
 def _line(of: tuple[RunCurve, ...], axis: str) -> dict[str, list[float]]:
-    """As far as the shortest run goes: beyond it, the mean would be of other runs than before."""
+    """A side's line up to the end of its shortest run: beyond it, the mean would be over other runs."""
     runs = [run for run in of if len(run.smoothed)]
     if not runs:
         return {"x": [], "y": []}

@@ -1,4 +1,4 @@
-"""The figures of a comparison: each side's return, cost and time, and how sure the order is."""
+"""The figures of a comparison: each side's return, cost and time, and how certain the order is."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class SideFigures:
 
     @property
     def interval(self) -> Interval | None:
-        """That of the interquartile mean, where the runs give it a width."""
+        """The interval of the interquartile mean; None if the runs give it no width."""
         return None if self.iqm is None else with_width(self.iqm)
 
     @property
     def more_cost(self) -> int | None:
-        """What the seeds that would tell this side from the leader come to on this side, about."""
+        """About what this side's further seeds cost that would separate it from the leader."""
         if self.against is None or not self.against.more or self.cost_a_run is None:
             return None
         return self.against.more * self.cost_a_run
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
-    """The figures of all sides; each but the best is held against the best, where both have scores."""
+    """The figures of all sides. Each is tested against the best one, if both have scores."""
     started = [job for job in picked.jobs if len(curves[job.pk].smoothed)]
     evaluated = bool(started) and all(job.evaluation_return_mean is not None for job in started)
     found = [_figures(side, curves, evaluated) for side in picked.sides]
@@ -119,7 +119,7 @@ def _held_against(one: SideFigures, leader: SideFigures | None, efficient: bool)
 
 
 def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "time")) -> list[SideFigures]:
-    """The sides that are told apart as better than each other one in something: in return, dollars or time.
+    """The sides that are significantly better than each other side in return, dollars or time.
 
     By figures alone one of two sides nearly always is; so it counts only where seeds tell the order.
     """
@@ -149,7 +149,7 @@ class Difference:
 
 
 def differences(sides: Sequence[Side]) -> list[Difference]:
-    """Where the sides' specs differ; names, tags and seeds are no differences, what may be spent is one."""
+    """The fields in which the sides' specs differ. Limits count; names, tags and seeds do not."""
     specs = [side.jobs[0].spec for side in sides]
     asked: list[dict[str, Any]] = [
         {**question_of(spec), "budget_usd": flattened(spec)["budget_usd"]} for spec in specs

@@ -1,4 +1,4 @@
-"""What is compared: sides, each one question asked with one seed or several. A side is a job or a group of jobs."""
+"""What is compared: sides, each one spec with one or several seeds. A side is a job or a group of jobs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Side:
 
     @property
     def running(self) -> int:
-        """How many of its runs are not over."""
+        """How many of its runs have not ended."""
         return sum(job.observed not in TERMINAL for job in self.jobs)
 
     @property
     def unreal(self) -> str:
-        """The word for money that nobody pays, if any of it is such."""
+        """The word for money that no one pays, if any of the side's money is of that kind."""
         return next((job.unreal for job in self.jobs if job.unreal), "")
 
 
 @dataclass(frozen=True)
 class Picked:
-    """The sides of an address, and what had to be left out of it, in words."""
+    """The sides of an address, and sentences about what was left out."""
 
     sides: tuple[Side, ...]
     left_out: tuple[str, ...] = ()
@@ -50,8 +50,8 @@ class Picked:
 
 
 def picked(project: Any, keys: Sequence[str]) -> Picked:
-    """The sides that an address names (`job_…`, `group_12`), in its order. Groups of several questions become as many
-    sides. Nothing of another project is ever found."""
+    """The sides that an address names (`job_…`, `group_12`), in its order. A group with several specs becomes several
+    sides. Jobs of other projects are never found."""
     keys = list(dict.fromkeys(keys))
     numbers = [int(key[6:]) for key in keys if key.startswith("group_") and key[6:].isdecimal()]
     groups = {
@@ -79,7 +79,7 @@ def picked(project: Any, keys: Sequence[str]) -> Picked:
 
 
 def of_group(project: Any, group: JobGroup) -> Picked:
-    """The questions in a group, each with its seeds."""
+    """A side for each spec in a group, with its seeds."""
     return picked(project, [f"group_{group.pk}"])
 
 
@@ -110,7 +110,7 @@ def flattened(document: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def different_paths(questions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The paths whose values are not the same in all of them, in the order of the document."""
+    """The paths whose values differ, in the order of the document."""
     paths = dict.fromkeys(path for question in questions for path in question)
     return [path for path in paths if len({json.dumps(one.get(path)) for one in questions}) > 1]
 
@@ -148,7 +148,7 @@ def _of_group(
 def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unknown: int) -> Picked:
     left_out = []
     if unknown:
-        left_out.append(f"{unknown} of what was picked is not in this project.")
+        left_out.append(f"{unknown} of the chosen jobs and groups are not in this project.")
     kept: list[Side] = []
     jobs = 0
     for key, name, members, group in found:
@@ -163,7 +163,7 @@ def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unkno
 
 
 def _jobs_of(project: Any, ids: Iterable[str]) -> dict[str, Job]:
-    """Those of these jobs that are the project's. Asked by their ids alone: asked for the project as well, a database
-    without statistics walks through all its jobs."""
+    """The project's jobs among these ids. The query is by id alone: with the project as well, a database without
+    statistics scans all of its jobs."""
     rows = Job.objects.filter(pk__in=ids, deleted_at=None).select_related("account").defer("summary", "note")
     return {job.pk: job for job in rows if job.project_id == project.pk}

@@ -1,4 +1,4 @@
-"""Return against dollars, drawn as SVG by the server: nothing moves here, so nothing needs a script."""
+"""Return against dollars as SVG, drawn by the server: the picture is static and needs no script."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Plane:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     front: str
-    """The points of the line through the sides that are told apart as ahead of each other one in return or across, as
-    SVG wants them; empty for fewer than two."""
+    """Points of an SVG line through the sides that are significantly ahead of each other side in return or across;
+    empty for fewer than two."""
     left: int = _LEFT
     right: int = WIDTH - _RIGHT
     top: int = _TOP
@@ -102,7 +102,7 @@ def _axis(value: float, by: str, longest: float) -> str:
 
 
 def _time_unit(longest_s: float) -> tuple[float, str]:
-    """Seconds, minutes or hours, so that ticks are round in the one that people would say."""
+    """Seconds, minutes or hours: the unit in which people would give this time, so that ticks are round."""
     return (1.0, "s") if longest_s < 120 else (60.0, "min") if longest_s < 7200 else (3600.0, "h")
 
 

@@ -1,4 +1,4 @@
-"""Whether two sets of seeds differ, or how many more would tell: few seeds are not given more weight than they have.
+"""Whether two sets of seeds differ, or how many more seeds would show it.
 
 The test is by permutation, so that it holds for any distribution: with three seeds a side nothing is ever told apart,
 with four the smallest p is 0.029.
@@ -29,7 +29,7 @@ _INTERVAL_DRAWS = 4_000
 
 @dataclass(frozen=True)
 class Apart:
-    """What is known of two sides: a run of the first beats one of the second in `won` of all `pairs`, ties half.
+    """The test of two sides: a run of the first beats one of the second in `won` of all `pairs`, ties half.
 
     `better`: that share with its interval; None where seeds are too few, or too alike, to have one. `more`: seeds that
     each side needs in addition before the difference seen so far would be told apart with 80 % probability; 0 if it is
@@ -57,19 +57,19 @@ def apart(ours: Doubles, theirs: Doubles) -> Apart:
 
 
 def with_width(interval: Interval) -> Interval | None:
-    """The interval; None for one without width: runs that are all alike do not make anything certain."""
+    """The interval; None for one without width, as equal runs do not make a result certain."""
     return interval if interval.low < interval.high else None
 
 
 def is_told_greater(ours: Doubles, theirs: Doubles) -> bool:
-    """Whether the first are greater and seeds tell it; false for fewer than FEWEST of either."""
+    """Whether the first are significantly greater; False for fewer than FEWEST of either."""
     if min(len(ours), len(theirs)) < FEWEST or ours.mean() <= theirs.mean():
         return False
     return permutation_p(ours, theirs) <= LEVEL
 
 
 def permutation_p(ours: Doubles, theirs: Doubles) -> float:
-    """How often a difference of means this large or larger comes about when seeds are dealt to the sides by chance."""
+    """The p-value: how often random assignment of seeds to sides gives a difference of means at least this large."""
     both = np.concatenate([ours, theirs])
     seen = abs(ours.mean() - theirs.mean())
     total, first = both.sum(), len(ours)
@@ -92,7 +92,7 @@ def _deals(seeds: int, first: int) -> npt.NDArray[np.intp]:
         every = chain.from_iterable(combinations(range(seeds), first))
         return np.fromiter(every, dtype=np.intp).reshape(-1, first)
     drawn = np.random.default_rng(0).random((_DRAWS, seeds))
-    # A copy, so that the whole of what was drawn is not kept.
+    # A copy, so that the full array of draws is freed.
     return drawn.argsort(axis=1)[:, :first].copy()
 
 
@@ -110,6 +110,6 @@ def _more(ours: Doubles, theirs: Doubles) -> int | None:
 
 
 def seeds_needed(difference: float, spread: float) -> int:
-    """Seeds a side that tell such a difference apart at 5 % with a power of 80 %; the last term: samples are small."""
+    """Seeds a side that detect such a difference at 5 % with a power of 80 %; the last term corrects small samples."""
     ratio = (spread / difference) ** 2
     return ceil(2 * (_TWO_SIDED_Z + _POWER_Z) ** 2 * ratio + _TWO_SIDED_Z**2 / 4)

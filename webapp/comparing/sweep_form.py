@@ -15,7 +15,7 @@ MOST_AXES = 3
 
 
 def base_of(project: Any, query: Mapping[str, Any]) -> tuple[JobSpec, str]:
-    """The job that a sweep changes, and how the address names it: one of the project's (`from`), or a preset."""
+    """The job that a sweep varies, and its name in the address: one of the project's jobs (`from`) or a preset."""
     job = project.jobs.filter(pk=query.get("from", "")).first()
     if job is not None:
         return job.parsed_spec(), f"from={job.pk}"
@@ -24,7 +24,7 @@ def base_of(project: Any, query: Mapping[str, Any]) -> tuple[JobSpec, str]:
 
 
 class SweepForm(forms.Form):
-    """Up to three fields with their values, how they are combined, and what all of it may cost."""
+    """Up to three fields with their values, how they are combined, and the limit of the whole sweep."""
 
     name = forms.CharField(max_length=60, label="Name")
     way = forms.ChoiceField(
@@ -53,7 +53,7 @@ class SweepForm(forms.Form):
 
     @property
     def axes(self) -> list[tuple[Any, Any]]:
-        """Each row of a field and its values, as bound fields."""
+        """The bound fields of each row: a path and its values."""
         return [(self[f"path_{at}"], self[f"values_{at}"]) for at in range(MOST_AXES)]
 
     def sweep(self) -> Sweep:

@@ -1,4 +1,4 @@
-"""Sweeps: one job asked many times with other values of chosen fields, as a group that may spend so much together.
+"""Sweeps: one job launched many times with different values of chosen fields, as a group with one limit.
 
 Each run's budget is an equal share of the limit, and a budget over the group holds what they spend in all: raised
 budgets and later seeds stay within it as well.
@@ -35,7 +35,7 @@ _NOT_SWEPT = ("seed", "schema_version", "kind")
 
 
 class SweepRefused(ValueError):
-    """A sweep that cannot be run; the text says what to change."""
+    """The sweep cannot be run; the message says what to change."""
 
 
 def _number(path: str, text: str) -> float:
@@ -50,7 +50,7 @@ def _number(path: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class Axis:
-    """A field by its path, and the values it takes: as many as are written, or any between two."""
+    """A field by its path, and its values: a list, or a range."""
 
     path: str
     values: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Axis:
         return cls(path, values)
 
     def drawn(self, chance: random.Random, whole: bool) -> str:
-        """One value by chance; of a range that spans a factor of ten or more, evenly over its logarithm."""
+        """A random value; from a range that spans a factor of ten or more, evenly over its logarithm."""
         if self.values:
             return chance.choice(self.values)
         if self.low > 0 and self.high / self.low >= _LOGARITHMIC_FROM:
@@ -94,19 +94,19 @@ class Sweep:
     limit_usd: Decimal
 
     def changes(self) -> list[dict[str, str]]:
-        """The points, each as values by path; the same sweep always has the same ones."""
+        """The points, each as values by path; always the same for the same sweep. Raises SweepRefused."""
         if not self.axes:
-            raise SweepRefused("Choose at least one field whose values are tried.")
+            raise SweepRefused("Choose at least one field to vary.")
         if len({axis.path for axis in self.axes}) < len(self.axes):
             raise SweepRefused("Each field may be chosen once.")
         known = fields_of(self.base)
         if strange := [axis.path for axis in self.axes if axis.path not in known]:
-            raise SweepRefused(f"{strange[0]} is no field of this job.")
+            raise SweepRefused(f"{strange[0]} is not a field of this job.")
         if self.way == "grid":
             return self._grid()
         chance = random.Random(0)
         found: dict[tuple[str, ...], dict[str, str]] = {}
-        for _ in range(20 * self.points):  # few values leave fewer points than were asked for
+        for _ in range(20 * self.points):  # few values give fewer points than requested
             one = {
                 axis.path: axis.drawn(chance, isinstance(known[axis.path].value, int)) for axis in self.axes
             }
@@ -126,7 +126,7 @@ class Sweep:
         ]
 
     def specs(self) -> list[JobSpec]:
-        """Every run's spec. SweepRefused names the first field that does not fit, or says that they are too many."""
+        """Every run's spec. Raises SweepRefused for a value that does not fit, or for too many runs."""
         points = self.changes()
         runs = len(points) * self.seeds
         if not 1 <= runs <= MOST_RUNS:
@@ -167,7 +167,7 @@ class Field:
 
 
 def fields_of(spec: JobSpec) -> dict[str, Field]:
-    """By path, everything in a spec's training and platform that is one number, word or yes-or-no."""
+    """The numbers, words and switches of a spec's training and platform, by path."""
     found: dict[str, Field] = {}
     _collect(spec.training, "training", "", found)
     _collect(spec.platform, "platform", "", found)
@@ -187,7 +187,7 @@ def _collect(model: BaseModel, path: str, above: str, found: dict[str, Field]) -
 def launch_sweep(
     *, project: Any, user: Any, sweep: Sweep, key: str | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> JobGroup:
-    """All runs of the sweep as a group below a budget of its limit; all of them or none.
+    """Launch all runs of the sweep as a group under a budget of its limit; all or none.
 
     SweepRefused or SpecRefused say why not. The same key gives the same sweep again.
     """

@@ -1,4 +1,4 @@
-"""A comparison in words and in rows of a table."""
+"""A comparison as sentences and as rows of a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
 
 
 class GettingWords(NamedTuple):
-    """How many of its runs got to the goal, and what that took: dollars and time, "" where it is not known."""
+    """How many of a side's runs reached the goal, and the dollars and time that took; "" if unknown."""
 
     reached: str
     lead: str
@@ -48,7 +48,7 @@ def getting_words(one: Getting) -> GettingWords:
 
 
 def _interval(one: SideFigures) -> str:
-    """Of runs that are alike, how many are; they do not make it certain."""
+    """The interval; for equal runs their number instead, as they do not make a result certain."""
     if one.iqm is None:
         return "no round has ended"
     if len(one.scores) < 2:
@@ -79,7 +79,7 @@ def _against(one: SideFigures) -> str:
 
 
 def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
-    """How many more seeds would tell this side from the best, about what they cost, and at most."""
+    """How many more seeds would separate this side from the best, and what they cost: about, and at most."""
     leader = whole.leader
     if leader is None or one.against is None or not one.against.more:
         return None
@@ -94,7 +94,7 @@ def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
 
 
 def verdicts(whole: Comparison) -> list[str]:
-    """What can be said of the order, in sentences."""
+    """Sentences about the order of the sides."""
     told = []
     if whole.leader is None:
         return ["No round of these runs has ended yet."]
@@ -126,7 +126,7 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
 
 
 def chart_sentence(whole: Comparison) -> str:
-    """The chart for those who do not see it."""
+    """The chart as a sentence for screen readers."""
     ends = [f"{one.side.name} {format_score(one.iqm.value)}" for one in whole.sides if one.iqm]
     return f"Return at the end: {', '.join(ends)}." if ends else "Return: no rounds yet."
 

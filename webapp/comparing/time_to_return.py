@@ -1,4 +1,4 @@
-"""What it takes each side to get to the same return: who ends highest is not always who gets there for the least."""
+"""The cost and time of each side to the same return: the side that ends highest is not always the cheapest."""
 
 from __future__ import annotations
 

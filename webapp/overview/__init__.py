@@ -1,1 +1,1 @@
-"""A project at one look: what runs, what it costs, what needs somebody, what came out; and the way to everything."""
+"""The overview of a project: running jobs, cost, alerts and results; and search over the project."""

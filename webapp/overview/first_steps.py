@@ -1,4 +1,4 @@
-"""The first steps in a project: each ticks itself once the database says that it was taken."""
+"""The first steps in a project. Each is ticked once the database shows that it was taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webapp.jobs.models import Job
 from webapp.money.models import Budget
 
 NO_ACCOUNT_NEEDED = ("", *COMPUTE_HERE)
-"""Clouds of jobs that run in nobody's account."""
+"""Clouds of jobs that run without an account."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a project's jobs cost this month, day by day, and what it comes to if it goes on like that.
+"""What a project's jobs cost this month, day by day, and the expected cost of the whole month.
 
 Days are UTC days, as budgets and reports have them. Real money is never added to what nobody pays. Where a cloud's bill
 was read in, its amounts count, as in reports.
@@ -27,7 +27,7 @@ from webapp.reports.table import Costs
 KEPT_S = 10
 PACE_DAYS = 7
 LEAST_DAYS = 3
-"""Of fewer days than that, nothing is foretold."""
+"""With fewer days there is no forecast."""
 _TENTH = 1.2816
 """So many standard deviations from the mean lies a tenth of a normal distribution."""
 
@@ -36,7 +36,7 @@ WIDTH, HEIGHT = 640, 120
 
 @dataclass(frozen=True)
 class Month:
-    """One kind of money: what was settled on each day up to today, in picodollars. `unreal`: the word for it, or ""."""
+    """One kind of money: the amounts settled on each day up to today, in picodollars. `unreal`: its word, or ""."""
 
     today: date
     unreal: str
@@ -65,7 +65,7 @@ class Month:
         return [(first + timedelta(days=at), self.by_day[at], total) for at, total in enumerate(sums)]
 
     def expected(self) -> tuple[int, int, int] | None:
-        """Low, middle and high of the month's end at the pace of the last days, in four of five cases between."""
+        """Low, middle and high of the whole month at the pace of the last days: an 80 % interval. None if unknown."""
         whole = self.by_day[:-1][-PACE_DAYS:]
         left = self.days - len(self.by_day)
         if len(whole) < LEAST_DAYS or not left or not any(whole):

@@ -1,4 +1,4 @@
-"""What runs now, as the overview lists it. A fixed number of queries, however much runs."""
+"""The overview's lists of running and recent jobs, in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECENT = 6
 
 @dataclass(frozen=True)
 class Running:
-    """One running job. `left`: how long it will take still, in words; empty where its spec does not end it by steps."""
+    """One running job. `left`: its remaining time as text; empty if its spec does not end it by steps."""
 
     job: Job
     state: Pill
@@ -41,7 +41,7 @@ def active(project: Any) -> QuerySet[Job]:
 
 
 def running(project: Any) -> list[Running]:
-    """The jobs that run or are about to: those that move first, then the newest."""
+    """Active jobs: those with progress first, then the newest."""
     moving = Case(When(observed=Observed.RUNNING, round_no__gt=0, then=0), default=1)
     rows = active(project).select_related("account").defer("summary", "note")
     jobs = list(rows.order_by(moving, "-created_at")[:SHOWN])
@@ -80,7 +80,7 @@ def _left(job: Job) -> str:
 
 
 def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:
-    """Of each job a few rounds from its first to its last: their number and mean return."""
+    """Number and mean return of a few rounds of each job, from its first to its last."""
     found: dict[str, list[tuple[int, float]]] = defaultdict(list)
     wanted = Q()
     for job in jobs:
@@ -97,7 +97,7 @@ def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:
 
 @dataclass(frozen=True)
 class Recent:
-    """A job that ended or stands still. `step` is the address's name of what to do next, `step_words` what that is."""
+    """A job that ended or is paused. `step` names the address of the next step, `step_words` describes it."""
 
     job: Job
     state: Pill

@@ -1,4 +1,4 @@
-"""What the palette offers: things to do, places, jobs and groups of a project that have all the typed words."""
+"""Search for the palette: actions, places, jobs and groups of a project that contain all typed words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kind:
 
 
 def find(membership: Membership, text: str) -> list[Kind]:
-    """By kind, empty kinds left out; what is called exactly so comes first.
+    """Results by kind, without empty kinds; exact names come first.
 
     Without words: what was launched last, what can be done, and all places.
     """
@@ -109,7 +109,7 @@ def _places(slug: str) -> list[Found]:
     ]
     return [
         *rows,
-        Found("Alerts", "What was told", "bell", reverse("alerts:list", args=[slug])),
+        Found("Alerts", "What happened", "bell", reverse("alerts:list", args=[slug])),
         Found("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
         Found("Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])),
         Found("API tokens", "For programs", "key", reverse("api:tokens")),
@@ -118,7 +118,7 @@ def _places(slug: str) -> list[Found]:
 
 
 def _fitting(rows: list[Found], words: list[str]) -> list[Found]:
-    """Those that have all the words: first what is called so, then where the title has them."""
+    """The results that contain all words: exact names first, then titles with the words."""
     fit = [one for one in rows if all(word in f"{one.title} {one.detail}".lower() for word in words)]
     fit.sort(key=lambda one: (not _called(one, words), not all(word in one.title.lower() for word in words)))
     return fit[:MOST_JOBS] if words else fit

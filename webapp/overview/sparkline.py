@@ -1,4 +1,4 @@
-"""A small line without axes, drawn by the server: a row of a list says with it whether a job learns."""
+"""A small line without axes, drawn by the server: it shows in a row of a list whether a job learns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ POINTS = 32
 
 
 def sampled(last: int) -> list[int]:
-    """Round numbers from the first to the last, no more than a small line has room for."""
+    """Numbers of rounds from the first to the last, as many as a small line has room for."""
     if last <= POINTS:
         return list(range(1, last + 1))
     return sorted({1 + round(at * (last - 1) / (POINTS - 1)) for at in range(POINTS)})

@@ -14,12 +14,12 @@ from webapp.jobs.billing.burn_rate import burns_of
 from webapp.overview.running_jobs import active
 
 RATED = 50
-"""How many of the running jobs a rate is summed over, those that cost money first."""
+"""At most this many running jobs are summed, those that cost money first."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Jobs of one kind of money, and what they spend an hour as far as it is known by now; 0 for unknown."""
+    """Jobs of one kind of money, and what they spend an hour; 0 if unknown."""
 
     jobs: int
     hourly: int = 0
@@ -27,7 +27,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Rate:
-    """Jobs that cost money, those that nobody pays for (by the word for them), and those that cost nothing."""
+    """Jobs that cost money, jobs whose money no one pays (by its word), and jobs that cost nothing."""
 
     real: Kind
     unreal: Mapping[str, Kind]
@@ -44,7 +44,7 @@ class Rate:
 
     @property
     def words(self) -> str:
-        """As the top bar says it: real money alone, unless there is none."""
+        """The text of the top bar: real money alone, unless there is none."""
         if not self.jobs:
             return "Nothing runs"
         hourly = self.unreal[self.unreal_word].hourly if self.unreal_word else self.real.hourly
@@ -56,7 +56,7 @@ class Rate:
 
 
 def rate(project: Any) -> Rate:
-    """Of all active jobs; of very many only the newest are asked how much they spend."""
+    """The rate of all active jobs. If there are very many, only the newest are summed."""
     jobs = active(project)
     rated = jobs.select_related("account").defer("summary", "note")
     burns = burns_of(rated.order_by("simulated", "emulated", "-created_at")[:RATED])
@@ -75,7 +75,7 @@ def rate(project: Any) -> Rate:
 
 
 def _is_free(platform: Mapping[str, Any]) -> bool:
-    """Whether the job runs on machines that nobody has put a price on."""
+    """Whether the job runs on machines without a price."""
     prices = (value for name, value in platform.items() if name.endswith("_usd_per_hour"))
     priced = platform.get("machine") or any(Decimal(str(price or 0)) for price in prices)
     return platform.get("kind", PlatformKind.LOCAL) not in CLOUD_OF and not priced

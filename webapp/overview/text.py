@@ -1,4 +1,4 @@
-"""The overview's sentences. Pure: figures in, words out."""
+"""The overview's sentences, from figures alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from webapp.overview.spend_rate import Kind, Rate
 
 
 def state_sentence(rate: Rate) -> str:
-    """What is under way, and at what rate. Real money first, and never added to what nobody pays."""
+    """What is running, and its rate. Real money comes first, and is never added to money that no one pays."""
     if not rate.jobs:
-        return "Nothing of this project runs, so nothing of it costs anything."
+        return "No job of this project is running, so it costs nothing now."
     parts = []
     if rate.real.jobs:
         parts.append(f"{plural(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
@@ -40,7 +40,7 @@ def _hourly(kind: Kind) -> str:
 
 
 def pace_sentence(month: Month) -> str:
-    """What the month comes to if it goes on like its last days; empty where too little is known."""
+    """The expected cost of the month at the pace of its last days; empty if too little is known."""
     expected = month.expected()
     if expected is None:
         return ""
@@ -49,7 +49,7 @@ def pace_sentence(month: Month) -> str:
 
 
 def month_in_words(month: Month, limit: int | None) -> str:
-    """What the drawing shows, for those who hear it."""
+    """The drawing as text for screen readers."""
     words = (
         f"Spent this month, day by day: {display_usd(month.spent)} by {format_day(month.today)},"
         f" {display_usd(month.spent_today)} of it today."

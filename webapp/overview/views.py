@@ -1,4 +1,4 @@
-"""A project's overview, the palette's answers, the rate in the top bar, and the first steps put away."""
+"""A project's overview, the palette's results, the rate in the top bar, and hiding of the first steps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEEDS_SOMEBODY = 4
 @require_safe
 @never_cache
 def page(request: HttpRequest, project: Project) -> HttpResponse:
-    """All at one look. With ?now=1 only what changes by itself, for the page that keeps itself fresh."""
+    """The overview. With ?now=1 only the parts that change, for the page that updates itself."""
     context = {"section": "overview", **_now(request, project)}
     return render(request, "overview/now.html" if request.GET.get("now") else "overview/page.html", context)
 
@@ -55,7 +55,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
 
 
 def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
-    """Each kind of money as its card shows it. A budget counts all kinds: its line stands where there is one only."""
+    """The card of each kind of money. A budget counts all kinds, so its line is drawn only if there is one kind."""
     found = month.months(project, now)
     limit = _monthly_limit(project) if len(found) == 1 else None
     return [
@@ -89,7 +89,7 @@ def spending(request: HttpRequest, project: Project) -> HttpResponse:
 @require_safe
 @never_cache
 def find(request: HttpRequest, project: Project) -> HttpResponse:
-    """What fits the typed words: a page, or with ?options=1 the palette's options."""
+    """Results for the typed words: as a page, or with ?options=1 as the palette's options."""
     text = request.GET.get("q", "")[:200]
     kinds = search.find(request.membership, text)  # type: ignore[attr-defined]
     template = "overview/options.html" if request.GET.get("options") else "overview/find.html"
@@ -99,7 +99,7 @@ def find(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page(needs="editor")
 @require_POST
 def guide(request: HttpRequest, project: Project) -> HttpResponse:
-    """Puts the first steps away for this person, or (`again`) brings them back."""
+    """Hide the first steps for this person, or (`again`) show them."""
     away = None if "again" in request.POST else SYSTEM_CLOCK.now()
     people.put_guide_away(request.membership, away)  # type: ignore[attr-defined]
     return redirect("overview:page", project.slug)

@@ -177,7 +177,7 @@ def panel(
 
 
 def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers that cover low to high."""
+    """Round numbers that cover the range from low to high."""
     span = max(high - low, 1e-9)
     rough = span / about
     power = 10.0 ** math.floor(math.log10(rough))
@@ -187,7 +187,7 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def _rows(series: Sequence[Series], xs: Sequence[float]) -> tuple[tuple[str, ...], ...]:
-    """Where there are many places, as many as one reads: from the first to the last, evenly."""
+    """Rows of the table: evenly spaced places from the first to the last, few enough to read."""
     if len(xs) > _MOST_ROWS:
         step = (xs[-1] - xs[0]) / (_MOST_ROWS - 1)
         xs = [xs[0] + step * at for at in range(_MOST_ROWS)]

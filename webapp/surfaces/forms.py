@@ -1,4 +1,4 @@
-"""What a surface is asked for with."""
+"""The form of a reward surface."""
 
 from __future__ import annotations
 

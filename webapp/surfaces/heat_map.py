@@ -1,4 +1,4 @@
-"""A surface as a heat map: squares in one hue, the darker the higher; and the same in words and as a table."""
+"""A surface as a heat map in one hue, darker for higher returns; and the same as text and as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Square(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where the grid's best point is, in the picture's own units."""
+    """The place of the grid's best point, in the picture's units."""
 
     x: float
     y: float
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
 
 
 def picture(surface: Surface) -> Picture | None:
-    """None as long as no point is known."""
+    """The surface as a picture; None until a point is known."""
     known = [
         (value, row, column)
         for row, values in enumerate(surface.points)
@@ -87,7 +87,7 @@ def _at(surface: Surface, row: int, column: int) -> str:
 
 
 def _sentence(surface: Surface, low: float, best: float, where: str) -> str:
-    """What the picture shows, for those who do not see it and for all others."""
+    """The picture as a sentence."""
     middle = surface.grid // 2
     own = surface.points[middle][middle] if surface.grid % 2 else None
     here = f"The policy itself, in the middle, comes to {format_score(own)}. " if own is not None else ""

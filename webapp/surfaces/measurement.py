@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 WITHIN_S = 3600.0
 _TELL_EVERY_S = 1.0
 _SURROUNDINGS = ("OMP_NUM_THREADS=1", "SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1")
-# It keeps a core busy for minutes, and training needs them more.
+# A measurement keeps a core busy for minutes, and training needs the cores more.
 _one_at_a_time = threading.Lock()
 
 
@@ -34,7 +34,7 @@ class NotMeasured(Exception):
 
 
 def survey(surface_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Measure what is queued under that number. Harmless if it is not queued any more, or another is being measured."""
+    """Measure the surface if it is queued. Does nothing while this worker measures another."""
     if not _one_at_a_time.acquire(blocking=False):
         return
     try:
@@ -92,7 +92,7 @@ class _Survey:
             self._tell()
 
     def _tell(self, **changes: Any) -> None:
-        """Into the row, unless somebody gave it up meanwhile: then there is nothing more to do."""
+        """Write to the row. Raises NotMeasured if the surface was given up meanwhile."""
         self._told_s = time.monotonic()
         mine = Surface.objects.filter(pk=self._surface.pk, state=SurfaceState.SURVEYING)
         known = {"points": self._points, "done": self._done, "since": self._clock.now()}
@@ -102,7 +102,7 @@ class _Survey:
 
 @contextmanager
 def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """The process, whose end is sure: it dies with this one, with the block, and after an hour."""
+    """Start the process. It ends with this one, with the block, or after an hour."""
     whole = bound_to_this_process(["env", *_SURROUNDINGS, "nice", "-n", "10", *command])
     process = subprocess.Popen(
         whole, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

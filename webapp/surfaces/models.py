@@ -1,4 +1,4 @@
-"""The table of reward surfaces. Written only by `services` and `surveying`, read by `queries`."""
+"""The table of reward surfaces. Written only by `services` and `measurement`, read by `queries`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SurfaceState(models.TextChoices):
 
 
 class Surface(models.Model):
-    """One grid around one checkpoint's policy: what was asked for, and each point as it becomes known.
+    """One grid around one checkpoint's policy: its settings, and each point once it is known.
 
     `eigenvalues` are those of the two directions, `offsets` where the grid's lines lie, `points` holds the return at
     each row and column, None for one that is not known yet.
@@ -53,4 +53,4 @@ class Surface(models.Model):
 
 
 NOTHING_MEASURED: dict[str, Any] = {"reason": "", "eigenvalues": [], "offsets": [], "points": [], "done": 0}
-"""What a surface has before its measuring begins."""
+"""The columns of a surface before its measurement."""

@@ -1,4 +1,4 @@
-"""What the tab shows of a job's reward surfaces."""
+"""What the checkpoints tab shows about a job's reward surfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surfaces are asked for on a page and measured by the worker, one at a time. The row is the truth."""
+"""Surfaces are requested on a page and measured by the worker, one at a time. The row is the truth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ask_for_surface(
     episodes: int,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Surface:
-    """The surface around that checkpoint, queued. One on its way stays as it is; one that is over is measured anew."""
+    """Queue a surface around a checkpoint. An unfinished one stays as it is; a finished one is measured again."""
     wanted = {
         "checkpoint": chosen.name,
         "round_no": chosen.round_no,
@@ -57,7 +57,7 @@ def ask_for_surface(
 
 
 def look_after_surfaces(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Ask again for those that wait, and give up those whose worker has not been heard of."""
+    """Send messages again for surfaces that wait, and give up those whose worker is gone."""
     now = clock.now()
     lost = Surface.objects.filter(state=SurfaceState.SURVEYING, since__lt=now - GIVEN_UP_AFTER)
     lost.update(state=SurfaceState.FAILED, reason=INTERRUPTED, since=now)

@@ -1,4 +1,4 @@
-"""What the worker does about reward surfaces."""
+"""The worker's tasks for reward surfaces."""
 
 from celery import shared_task
 
@@ -7,11 +7,11 @@ from webapp.surfaces import measurement, services
 
 @shared_task(name="webapp.surfaces.tasks.survey", expires=60)
 def survey(surface_id: int) -> None:
-    """Measure a surface that somebody asked to see."""
+    """Measure a requested surface."""
     measurement.survey(surface_id)
 
 
 @shared_task(name="webapp.surfaces.tasks.tick")
 def tick() -> None:
-    """Every few seconds: bring on what lost messages and dead workers left behind."""
+    """Every few seconds: continue what lost messages and dead workers left behind."""
     services.look_after_surfaces()

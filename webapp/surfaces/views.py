@@ -1,4 +1,4 @@
-"""Reward surfaces on the tab of a job's checkpoints: asked for, and followed while they are measured."""
+"""Reward surfaces on the tab of a job's checkpoints: requested, and updated while they are measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webapp.surfaces.queries import panel
 @require_safe
 @never_cache
 def surfaces(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """The part of the tab that shows them, for a page that watches."""
+    """The part of the tab with the surfaces, for a page that updates it."""
     return render(request, "surfaces/list.html", panel(job_in(project, job_id)))
 
 

@@ -86,7 +86,7 @@ def test_what_is_no_comparison_is_refused_in_words(asked: Asked) -> None:
     stranger = make_job()
     empty = asked.call.get(f"{asked.base}/comparison?of={stranger.pk}").json()
     assert empty["sides"] == []
-    assert empty["left_out"] == ["1 of what was picked is not in this project."]
+    assert empty["left_out"] == ["1 of the chosen jobs and groups are not in this project."]
 
 
 def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
@@ -115,7 +115,7 @@ def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"fields": {"training.nothing": "1, 2"}}, "training.nothing is no field of this job."),
+        ({"fields": {"training.nothing": "1, 2"}}, "training.nothing is not a field of this job."),
         ({"fields": {RATE: "1.2.3 .. 5"}}, "is no number that a field could have"),
         ({"fields": {RATE: f"0 .. {'9' * 290}e99"}, "way": "random"}, "is no number that a field could have"),
         (

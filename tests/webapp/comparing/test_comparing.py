@@ -56,7 +56,7 @@ def test_sides_come_in_the_order_of_the_address_and_from_this_project_only() -> 
     assert [side.key for side in found.sides] == [other.pk, f"group_{group.pk}", one.pk]
     assert [side.place for side in found.sides] == [1, 2, 3]
     assert len(found.sides[1].jobs) == 2
-    assert found.left_out == ("3 of what was picked is not in this project.",)
+    assert found.left_out == ("3 of the chosen jobs and groups are not in this project.",)
 
 
 def test_a_group_of_several_questions_is_as_many_sides() -> None:
@@ -411,8 +411,8 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(
 def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None:
     project = make_project(owner)
     page = client.get(f"/p/{project.slug}/compare/?of=job_nowhere&over=nonsense").content.decode()
-    assert "Nothing is picked yet" in page
-    assert "1 of what was picked is not in this project." in page
+    assert "Nothing is chosen yet" in page
+    assert "1 of the chosen jobs and groups are not in this project." in page
 
 
 def test_the_form_launches_seeds_as_a_group(client: Client, owner: Any) -> None:

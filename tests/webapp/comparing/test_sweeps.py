@@ -52,7 +52,7 @@ def test_random_points_are_drawn_evenly_over_the_logarithm_and_are_the_same_next
         (lambda: _sweep(Axis.read(RATE, "1e-4..1e-2")), "a grid needs its values one by one"),
         (lambda: _sweep(Axis.read(RATE, "fast")), "learning_rate"),
         (lambda: _sweep(Axis.read(RATE, "0.1"), Axis.read(RATE, "0.2")), "may be chosen once"),
-        (lambda: _sweep(Axis.read("training.nothing", "1")), "no field of this job"),
+        (lambda: _sweep(Axis.read("training.nothing", "1")), "not a field of this job"),
         (lambda: _sweep(Axis.read(STEPS, ",".join(map(str, range(1, 60))))), "118 runs are too many"),
         (lambda: _sweep(Axis.read(RATE, "0.1"), limit_usd=Decimal("0.000001")), "leaves nothing"),
         (lambda: _sweep(Axis.read(RATE, " , ")), "write values such as"),
