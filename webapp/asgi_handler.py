@@ -45,7 +45,7 @@ class PageHandler(ASGIHandler):
         self._threads = ThreadPoolExecutor(THREADS, "pages")
 
         def limit(scope: Any) -> int:
-            close_old_connections()  # as at the start of every request: one that broke meanwhile is made anew
+            close_old_connections()  # as at the start of every request: a broken connection is replaced
             return upload_limit(scope)
 
         self._bodies = Bodies(lambda scope: self._on_thread(limit, scope))

@@ -3,7 +3,7 @@
 A lost hint costs seconds, never truth: the row says the same, and everyone looks at the database now and then.
 
 Nothing here raises for a Redis that is away, and nothing waits long for one: after a failure hints are left out
-for a moment, as whoever listens looks at the database by itself.
+for a moment, as listeners read the database by themselves.
 """
 
 import logging
@@ -84,5 +84,5 @@ def alerts_on_commit() -> None:
 def _send_alerts() -> None:
     try:
         celery_app.send_task("webapp.alerts.tasks.send_due", expires=_ALERT_HINT_LIVES_S)
-    except Exception as error:  # whatever the broker's client raises: nobody's change must fail for a hint
+    except Exception as error:  # whatever the broker's client raises: no change may fail because of a hint
         log.debug("alerts wait for the next tick, no message could be sent: %s", error)

@@ -39,8 +39,8 @@ def embedded_valkey(
 ) -> EmbeddedValkey:
     """A server on a port of this machine (default: a free one), with its configuration in `folder`.
 
-    It asks for a password (default: a random one; "" for none), as every user of the machine can reach its port. The
-    password stands in a file that only this user can read. Raises NoServerProgram.
+    It requires a password (default: a random one; "" for none), as every user of the machine can reach its port. The
+    password is in a file that only this user can read. Raises NoServerProgram.
     """
     port = port or free_port()
     password = secrets.token_urlsafe(24) if password is None else password

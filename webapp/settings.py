@@ -1,6 +1,6 @@
 """Django settings, and the only place that reads the environment.
 
-The variables an operator may set, with their defaults, stand in docs/settings.md. Every one has a default that works
+The variables an operator may set, with their defaults, are in docs/settings.md. Every one has a default that works
 on one machine with nothing installed.
 """
 
@@ -315,7 +315,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_UNIQUE_EMAIL = True
-ACCOUNT_PREVENT_ENUMERATION = "strict"  # no form tells who has an account
+ACCOUNT_PREVENT_ENUMERATION = "strict"  # no form reveals who has an account
 ACCOUNT_FORMS = {"reset_password": "webapp.accounts.forms.ResetForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional"  # no mail server is needed to get in
 ACCOUNT_REAUTHENTICATION_REQUIRED = True

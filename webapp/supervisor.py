@@ -32,7 +32,9 @@ class Service:
     name: str
     command: Sequence[str]
     ready_line: str | None = None  # a pattern that one line of its output contains once it is ready
-    ready_probe: Callable[[], bool] | None = None  # or: asked until it says yes; must return within a second
+    ready_probe: Callable[[], bool] | None = (
+        None  # or: called until it returns True; must return within a second
+    )
     grace_s: float = 8.0
 
 

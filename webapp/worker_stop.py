@@ -1,7 +1,7 @@
 """How the worker stops on SIGTERM: it hands its jobs over, ends its processes, and exits in time.
 
 Celery waits for its tasks without limit, and one that films or measures takes minutes. Every task can be cut off,
-because its row says what is to be done; those that have a process of their own end here and are asked for again.
+because its row says what is to be done; those that have a process of their own end here and are started again.
 """
 
 import logging

@@ -81,7 +81,7 @@ export class LiveFeed {
     this.timer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
   }
 
-  /** One message of the protocol; what was seen is dropped, and after a gap the connection starts anew. */
+  /** One message of the protocol; known messages are dropped, and after a gap the connection starts again. */
   take(message) {
     this.heardAt = Date.now();
     if (message.t === "snapshot") {
@@ -135,7 +135,7 @@ export class LiveFeed {
     this.timer = setTimeout(again, POLL_MS);
   }
 
-  /** Takes what a socket would have sent since the last event. Throws where that cannot be had now. */
+  /** Takes what a socket would have sent since the last event. Throws if they are not available now. */
   async fetchMessages() {
     const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
     if ([403, 404, 410].includes(answer.status) || answer.redirected) {

@@ -10,8 +10,8 @@ import numpy as np
 
 from training.statistics import Doubles, Interval, bootstrap
 from webapp.comparing.curves import RunCurve
-from webapp.comparing.groups import Picked, Side, different_paths, flattened, question_of, told_value
-from webapp.comparing.significance import Apart, apart, is_told_greater, with_width
+from webapp.comparing.groups import Picked, Side, different_paths, flattened, format_value, question_of
+from webapp.comparing.significance import Apart, apart, is_significantly_greater, with_width
 from webapp.jobs.models import Job
 
 _DRAWS = 4_000
@@ -121,7 +121,7 @@ def _held_against(one: SideFigures, leader: SideFigures | None, efficient: bool)
 def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "time")) -> list[SideFigures]:
     """The sides that are significantly better than each other side in return, dollars or time.
 
-    By figures alone one of two sides nearly always is; so it counts only where seeds tell the order.
+    By figures alone one of two sides nearly always is, so it counts only if the seeds make the order significant.
     """
     return [
         one
@@ -131,12 +131,12 @@ def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "tim
 
 
 def _is_ahead(one: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
-    if is_told_greater(one.scores, other.scores):
+    if is_significantly_greater(one.scores, other.scores):
         return True
     if one.side.running or other.side.running:  # what it comes to is not known yet
         return False
-    return ("usd" in by and is_told_greater(other.costs, one.costs)) or (
-        "time" in by and is_told_greater(other.times_s, one.times_s)
+    return ("usd" in by and is_significantly_greater(other.costs, one.costs)) or (
+        "time" in by and is_significantly_greater(other.times_s, one.times_s)
     )
 
 
@@ -151,10 +151,10 @@ class Difference:
 def differences(sides: Sequence[Side]) -> list[Difference]:
     """The fields in which the sides' specs differ. Limits count; names, tags and seeds do not."""
     specs = [side.jobs[0].spec for side in sides]
-    asked: list[dict[str, Any]] = [
+    questions: list[dict[str, Any]] = [
         {**question_of(spec), "budget_usd": flattened(spec)["budget_usd"]} for spec in specs
     ]
     return [
-        Difference(path, tuple(told_value(one[path]) if path in one else "–" for one in asked))
-        for path in different_paths(asked)
+        Difference(path, tuple(format_value(one[path]) if path in one else "–" for one in questions))
+        for path in different_paths(questions)
     ]

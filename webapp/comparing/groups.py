@@ -115,14 +115,14 @@ def different_paths(questions: Sequence[Mapping[str, Any]]) -> list[str]:
     return [path for path in paths if len({json.dumps(one.get(path)) for one in questions}) > 1]
 
 
-def told_value(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value of a spec as people read it."""
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(told_value(one) for one in value) or "none"
+        return ", ".join(format_value(one) for one in value) or "none"
     return str(value)
 
 
@@ -132,16 +132,16 @@ def _of_group(
     questions = by_question(jobs)
     if len(questions) <= 1:
         return [(key, group.name, list(jobs), group)] if jobs else []
-    asked = [question_of(one[0].spec) for one in questions]
-    paths = different_paths(asked)
+    documents = [question_of(one[0].spec) for one in questions]
+    paths = different_paths(documents)
     return [
         (
             key,
-            ", ".join(f"{path.rpartition('.')[2]} {told_value(each.get(path))}" for path in paths),
+            ", ".join(f"{path.rpartition('.')[2]} {format_value(each.get(path))}" for path in paths),
             one,
             group,
         )
-        for one, each in zip(questions, asked, strict=True)
+        for one, each in zip(questions, documents, strict=True)
     ]
 
 

@@ -1,7 +1,7 @@
 """Whether two sets of seeds differ, or how many more seeds would show it.
 
-The test is by permutation, so that it holds for any distribution: with three seeds a side nothing is ever told apart,
-with four the smallest p is 0.029.
+The test is by permutation, so that it holds for any distribution. With three seeds a side no difference
+is ever significant; with four the smallest p is 0.029.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Apart:
     pairs: int
     better: Interval | None
     p: float
-    told: bool
+    is_significant: bool
     more: int | None
 
 
@@ -61,7 +61,7 @@ def with_width(interval: Interval) -> Interval | None:
     return interval if interval.low < interval.high else None
 
 
-def is_told_greater(ours: Doubles, theirs: Doubles) -> bool:
+def is_significantly_greater(ours: Doubles, theirs: Doubles) -> bool:
     """Whether the first are significantly greater; False for fewer than FEWEST of either."""
     if min(len(ours), len(theirs)) < FEWEST or ours.mean() <= theirs.mean():
         return False

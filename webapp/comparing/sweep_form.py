@@ -57,7 +57,7 @@ class SweepForm(forms.Form):
         return [(self[f"path_{at}"], self[f"values_{at}"]) for at in range(MOST_AXES)]
 
     def sweep(self) -> Sweep:
-        """What the valid form asks for; SweepRefused where values cannot be read."""
+        """The sweep of the valid form. Raises SweepRefused for values that cannot be read."""
         given = self.cleaned_data
         rows = [(given[f"path_{at}"], given[f"values_{at}"]) for at in range(MOST_AXES)]
         return Sweep(

@@ -149,8 +149,8 @@ class Sweep:
             for table in tables:
                 here = here[table]
             here[field] = value
-        told = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.items())
-        document |= {"name": f"{self.name}: {told}"[:88], "budget_usd": str(share), "group": ""}
+        values = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.items())
+        document |= {"name": f"{self.name}: {values}"[:88], "budget_usd": str(share), "group": ""}
         try:
             return JobSpec.model_validate(document)
         except ValidationError as error:

@@ -95,22 +95,22 @@ def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
 
 def verdicts(whole: Comparison) -> list[str]:
     """Sentences about the order of the sides."""
-    told = []
+    sentences = []
     if whole.leader is None:
         return ["No round of these runs has ended yet."]
     if len(whole.sides) > 1:
-        told += [sentence for one in whole.sides if (sentence := _verdict(one, whole.leader))]
+        sentences += [sentence for one in whole.sides if (sentence := _verdict(one, whole.leader))]
     if whole.running:
         runs = plural(whole.running, "of the runs is", "of the runs are")
-        told.append(f"{runs} not over: these are the figures so far.")
-    return told
+        sentences.append(f"{runs} not over: these are the figures so far.")
+    return sentences
 
 
 def _verdict(one: SideFigures, leader: SideFigures) -> str:
     if one.against is None:
         return ""
     pair = f"{leader.side.name} and {one.side.name}"
-    if one.against.told:
+    if one.against.is_significant:
         return f"{leader.side.name} is better than {one.side.name} (p = {one.against.p:.2g} by permutation)."
     if one.against.more is None:
         return f"{pair} are too close: more than {MOST_MORE} further seeds each would be needed to tell them apart."

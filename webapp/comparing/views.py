@@ -118,8 +118,8 @@ def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
         keys = [f"group_{grown.pk}" if one == like.pk else one for one in keys]
     if launched:
         messages.success(request, f"{launched} runs are launched; the figures here grow with them.")
-    asked = urlencode([("of", one) for one in dict.fromkeys(keys)])
-    return redirect(f"{reverse('comparing:page', args=[project.slug])}?{asked}")
+    query = urlencode([("of", one) for one in dict.fromkeys(keys)])
+    return redirect(f"{reverse('comparing:page', args=[project.slug])}?{query}")
 
 
 @project_page(needs="editor")

@@ -97,12 +97,12 @@ def _taken(project: Project) -> dict[str, bool]:
     here = {"project": OuterRef("pk")}
     jobs = Job.objects.filter(**here)
     connections = Connection.objects.filter(**here)
-    asked: dict[str, Any] = {
+    steps: dict[str, Any] = {
         "demo": Exists(jobs.filter(simulated=True, round_no__gt=0)),
         "connected": Exists(connections),
         "tested": Exists(connections.filter(test_report__ok=True)),
         "budget": Exists(Budget.objects.filter(**here, closed_at=None)),
         "launched": Exists(jobs.exclude(cloud__in=NO_ACCOUNT_NEEDED)),
     }
-    taken: Mapping[str, Any] = Project.objects.filter(pk=project.pk).values(**asked).get()
+    taken: Mapping[str, Any] = Project.objects.filter(pk=project.pk).values(**steps).get()
     return dict(taken)

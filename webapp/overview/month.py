@@ -1,7 +1,7 @@
 """What a project's jobs cost this month, day by day, and the expected cost of the whole month.
 
-Days are UTC days, as budgets and reports have them. Real money is never added to what nobody pays. Where a cloud's bill
-was read in, its amounts count, as in reports.
+Days are UTC days, as budgets and reports have them. Real money is never added to money that no one pays.
+Where a cloud's bill was read, its amounts count, as in reports.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def state_sentence(rate: Rate) -> str:
     if rate.real.jobs:
         parts.append(f"{plural(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
     for word, kind in rate.unreal.items():
-        parts.append(f"{plural(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which nobody pays)")
+        parts.append(f"{plural(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which no one pays)")
     if rate.free:
         parts.append(f"{plural(rate.free, 'costs', 'cost')} nothing")
     jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} under way"

@@ -39,8 +39,8 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     now = SYSTEM_CLOCK.now()
     membership: Membership = request.membership  # type: ignore[attr-defined]
     burn, rows = rate(project), running_jobs.running(project)
-    told = bell_of(request.user, project).alerts
-    needs = [alert_row(alert) for alert in told if alert.severity != Severity.INFO]
+    alerts = bell_of(request.user, project).alerts
+    needs = [alert_row(alert) for alert in alerts if alert.severity != Severity.INFO]
     recent = running_jobs.recent(project)
     return {
         "guide": guide_for(membership) if membership.allows("editor") else None,

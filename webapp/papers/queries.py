@@ -15,7 +15,7 @@ def result_names() -> list[str]:
 
 
 def find_result(name: str) -> dict[str, Any] | None:
-    """What was stored of an experiment or calculation; None where nothing was, or nothing that tells its own title."""
+    """The stored results of an experiment or calculation; None without results or without a title in them."""
     if name not in result_names():
         return None
     path = RESULTS / f"{name}.json"

@@ -26,8 +26,8 @@ BY: dict[str, str] = {
 }
 PRICES: dict[Prices, str] = {
     "actual": "Money that is paid",
-    "simulated": "Simulated money, which nobody pays",
-    "emulated": "Emulated money, which nobody pays",
+    "simulated": "Simulated money, which no one pays",
+    "emulated": "Emulated money, which no one pays",
 }
 
 

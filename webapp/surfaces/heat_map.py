@@ -27,7 +27,7 @@ class Mark(NamedTuple):
 
 
 class Shade(NamedTuple):
-    """A sample of the scale: `of` in the picture's units, with the return it stands for."""
+    """A sample of the scale: `of` in the picture's units, with its return."""
 
     x: float
     opacity: float

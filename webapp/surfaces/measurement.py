@@ -62,36 +62,36 @@ class _Survey:
                     self._take(json.loads(line))
                 code = process.wait()
             if worker_stop.asked and code < 0:
-                self._tell(state=SurfaceState.QUEUED, **NOTHING_MEASURED)
+                self._write(state=SurfaceState.QUEUED, **NOTHING_MEASURED)
                 return
             if self._done < self._surface.grid**2:
                 raise NotMeasured(f"The process that measured ended with exit code {code}.")
-            self._tell(state=SurfaceState.READY)
+            self._write(state=SurfaceState.READY)
         except NotMeasured as error:
-            self._tell(state=SurfaceState.FAILED, reason=str(error)[:500])
+            self._write(state=SurfaceState.FAILED, reason=str(error)[:500])
         except Exception as error:
             log.exception("surface %s", self._surface.pk)
-            self._tell(state=SurfaceState.FAILED, reason=f"{type(error).__name__}: {error}."[:500])
+            self._write(state=SurfaceState.FAILED, reason=f"{type(error).__name__}: {error}."[:500])
 
     def _command(self) -> list[str]:
         surface = self._surface
         checkpoint = checkpoint_path(surface.job_id, surface.checkpoint)
-        asked = {"--grid": surface.grid, "--span": surface.span, "--episodes": surface.episodes}
-        words = [str(word) for pair in asked.items() for word in pair]
+        options = {"--grid": surface.grid, "--span": surface.span, "--episodes": surface.episodes}
+        words = [str(word) for pair in options.items() for word in pair]
         return [sys.executable, "-m", "training.reward_surface", str(checkpoint), *words]
 
-    def _take(self, told: dict[str, Any]) -> None:
-        if "error" in told:
-            raise NotMeasured(str(told["error"]))
-        if "eigenvalues" in told:
-            self._tell(eigenvalues=told["eigenvalues"], offsets=told["offsets"])
+    def _take(self, message: dict[str, Any]) -> None:
+        if "error" in message:
+            raise NotMeasured(str(message["error"]))
+        if "eigenvalues" in message:
+            self._write(eigenvalues=message["eigenvalues"], offsets=message["offsets"])
             return
-        self._points[told["row"]][told["column"]] = told["return_mean"]
+        self._points[message["row"]][message["column"]] = message["return_mean"]
         self._done += 1
         if time.monotonic() - self._told_s >= _TELL_EVERY_S:
-            self._tell()
+            self._write()
 
-    def _tell(self, **changes: Any) -> None:
+    def _write(self, **changes: Any) -> None:
         """Write to the row. Raises NotMeasured if the surface was given up meanwhile."""
         self._told_s = time.monotonic()
         mine = Surface.objects.filter(pk=self._surface.pk, state=SurfaceState.SURVEYING)

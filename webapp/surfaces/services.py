@@ -25,7 +25,7 @@ Grid = Literal[9, 15, 21, 31]
 
 
 @transaction.atomic
-def ask_for_surface(
+def request_surface(
     *,
     job: Job,
     chosen: KeptCheckpoint,

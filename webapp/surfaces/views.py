@@ -35,9 +35,9 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
         field, words = next(iter(form.errors.items()))
         messages.error(request, f"{form[field].label}: {words[0]}")
         return _to_tab(project, job)
-    asked = form.cleaned_data
-    chosen = policies.checkpoint_in(job, asked.pop("checkpoint"))
-    services.ask_for_surface(job=job, chosen=chosen, user=request.user, **asked)
+    options = form.cleaned_data
+    chosen = policies.checkpoint_in(job, options.pop("checkpoint"))
+    services.request_surface(job=job, chosen=chosen, user=request.user, **options)
     return _to_tab(project, job)
 
 

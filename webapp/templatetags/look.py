@@ -63,12 +63,12 @@ def ago(moment: datetime | None, style: str = "ago") -> SafeString | str:
 
 @register.simple_tag
 def control(bound: BoundField, css: str = "") -> SafeString:
-    """A form field's control with its look, and told to assistive technology what is wrong with it."""
+    """A form field's control with its look, and with its errors marked for assistive technology."""
     kind = bound.field.widget
     look = "form-select" if isinstance(kind, Select) else "form-control"
     if isinstance(kind, CheckboxInput):
         look = "form-check-input"
-    # The label says it already; a text that vanishes while typing helps nobody.
+    # The label says it already; a text that vanishes while typing helps no one.
     attrs: dict[str, str | bool] = {"class": f"{look} {css}".strip(), "placeholder": ""}
     described = [f"{bound.auto_id}-hint"] if bound.help_text else []
     if bound.errors:

@@ -1,7 +1,7 @@
 /**
  * A job's rounds as columns of points, kept up to date from the live messages; the server's twin is
  * webapp/jobs/charts/buckets.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
- * most, of parts their mean. What a resume repeats is dropped as soon as it is told.
+ * most, of parts their mean. Rounds that a resume repeats are dropped as soon as they arrive.
  */
 const MOST_POINTS = 800;
 const AXES = ["round", "steps", "platform_s", "spent_usd", "wall_s"];
@@ -47,7 +47,7 @@ export class Columns {
 
   /**
    * @param {{kind: string, point?: any, payload?: any}} event
-   * @returns {""|"changed"|"reload"} reload: what is held no longer tells which rounds are left
+   * @returns {""|"changed"|"reload"} reload: the held columns no longer show which rounds are left
    */
   add(event) {
     if (event.kind === "round") return this.addRound(event.point);

@@ -1,4 +1,4 @@
-/** Why each round had its actors: told below the chart for the round under the cursor, and marked where it changed. */
+/** Reasons for each round's actors: shown below the chart for the round under the cursor, and marked where they change. */
 import { colour } from "./colours.js";
 import { count, plural } from "../format.js";
 
@@ -46,7 +46,7 @@ export class Decisions {
     return low ? this.said[low - 1][1] : "";
   }
 
-  /** @param {number | null} round null when the cursor has left: then what is true now stands there again */
+  /** @param {number | null} round null when the cursor has left: then the present reason is shown again */
   show(round, actors) {
     this.shown = round === null ? null : { round, actors };
     if (round !== null && round > this.last) this.load();
@@ -67,7 +67,7 @@ export class Decisions {
     this.place.textContent = `Round ${count(round)} had ${plural(actors, "actor")}: ${why}.`;
   }
 
-  /** A dot wherever the number was changed, as long as dots can be told apart. */
+  /** A dot wherever the number was changed, as long as dots do not overlap. */
   mark(plot) {
     const [places, , , actors] = plot.data;
     if (this.sight.columns.lastRound > this.last) this.load(MEANWHILE_MS);

@@ -1,6 +1,6 @@
 /**
  * One chart that keeps up with its job: a legend line of fixed height, and a cursor that all charts of a page share.
- * Drawn by the page, at most once a frame, and only where somebody can see it.
+ * Drawn by the page, at most once a frame, and only while it is visible.
  *
  * A recipe has: `lines()` (uPlot series after the first), `data()` (uPlot columns), `yRange(low, high)`, `yWords`
  * (values as text), `legend(at)` (entries for a position, or for the last one if null), `summary()` (a sentence or two

@@ -1,4 +1,4 @@
-/** The charts of a job's page. What each is called and how its values read stands in webapp/jobs/charts/figures.py. */
+/** The charts of a job's page. Their names and formats are in webapp/jobs/charts/figures.py. */
 import { ActorsRecipe } from "./actors.js";
 import { LineRecipe } from "./lines.js";
 import { ReturnRecipe } from "./return.js";

@@ -11,7 +11,7 @@ export class Plot {
     document.addEventListener("starling:theme", () => this.make());
   }
 
-  /** Draws anew: at first, and when the theme or what is looked at change. */
+  /** Draws again: at first, and when the theme or the view changes. */
   make() {
     this.plot?.destroy();
     this.plot = new uPlot(this.options(), this.data(), this.place);

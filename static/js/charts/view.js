@@ -1,6 +1,6 @@
 /**
  * How all charts of a page are drawn: the horizontal axis, smoothing, the vertical scale and what part of the run.
- * It stands in the address, so a view can be kept, sent and gone back to.
+ * It is part of the address, so a view can be kept, sent and returned to.
  */
 import { TIME_INCREMENTS_S, niceAbove, niceTimeAbove } from "./scale.js";
 import { axisMoney, axisTime, count, duration, money, wholeCount } from "../format.js";

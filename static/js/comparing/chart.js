@@ -86,7 +86,7 @@ class CompareChart extends Plot {
     };
   }
 
-  /** The values at the cursor stand in the chips' fixed slots; without a cursor the last ones do. */
+  /** The chips show the values at the cursor; without a cursor the last ones. */
   showValues() {
     const left = this.plot?.cursor.left ?? -1;
     const at = left >= 0 ? this.plot.posToVal(left, "x") : null;

@@ -1,4 +1,4 @@
-/** Keeps the bell true on a page that stays open, and tells the site once somebody has looked at it. */
+/** Updates the bell on a page that stays open, and reports once the person has opened it. */
 import { setElapsed } from "./clocks.js";
 
 const EVERY_MS = 5000;

@@ -9,7 +9,7 @@ const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
 /** As sentences have it: "14:20 UTC (± 6 min)", "14:20 UTC on 22 November", "22 November, 14:20 UTC". */
 const IN_UTC = /(?:(\d{1,2} [A-Z][a-z]+),? )?(\d\d:\d\d) UTC(?: on (\d{1,2} [A-Z][a-z]+))?(?: \((±[^)]*)\))?/g;
 
-/** A sentence with the reader's own time before each moment that it tells in UTC: "19:50 (14:20 UTC, ± 6 min)". */
+/** A sentence with the reader's own time before each moment in UTC: "19:50 (14:20 UTC, ± 6 min)". */
 export function inLocalTime(words, now = new Date()) {
   return words?.replace(IN_UTC, (told, before, time, after, doubt) => {
     const day = before ?? after ?? `${now.getUTCDate()} ${now.toLocaleString("en-GB", { month: "long", timeZone: "UTC" })}`;

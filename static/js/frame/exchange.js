@@ -1,4 +1,4 @@
-/** Puts our own server's markup, with everything in it escaped there, into a place; what somebody has opened stays open. */
+/** Replaces a place by markup of our own server, which escaped it; what the person has opened stays open. */
 export function exchange(place, markup) {
   const opened = [...place.querySelectorAll("details")].map((one) => one.open);
   place.innerHTML = markup;

@@ -1,4 +1,4 @@
-/** Keys without Ctrl: ? lists them, g and a letter goes to a place. Whoever does not want them switches them off there. */
+/** Keys without Ctrl: ? lists them, g and a letter goes to a place. That list also switches them off. */
 import { foldRail } from "./rail.js";
 
 const WAIT_MS = 1500;

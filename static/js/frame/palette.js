@@ -27,7 +27,7 @@ async function ask() {
   address.searchParams.set("q", field.value);
   try {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (turn !== asked) return; // somebody typed on
+    if (turn !== asked) return; // the text has changed since
     if (!answer.ok || answer.redirected) throw new Error(`status ${answer.status}`);
     list.innerHTML = await answer.text();
   } catch {

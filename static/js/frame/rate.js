@@ -11,7 +11,7 @@ async function refresh() {
     show(words);
     sessionStorage.setItem(chip.dataset.rate, words);
   } catch {
-    // Not reachable just now, or storage is switched off: the next turn asks again.
+    // Not reachable just now, or storage is switched off: the next turn tries again.
   }
 }
 

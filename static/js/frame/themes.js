@@ -1,4 +1,4 @@
-/** Light, dark or like the system: kept in this browser, told to charts by the event "starling:theme". */
+/** Light, dark or like the system: kept in this browser; the event "starling:theme" tells charts. */
 const system = matchMedia("(prefers-color-scheme: dark)");
 const root = document.documentElement;
 

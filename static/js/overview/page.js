@@ -1,4 +1,4 @@
-/** Keeps the overview true while somebody looks: what changes by itself is fetched and put in where it differs. */
+/** Updates the overview while the page is visible: parts that change are fetched and replaced where they differ. */
 import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 3000;

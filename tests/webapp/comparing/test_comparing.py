@@ -301,14 +301,14 @@ def test_permutations_are_counted_exactly() -> None:
 def test_three_seeds_tell_nothing_apart_and_four_may() -> None:
     ours = np.array([10.0, 11.0, 12.0])
     few = significance.apart(ours, ours - 9)
-    assert (few.told, few.more) == (False, 1)
+    assert (few.is_significant, few.more) == (False, 1)
     assert (few.won, few.pairs, few.better) == (9, 9, None)
     enough = significance.apart(np.append(ours, 13.0), np.append(ours - 9, 4.0))
-    assert (enough.told, enough.more) == (True, 0)
+    assert (enough.is_significant, enough.more) == (True, 0)
     single = significance.apart(ours[:1], ours[:1] - 9)
-    assert (single.told, single.more) == (False, 3)
+    assert (single.is_significant, single.more) == (False, 3)
     same = significance.apart(np.full(5, 3.0), np.full(5, 3.0))
-    assert (same.told, same.more) == (False, None)
+    assert (same.is_significant, same.more) == (False, None)
 
 
 def test_as_many_seeds_as_are_said_to_be_needed_do_tell_them_apart() -> None:

@@ -88,7 +88,7 @@ def test_real_and_simulated_money_are_never_added(browser: Client, project: Any)
     assert (spending.real.hourly, spending.unreal["simulated"].hourly) == (36 * USD // 100, 36 * USD // 10)
     said = words(browser.get(f"/p/{project.slug}/"))
     assert (
-        "2 jobs are under way: 1 costs money ($0.360 an hour) and 1 is simulated ($3.60 an hour, which nobody pays)."
+        "2 jobs are under way: 1 costs money ($0.360 an hour) and 1 is simulated ($3.60 an hour, which no one pays)."
         in said
     )
     real, unreal = month.months(project, noon.now())

@@ -275,7 +275,7 @@ def test_the_pdf_has_pictures_before_tables_and_other_scripts(scene: Scene, tmp_
         for words in ("Spend over time", "By job", "By service", "Cost by user", "Cost by day")
     ]
     assert places == sorted(places)
-    assert "Simulated money, which nobody pays" in text
+    assert "Simulated money, which no one pays" in text
 
 
 def test_nothing_spent_is_a_report_as_well(client: Any, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from webapp.jobs.policies import downloads as policies
 from webapp.surfaces import measurement, services
 from webapp.surfaces.heat_map import picture
 from webapp.surfaces.models import Surface, SurfaceState
-from webapp.surfaces.services import ask_for_surface
+from webapp.surfaces.services import request_surface
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,7 @@ def _asked(job: Any, **changes: Any) -> Surface:
     chosen = policies.checkpoint(job, "")
     assert chosen is not None
     asked = {"grid": 3, "span": 0.5, "episodes": 1, **changes}
-    return ask_for_surface(job=job, chosen=chosen, user=job.created_by, **asked)
+    return request_surface(job=job, chosen=chosen, user=job.created_by, **asked)
 
 
 def _page(job: Any, what: str = "surfaces") -> str:

@@ -161,7 +161,7 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
             pairs=against.pairs,
             better=_interval(against.won / against.pairs, against.better),
             p=against.p,
-            told_apart=against.told,
+            told_apart=against.is_significant,
             more_seeds=against.more,
             more_usd=None if one.more_cost is None else exact_usd(one.more_cost),
         ),

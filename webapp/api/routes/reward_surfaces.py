@@ -32,7 +32,7 @@ def ask_for_surface(
     job: EditorsJob, person: Person, response: HttpResponse, surface: NewSurface
 ) -> SurfaceShape:
     """The worker does it, at no cost to the job. A running measurement stays as it is; a finished one is repeated."""
-    made = services.ask_for_surface(
+    made = services.request_surface(
         job=job,
         chosen=policies.checkpoint_in(job, surface.checkpoint),
         user=person,

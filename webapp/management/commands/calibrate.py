@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = (
         "Measures how fast Starling's software is on this machine and writes a stack and a profile for the simulated"
         " cloud. Exit 1 when others kept the machine busy: such figures are no good. With --account it measures an"
-        " account of yours instead and writes a profile of that; this costs money, and is asked about first."
+        " account of yours instead and writes a profile of it; this costs money and needs a confirmation."
     )
     requires_system_checks: list[str] = []
 

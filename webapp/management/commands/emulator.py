@@ -60,13 +60,13 @@ class Command(BaseCommand):
             return
         shares = _shares(options["fault"], _kinds(cloud))
         with ExitStack() as running:
-            told = []
+            accounts = []
             if cloud != "azure":
-                told.append(("An emulated AWS account.", _aws(running, shares, options)))
+                accounts.append(("An emulated AWS account.", _aws(running, shares, options)))
             if cloud != "aws":
-                told.append(("An emulated Azure subscription.", _azure(running, shares, options)))
+                accounts.append(("An emulated Azure subscription.", _azure(running, shares, options)))
             over = _asked_to_stop()
-            for title, values in told:
+            for title, values in accounts:
                 self._tell(title, values)
             self.stdout.write("Ctrl-C stops it.")
             self.stdout.flush()

@@ -34,9 +34,7 @@ class Command(BaseCommand):
             help="keep: put complete runs into docs/results; collect: keep and report whatever has changed, of all"
             " experiments; seed: one run, in this process",
         )
-        parser.add_argument(
-            "name", nargs="?", metavar="NAME", help="an experiment; `list` tells which there are"
-        )
+        parser.add_argument("name", nargs="?", metavar="NAME", help="an experiment; `list` names them")
         parser.add_argument(
             "--quick", action="store_true", help="one environment, 2 seeds, 6 rounds: not evidence"
         )

@@ -14,15 +14,13 @@ _SIMULATED_NICENESS = 10
 
 
 class Command(BaseCommand):
-    help = "Runs one job until it ends. SIGTERM hands it over: checkpoint first, then somebody else goes on."
+    help = "Runs one job until it ends. SIGTERM hands it over: it saves a checkpoint, then another process continues."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job_id")
         parser.add_argument("--owner", required=True, help="a name for this process, never used before")
-        parser.add_argument(
-            "--parent", type=int, help="process id of whoever starts this, which it dies with"
-        )
+        parser.add_argument("--parent", type=int, help="process id of its parent, with which it ends")
 
     def handle(self, *args: Any, job_id: str, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)

@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
 
 def _run(folder: Path, lock: FolderLock, say: Say, *, host: str, port: int, demo: bool) -> None:
-    """Start everything, say where it is, and watch until asked to stop."""
+    """Start everything, print the address, and watch the processes until a stop is requested."""
     began_s = time.monotonic()
     chosen = free_port(port, host=host)
     if chosen != port:

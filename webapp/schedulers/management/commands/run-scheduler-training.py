@@ -20,9 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("training_id", type=int)
         parser.add_argument("--owner", required=True, help="a name for this process, never used before")
-        parser.add_argument(
-            "--parent", type=int, help="process id of whoever starts this, which it dies with"
-        )
+        parser.add_argument("--parent", type=int, help="process id of its parent, with which it ends")
 
     def handle(self, *args: Any, training_id: int, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)
