@@ -234,7 +234,7 @@ def test_odd_files_are_refused_in_words(scene: Scene, monkeypatch: pytest.Monkey
     assert "Known layouts: AWS Cost and Usage Report" in scene.read_text("a,b\r\n1,2\r\n").reason
     assert "CSV" in scene.read_text(b"PK\x03\x04\x00\xff\xfe\x00" * 50).reason
     assert scene.read_text(b"\x1f\x8b broken").state == FileState.FAILED
-    assert "no bill known" in scene.read_text(b"").reason
+    assert "no known layout" in scene.read_text(b"").reason
     monkeypatch.setattr(bill_file, "MOST_LETTERS", 1000)
     header = ",".join(scene.cur())
     assert "more than 1,000 letters" in scene.read_text(f"{header}\r\n" + "x" * 5000, packed=True).reason
