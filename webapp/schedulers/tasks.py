@@ -36,9 +36,7 @@ def _watch(training_id: int) -> None:
     if process is None:
         return
     code = process.wait()
-    if (
-        watched.stopping or code == LEASE_LOST_EXIT
-    ):  # it was request to end, or had no time to live: that is no crash
+    if watched.stopping or code == LEASE_LOST_EXIT:  # the stop was requested or the lease was lost: no crash
         leases.hand_back(training_id, owner)
         return
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()

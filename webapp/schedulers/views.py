@@ -53,7 +53,7 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         wanted = form.spec
         assert isinstance(wanted, TrainingRequest)  # the model of this form
-        training = services.request_training(project=project, user=request.user, request=request)
+        training = services.request_training(project=project, user=request.user, request=wanted)
         return redirect("schedulers:training", project.slug, training.pk)
     context = {"section": "schedulers", "form": form, "group": form.tree}
     return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)

@@ -33,4 +33,4 @@ class Command(BaseCommand):
         leaving.listen()
         from webapp.schedulers.training_run import run_training
 
-        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.request))
+        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))

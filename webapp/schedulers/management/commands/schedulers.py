@@ -110,7 +110,7 @@ class Command(BaseCommand):
         for training in search.trainings(self._project, owner_of(self._project), request, name, chosen):
             self._say({"kind": "training", "number": training.pk}, f"Training {training.pk}:")
             self._run(training)
-            if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):  # request to stop
+            if training.state in (TrainingState.QUEUED, TrainingState.RUNNING):  # a stop was requested
                 break
         for row in search.rows(self._project, name):
             score = "–" if row.score is None else f"{row.score:.3f}"
