@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.reports import plan_views, views
+from webapp.reports import views
 from webapp.reports.bills import bill_views
 
 app_name = "reports"
@@ -13,8 +13,8 @@ urlpatterns = [
     path("p/<slug:slug>/reports/build/", views.build, name="build"),
     path("p/<slug:slug>/reports/files", views.files, name="files"),
     path("p/<slug:slug>/reports/files/<int:file_id>", views.built, name="built"),
-    path("p/<slug:slug>/reports/schedules/", plan_views.schedule, name="schedule"),
-    path("p/<slug:slug>/reports/schedules/<int:schedule_id>/stop/", plan_views.unschedule, name="unschedule"),
+    path("p/<slug:slug>/reports/schedules/", views.schedule, name="schedule"),
+    path("p/<slug:slug>/reports/schedules/<int:schedule_id>/stop/", views.unschedule, name="unschedule"),
     path("p/<slug:slug>/reports/bills/", bill_views.bills, name="bills"),
     path("p/<slug:slug>/reports/bills/new/", bill_views.hand_over_bill, name="hand_over_bill"),
     path("reports/", views.installation_page, name="installation_page"),

@@ -23,7 +23,7 @@ from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
 from webapp.downloads import refused, unknown_words
 from webapp.reports import page as reports_page
-from webapp.reports import queries
+from webapp.reports import queries, schedules
 from webapp.reports.access import address, staff_page
 from webapp.reports.bills.difference import difference_warning, far_off, metered_sentence
 from webapp.reports.cells import charge_count
@@ -179,3 +179,26 @@ installation_file = staff_page(require_safe(_file))
 installation_build = staff_page(require_POST(_build))
 installation_files = staff_page(require_safe(never_cache(_files)))
 installation_built = staff_page(require_safe(_built))
+
+
+@project_page(needs="editor")
+@require_POST
+def schedule(request: HttpRequest, project: Project) -> HttpResponse:
+    form = ScheduleForm(request.POST, project=project, user=request.user)
+    if form.is_valid():
+        schedules.add_schedule(project=project, user=request.user, **form.cleaned_data)
+        messages.success(request, "The report will be sent after each whole week or month (UTC).")
+    else:
+        problems = "; ".join(
+            f"{form[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items()
+        )
+        messages.error(request, f"Nothing was set up. {problems}")
+    return redirect(f"{address('page', project)}#schedules")
+
+
+@project_page(needs="editor")
+@require_POST
+def unschedule(request: HttpRequest, project: Project, schedule_id: int) -> HttpResponse:
+    schedules.stop_schedule(queries.schedule_in(project, schedule_id))
+    messages.success(request, "That report is no longer sent.")
+    return redirect(f"{address('page', project)}#schedules")

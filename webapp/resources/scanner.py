@@ -13,19 +13,23 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError
 from django.db.models import Q
+from django.views.decorators.debug import sensitive_variables
 
+from cloud.aws.billable_resources import AwsFinder
 from cloud.aws.error_text import refusal as aws_refusal
+from cloud.azure.billable_resources import AzureFinder
+from cloud.azure.clients import AzureClients
 from cloud.azure.error_text import refusal as azure_refusal
 from cloud.reconciling import PATIENCE, Decision, Patience, compare
 from cloud.register import Finder
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections import decrypt, queries
 from webapp.connections.decrypt import CannotOpen
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import CannotUnseal
 from webapp.resources import notices
 from webapp.resources.actions import carry_out, registered_resource
-from webapp.resources.listers import finder_of
 from webapp.resources.models import LIVE, OVER, Holding, Look
 from webapp.resources.register import held
 
@@ -38,6 +42,7 @@ RECENT = timedelta(minutes=10)
 _LONGEST_PAUSE = timedelta(minutes=5)
 _CLAIMED_FOR = timedelta(seconds=90)
 _SENTENCE_LETTERS = 300
+_READ_TIMEOUT_S = 8.0
 
 FinderOf = Callable[[Connection], Finder]
 
@@ -49,6 +54,15 @@ class ScanResult:
     connection: Connection
     decisions: Sequence[Decision] = ()
     sentence: str = ""
+
+
+@sensitive_variables()
+def finder_of(connection: Connection) -> Finder:
+    """The finder of a connection. Raises CannotOpen, CannotUnseal or KeysUnusable if it cannot be decrypted."""
+    if connection.cloud == "aws":
+        made = queries.set_up_of(connection)
+        return AwsFinder(decrypt.aws_connection(connection).open(), made.asked_mb if made else ())
+    return AzureFinder(AzureClients(decrypt.azure_connection(connection), read_timeout_s=_READ_TIMEOUT_S))
 
 
 def scanned_connections() -> list[Connection]:

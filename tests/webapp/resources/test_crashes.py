@@ -48,9 +48,8 @@ from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import stop_job
 from webapp.money.models import Charge, ChargeKind
 from webapp.resources import late_reports
-from webapp.resources.listers import finder_of
 from webapp.resources.models import LIVE, Holding
-from webapp.resources.scanner import EVERY, scan
+from webapp.resources.scanner import EVERY, finder_of, scan
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
