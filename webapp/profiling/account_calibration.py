@@ -71,10 +71,10 @@ def calibrate_account(
     require_room(connection.project, None, LIMIT_PICODOLLARS, clock.now())
     loan = claim_account(connection, sizes, clock=clock)
 
-    def told(step: dict[str, Any]) -> None:
+    def on_step(step: dict[str, Any]) -> None:
         tell(f"{step['name']}: {step['words']}")
 
-    with leased_account(loan, on_step=told, clock=clock) as account:
+    with leased_account(loan, on_step=on_step, clock=clock) as account:
         weights = first_weights(ENVIRONMENT)
         options = LambdaOptions(region=connection.region)
         ledger = MemoryLedger(LIMIT_PICODOLLARS)
@@ -97,12 +97,12 @@ def calibrate_account(
 def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[str], None]:
     """Wrap `tell`, so that it raises LeaseRefused once another process has the account."""
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         tell(line)
         if not account.renew():
             raise LeaseRefused("Another set-up of the account began, so this one ended.")
 
-    return told
+    return on_line
 
 
 def write(found: Measured, connection: Connection, folder: Path, today: datetime) -> Path:

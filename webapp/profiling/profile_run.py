@@ -29,22 +29,22 @@ _WITHOUT_LIMIT = 10**18
 
 def run(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Measure the profile. Does nothing if it is not queued."""
-    asked = MemoryProfile.objects.filter(pk=profile_id, state=State.ASKED)
-    if not asked.update(state=State.RUNNING, since=clock.now()):
+    queued = MemoryProfile.objects.filter(pk=profile_id, state=State.ASKED)
+    if not queued.update(state=State.RUNNING, since=clock.now()):
         return
     profile = MemoryProfile.objects.select_related("connection__project").get(pk=profile_id)
     work = _Work(profile, clock)
     try:
         work.simulated() if profile.connection is None else work.in_account(profile.connection)
     except (LeaseRefused, NoWeights, _Stopped) as error:
-        work.tell(problem=str(error)[:500])
+        work.write(problem=str(error)[:500])
     except Exception as error:  # of a kind, not of a text: that may hold anything
         log.exception("profile %s failed", profile_id)
-        work.tell(
+        work.write(
             problem=f"An unexpected error ended it ({type(error).__name__}). The worker's log says more."
         )
     finally:
-        work.tell(state=State.DONE)
+        work.write(state=State.DONE)
 
 
 class _Stopped(Exception):
@@ -60,7 +60,7 @@ class _Work:
         self._clock = clock
         self._steps: list[dict[str, Any]] = []
 
-    def tell(self, **changes: Any) -> None:
+    def write(self, **changes: Any) -> None:
         MemoryProfile.objects.filter(pk=self._profile.pk).update(since=self._clock.now(), **changes)
 
     def simulated(self) -> None:
@@ -70,7 +70,7 @@ class _Work:
             SimulatedOptions(learner="function"), executor=LocalExecutor(1, learner=NoLearner)
         )
         platform = MeteredPlatform(inner, MemoryLedger(_WITHOUT_LIMIT), tariff_of(None))
-        self._measure(platform, weights, lambda run, spent: self.tell(runs=run))
+        self._measure(platform, weights, lambda run, spent: self.write(runs=run))
 
     def in_account(self, connection: Connection) -> None:
         """Run calls in the account, paid from a ledger that holds no more than the profile may cost."""
@@ -87,22 +87,22 @@ class _Work:
 
     def _step(self, step: dict[str, Any]) -> None:
         self._steps.append(step)
-        self.tell(steps=self._steps)
+        self.write(steps=self._steps)
 
     def _paid(self, account: AccountLease, runs: list[dict[str, Any]], spent: int) -> None:
-        self.tell(runs=[account.scrubbed(run) for run in runs], spent_picodollars=spent)
+        self.write(runs=[account.scrubbed(run) for run in runs], spent_picodollars=spent)
         if not account.renew():
             raise LeaseRefused("Another set-up of the account began, so this one ended.")
 
     def _measure(
-        self, platform: MeteredPlatform, weights: bytes, told: Callable[[list[dict[str, Any]], int], None]
+        self, platform: MeteredPlatform, weights: bytes, on_run: Callable[[list[dict[str, Any]], int], None]
     ) -> None:
         """Measure all calls. `on_run` gets all runs so far and their cost, after each."""
         runs: list[dict[str, Any]] = []
         try:
             for one in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
                 runs.append(asdict(one))
-                told(runs, platform.spend().spent_picodollars)
+                on_run(runs, platform.spend().spent_picodollars)
                 if worker_stop.asked:
                     raise _Stopped("The worker stopped while it was measuring. Measure again.")
         finally:

@@ -19,13 +19,13 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
 
     Time counts from the intent: no provider counts from earlier.
     """
-    standing, missing_ns = owed(holding, until)
-    if standing is None or holding.job is None or not missing_ns:
+    rent, missing_ns = owed(holding, until)
+    if rent is None or holding.job is None or not missing_ns:
         return 0
     stood_ns = _ns(until - holding.intended_at)
-    lines = standing.lines(missing_ns)
+    lines = rent.lines(missing_ns)
     usage = {
-        "resource": standing.resource,
+        "resource": rent.resource,
         "from_s": (stood_ns - missing_ns) / NS,
         "to_s": stood_ns / NS,
         "late": True,
@@ -33,7 +33,7 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
     booked = book_late(
         account_id=holding.job.account.pk,
         epoch=holding.epoch,
-        name=f"rent-{standing.resource}-late-{holding.pk}",
+        name=f"rent-{rent.resource}-late-{holding.pk}",
         lines=lines,
         usage=usage,
         clock=clock,
@@ -43,20 +43,20 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
 
 def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, int]:
     """Its rent by time, and the nanoseconds up to `until` that are unpaid."""
-    standing = rent_of(holding)
-    if standing is None:
+    rent = rent_of(holding)
+    if rent is None:
         return None, 0
-    return standing, unpaid_ns(standing, _ns(until - holding.intended_at), _paid(holding, standing))
+    return rent, unpaid_ns(rent, _ns(until - holding.intended_at), _paid(holding, rent))
 
 
-def unpaid_ns(standing: StandingResource, stood_ns: int, paid: int) -> int:
+def unpaid_ns(rent: StandingResource, stood_ns: int, paid: int) -> int:
     """How much of `stood_ns` the amount `paid` does not cover."""
-    due = total(standing.lines(stood_ns))
+    due = total(rent.lines(stood_ns))
     # Slices are rounded one by one, the whole once: with started units a picodollar is no unit more.
-    missing = due - paid - (2 if standing.round_up_s else 0)
+    missing = due - paid - (2 if rent.round_up_s else 0)
     if due <= 0 or missing <= 0:
         return 0
-    return min(stood_ns, -(-missing * standing.billed_ns(stood_ns) // due))
+    return min(stood_ns, -(-missing * rent.billed_ns(stood_ns) // due))
 
 
 def rent_of(holding: Holding) -> StandingResource | None:
@@ -74,14 +74,14 @@ def rent_of(holding: Holding) -> StandingResource | None:
     return next((one for one in tariff.standing if one.resource == resource), None)
 
 
-def _paid(holding: Holding, standing: StandingResource) -> int:
+def _paid(holding: Holding, rent: StandingResource) -> int:
     """What its run has paid for it or will pay: open slices of a dead run are booked in full."""
     assert holding.job is not None
     charges = Charge.objects.filter(
         account=holding.job.account,
         epoch=holding.epoch,
         kind=ChargeKind.RENT,
-        name__startswith=f"rent-{standing.resource}-",
+        name__startswith=f"rent-{rent.resource}-",
         reserved_picodollars__gt=0,
     ).exclude(state=ChargeState.RELEASED)
     return sum(

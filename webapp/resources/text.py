@@ -16,12 +16,12 @@ _THINGS: dict[str, tuple[str, str]] = {
 }
 
 
-def headline(standing: RunningResources, *, of_job: bool = False) -> str:
+def headline(resources: RunningResources, *, of_job: bool = False) -> str:
     """The line on the page, without when it was checked."""
     where = " for this job" if of_job else ""
-    if standing.things:
-        return f"{_sums(standing.things)} {_verb(standing.things)} running{where}"
-    if standing.problems:
+    if resources.things:
+        return f"{_sums(resources.things)} {_verb(resources.things)} running{where}"
+    if resources.problems:
         return f"It is not known which cloud resources are running{where}"
     return (
         "No cloud resources are running for this job"
