@@ -96,7 +96,7 @@ def sample(
                     final_observations.append(following[end.n].copy())
                 copies.restart(end.n, following[end.n])
     rewards = copies.rewards()
-    tallied = _tally(slot, rewards, ends, request.discount)
+    discounted, episodes = _tally(slot, rewards, ends, request.discount)
     took_s = perf_counter() - began_s
     slot.observations = observations[-1].copy()
     cut_off = [(t, end.n) for t, end in ends if end.over and not end.terminated]
@@ -107,12 +107,14 @@ def sample(
         "rewards": rewards.astype(np.float32),
         "terminated": _marked(rewards, [(t, end.n) for t, end in ends if end.terminated]),
         "truncated": _marked(rewards, [(t, end.n) for t, end in ends if end.truncated]),
+        "discounted_returns": discounted,
         "last_observations": slot.observations,
         "final_index": np.array(cut_off, dtype=np.int32).reshape(-1, 2),
         "final_observations": np.array(final_observations, dtype=observations.dtype).reshape(
             -1, *observations.shape[2:]
         ),
-        **tallied,
+        "episode_returns": np.array([episode[2] for episode in episodes], dtype=np.float64),
+        "episode_lengths": np.array([episode[3] for episode in episodes], dtype=np.int32),
     }
     _require_finite(request, document)
     return SampledFragment(document, took_s - inference_s, inference_s)
@@ -128,10 +130,10 @@ def _marked(like: np.ndarray, places: list[tuple[int, int]]) -> np.ndarray:
 
 def _tally(
     slot: SlotEnvironments, rewards: np.ndarray, ends: list[tuple[int, End]], discount: float
-) -> dict[str, np.ndarray]:
-    """Return the discounted return after each step and the episodes that ended. `slot` keeps the running sums.
+) -> tuple[np.ndarray, list[tuple[int, int, float, int]]]:
+    """Return the discounted return after each step, and of each episode that ended its step, copy, return and length.
 
-    Plain numbers are added in the order of the steps, because each sum continues the one before.
+    `slot` keeps the running sums. Plain numbers are added in the order of the steps, as each sum continues the last.
     """
     discounted = np.empty(rewards.shape)
     over_at: list[list[int]] = [[] for _ in range(rewards.shape[1])]
@@ -158,12 +160,7 @@ def _tally(
                 length = 0
         discounted[:, n] = after
         slot.episode_returns[n], slot.episode_lengths[n], slot.discounted_returns[n] = whole, length, running
-    episodes.sort()
-    return {
-        "discounted_returns": discounted,
-        "episode_returns": np.array([episode[2] for episode in episodes], dtype=np.float64),
-        "episode_lengths": np.array([episode[3] for episode in episodes], dtype=np.int32),
-    }
+    return discounted, sorted(episodes)
 
 
 def _require_finite(request: RolloutRequest, document: dict[str, np.ndarray]) -> None:
