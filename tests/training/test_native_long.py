@@ -30,7 +30,7 @@ def test_a_hundred_thousand_steps_are_gymnasiums(task: str) -> None:
     for t in range(_STEPS):
         actions = _actions(policy, seen, rng, ours.action_space)
         ends = ours.step(actions, seen)
-        assert ends == theirs.step(actions, expected)
+        assert list(ends) == list(theirs.step(actions, expected))
         assert seen.tobytes() == expected.tobytes()
         for end in ends:
             ended += 1
@@ -67,5 +67,6 @@ def _trained(task: str) -> NumpyPolicy:
         evaluation={"every_rounds": 100, "episodes": 1},
         checkpoints={"every_rounds": 12},
     )
-    events_of(spec, InlinePlatform(), checkpoints=store)
+    events = events_of(spec, InlinePlatform(), checkpoints=store)
+    assert events[-1].reason_code == "rounds", events[-1].reason
     return NumpyPolicy(Progress.decode(store.saved[12], spec).weights)

@@ -89,7 +89,7 @@ class NativeCopies(Copies):
     def rewards(self) -> npt.NDArray[np.float64]:
         self._settle()
         settled, self._rewards = self._rewards, []
-        return np.concatenate(settled)
+        return np.concatenate([np.empty((0, len(self))), *settled])
 
     def save(self) -> list[bytes | None]:
         for n, copy in enumerate(self._copies):
@@ -112,9 +112,9 @@ class NativeCopies(Copies):
 
     def _settle(self) -> None:
         """Compute the rewards of the recorded steps."""
-        written = self._written
-        self._rewards.append(self._copies[0].rewards(self._records[:written], self._actions[:written]))
-        self._written = 0
+        if written := self._written:
+            self._rewards.append(self._copies[0].rewards(self._records[:written], self._actions[:written]))
+            self._written = 0
 
 
 @functools.cache
