@@ -281,7 +281,7 @@ def test_the_check_list_says_what_is_there(project: Any, owner: Any) -> None:
     assert {tone for tone, _ in found.values()} == {"ok"}
     assert found["Environment"][1] == "Hopper-v5 is installed (MuJoCo); reference 2,383."
     assert found["Learner"][1].startswith("On a c5.4xlarge at $0.70")
-    assert "this installation gives a job" in found["Quota"][1]
+    assert "this installation allows a job" in found["Quota"][1]
     function = rows(project, owner, make_spec("hopper-simulated", platform__learner="function"))
     assert function["Learner"][1].startswith("In a function at $0.68 an hour")
     here = make_spec(platform={"kind": "local", "learner_usd_per_hour": "0.2"})
@@ -326,7 +326,7 @@ def test_budgets_above_are_asked_for_room(project: Any, owner: Any) -> None:
     assert "“March” has $1.00 free" in rows(project, owner, spec)["Budget"][1]
     tone, words = rows(project, owner, spec, count=5)["Budget"]
     assert tone == "warning"
-    assert "less than the $3.00 asked for" in words
+    assert "less than this launch's $3.00" in words
     Budget.objects.update(spent_picodollars=10**12)
     assert rows(project, owner, spec)["Budget"][0] == "failed"
 
