@@ -254,7 +254,7 @@ async def test_a_viewer_who_reads_nothing_is_shown_out_as_well(
 
 async def test_a_higher_role_ends_nothing(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.01)
-    looks = _that_found(monkeypatch, "standing", viewers)
+    looks = _that_found(monkeypatch, "check_access", viewers)
     await sync_to_async(seen.user.memberships.update)(role="editor")
     async with _viewer(seen, seen.user) as viewer:
         await _message(viewer, "snapshot")
