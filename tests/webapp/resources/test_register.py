@@ -149,7 +149,7 @@ def test_a_connection_is_kept_as_long_as_something_stands_there(scene: Scene) ->
     stop_job(job=scene.job, user=scene.job.created_by, clock=scene.clock)
     scene.clock.forward(LEASE_TTL.total_seconds())
     assert cancel_idle(scene.job.pk, clock=scene.clock)
-    with pytest.raises(ConnectionRefused, match=r"^Something of ours stands in .* without it\."):
+    with pytest.raises(ConnectionRefused, match=r"^Resources of Starling still run in .* without it\."):
         remove_connection(connection=scene.connection)
     register.gone("f:1")
     remove_connection(connection=scene.connection)
