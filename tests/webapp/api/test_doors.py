@@ -367,7 +367,7 @@ def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
         ("Token made", ""),
         (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
     ]
-    told = scene.job.events.filter(payload__text__startswith="Stop asked for").get().payload["text"]
+    told = scene.job.events.filter(payload__text__startswith="Stop requested").get().payload["text"]
     assert told == f"Stop requested by {scene.people['editor'].email} (token “test”)."
 
 
