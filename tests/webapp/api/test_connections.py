@@ -75,7 +75,7 @@ def test_a_secret_goes_in_and_never_comes_out(
         call.post(_base(project), {**NEW, "identity": KEYS}),  # the name is taken
         call.get(_base(project)),
         call.get(_base(project, connection.pk)),
-        call.get(_base(project, connection.pk, "papers")),
+        call.get(_base(project, connection.pk, "policies")),
         call.get(_base(project, connection.pk, "set-up")),
         call("PUT", _base(project, connection.pk, "identity"), KEYS),
         call("PUT", _base(project, connection.pk, "identity"), json.dumps(KEYS)[:-1].encode()),  # cut off
@@ -143,8 +143,11 @@ def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, proje
     untested = call.post(_base(project, told["id"], "test"))
     assert untested.status_code == 409
     assert "nothing to test yet" in untested.json()["why"]
-    papers = {one["key"]: one["document"] for one in call.get(_base(project, told["id"], "papers")).json()}
-    assert told["external_id"] in json.dumps(papers["trust"])
+    address = _base(project, told["id"], "policies")
+    policies = {one["key"]: one["document"] for one in call.get(address).json()}
+    assert told["external_id"] in json.dumps(policies["trust"])
+    old = call.get(_base(project, told["id"], "papers"))
+    assert (old.status_code, old.headers["Location"]) == (308, f"/api/v1{address}")
     role = {"role_arn": "arn:aws:iam::123456789012:role/starling-dashboard"}
     named = call("PUT", _base(project, told["id"], "identity"), role).json()["identity"]
     assert named["role_arn"] == role["role_arn"]

@@ -67,7 +67,7 @@ EDITORS = {
     "connections_list_connections",
     "connections_get_connection",
     "connections_test_connection",
-    "connections_list_papers",
+    "connections_list_policies",
     "connections_get_set_up",
     "channels_get_channel",
     "channels_list_deliveries",

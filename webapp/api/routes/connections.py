@@ -20,7 +20,7 @@ from webapp.api.schemas.connections import (
     ConnectionShape,
     Identity,
     NewConnection,
-    PaperShape,
+    PolicyDocumentShape,
     SetUpShape,
     SetUpWish,
     StepShape,
@@ -108,17 +108,26 @@ def remove_connection(project: OwnersProject, connection_id: str) -> None:
 
 
 @router.get(
-    "/projects/{slug}/connections/{connection_id}/papers",
-    response=list[PaperShape],
+    "/projects/{slug}/connections/{connection_id}/policies",
+    response=list[PolicyDocumentShape],
     summary="Policies and templates for the account's owner",
 )
-def list_papers(project: EditorsProject, connection_id: str) -> list[PaperShape]:
+def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDocumentShape]:
     """Made for this connection. A role without a principal to trust has none."""
     connection = queries.connection_in(project, connection_id)
     return [
-        PaperShape(key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text))
+        PolicyDocumentShape(
+            key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text)
+        )
         for one in iam_documents.policy_documents(connection).values()
     ]
+
+
+@router.get("/projects/{slug}/connections/{connection_id}/papers", include_in_schema=False)
+def redirect_to_policies(project: EditorsProject, connection_id: str) -> HttpResponse:
+    """The address that policies had before release 0.1.0."""
+    address = reverse("api_v1:list_policies", args=[project.slug, connection_id])
+    return HttpResponse(status=308, headers={"Location": address})
 
 
 @router.get(

@@ -86,7 +86,7 @@ class ConnectionShape(BaseModel):
     report: dict[str, Any] | None = Field(description="The last test's report on each right.")
 
 
-class PaperShape(BaseModel):
+class PolicyDocumentShape(BaseModel):
     """A policy or template for the cloud's own tools."""
 
     key: str
