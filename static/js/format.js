@@ -10,7 +10,7 @@ export function money(usd) {
   const value = Number(usd);
   const size = Math.abs(value);
   const sign = value < 0 ? "-" : "";
-  let places = size >= 1 || size === 0 ? 2 : Math.max(2, 2 - Math.floor(Math.log10(size)));
+  let places = size >= 1 || size === 0 ? 2 : Math.min(12, Math.max(2, 2 - Math.floor(Math.log10(size))));
   if (Number(size.toFixed(places)) >= 1) places = 2;
   // Text is rounded as it is written, half up as bills are: as a number, $1.005 would be a little less.
   const digits = new Intl.NumberFormat("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
