@@ -23,6 +23,13 @@ class CartPole(Classic):
     def refusal(base: Any) -> str:
         return "" if base.kinematics_integrator == "euler" else "only Euler's integrator is known"
 
+    def restart(self, seen: Seen) -> None:
+        """Draw as Gymnasium's reset does: its episodes are so short that all else in that reset counts."""
+        self._base.state = self._base.np_random.uniform(-0.05, 0.05, (4,))
+        self._base.steps_beyond_terminated = None
+        seen[:] = self._base.state
+        self.adopt()
+
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         x, x_dot, theta, theta_dot = self._state
         force = self._force if action == 1 else -self._force
