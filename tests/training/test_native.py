@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import training.environments.making as making
+import training.environments.native.copies as native_copies
 from tests.training.inline_platform import InlinePlatform
 from tests.training.native_tasks import (
     TASKS,
@@ -69,7 +70,10 @@ def test_one_way_goes_on_with_what_the_other_saved(task: str) -> None:
 
 @pytest.mark.parametrize("task", ["Humanoid-v5", "Ant-v4", "CartPole-v1"])
 @pytest.mark.parametrize(("count", "cores"), [(4, 2), (5, 3), (1, 2)])
-def test_several_cores_give_the_same(task: str, count: int, cores: int) -> None:
+def test_several_cores_give_the_same(
+    task: str, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 0.0)
     environment = EnvironmentSpec(id=task)
     together, alone = make_copies(environment, count, cores), make_copies(environment, count)
     seen, expected = begin(together, 5), begin(alone, 5)
@@ -79,12 +83,22 @@ def test_several_cores_give_the_same(task: str, count: int, cores: int) -> None:
 
 
 def test_what_goes_wrong_on_another_core_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 0.0)
     copies = make_copies(EnvironmentSpec(id="Hopper-v5"), 2, 2)
     seen = begin(copies, 1)
     assert isinstance(copies, NativeCopies)
+    played(copies, random_actions(copies, 20, 1), seen)
     monkeypatch.setattr(copies._copies[1], "_frames", "four")
     with pytest.raises(TypeError, match="mj_step"):
         copies.step(np.zeros((2, 3), np.float32), seen)
+
+
+def test_short_steps_are_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 60.0)
+    copies = make_copies(EnvironmentSpec(id="InvertedPendulum-v5"), 2, 2)
+    assert isinstance(copies, NativeCopies)
+    played(copies, random_actions(copies, 20, 1), begin(copies, 1))
+    assert copies._shares == [range(2)]
 
 
 def test_every_family_and_all_of_the_catalogue_is_compared() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,10 @@ from training.environments.native.families import Family
 
 _STEPS_TOGETHER = 64
 """Rewards are computed for this many steps at once, because an array operation costs the same for one as for many."""
+
+# Waking a thread takes up to 80 us where machines are virtual: steps of all copies that take less stay on one core.
+_TRIAL_STEPS = 9
+_WORTH_THREADS_S = 300e-6
 
 
 class NativeCopies(Copies):
@@ -42,7 +48,9 @@ class NativeCopies(Copies):
         self._rows = [list(step) for step in self._records]
         self._actions = np.zeros((_STEPS_TOGETHER, count, *shape), dtype=np.float32)
         threads = min(cores, count) if kind.releases else 1
-        self._here, *self._elsewhere = [range(n, count, threads) for n in range(threads)]
+        self._threads = threads
+        self._shares = [range(count)]
+        self._trial_s: list[float] | None = [] if threads > 1 else None
         self._written = 0
         self._rewards: list[npt.NDArray[np.float64]] = []
         # All copies share a clock of steps: when each reaches its time limit, and when the first does.
@@ -56,18 +64,7 @@ class NativeCopies(Copies):
         if self._reads_actions:
             self._actions[written] = actions
         rows = self._rows[written]
-        # This thread steps its own share while the other threads step theirs.
-        waited = (
-            [
-                _threads(len(self._elsewhere)).submit(self._advance, share, actions, rows, seen)
-                for share in self._elsewhere
-            ]
-            if self._elsewhere
-            else ()
-        )
-        ended = self._advance(self._here, actions, rows, seen)
-        for share in waited:
-            ended += share.result()
+        ended = self._advance_all(actions, rows, seen)
         self._written = written + 1
         if self._written == _STEPS_TOGETHER:
             self._settle()
@@ -75,6 +72,35 @@ class NativeCopies(Copies):
             return [End(n, True, False, True) for n in sorted(ended)] if ended else ()
         cut_off = [n for n, at in enumerate(self._cut_off_at) if at <= self._clock]
         return [End(n, n in ended, n in cut_off, True) for n in sorted({*ended, *cut_off})]
+
+    def _advance_all(self, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
+        """Step all copies. Return those that terminated."""
+        here, *elsewhere = self._shares
+        if not elsewhere:
+            if self._trial_s is None:
+                return self._advance(here, actions, rows, seen)
+            began_s = perf_counter()
+            ended = self._advance(here, actions, rows, seen)
+            self._consider_threads(perf_counter() - began_s)
+            return ended
+        # This thread steps its own share while the others step theirs.
+        pool = _threads(len(elsewhere))
+        waited = [pool.submit(self._advance, share, actions, rows, seen) for share in elsewhere]
+        ended = self._advance(here, actions, rows, seen)
+        for share in waited:
+            ended += share.result()
+        return ended
+
+    def _consider_threads(self, took_s: float) -> None:
+        """Share copies out if the first steps took so long that it saves more time than threads need to wake."""
+        assert self._trial_s is not None
+        self._trial_s.append(took_s)
+        if len(self._trial_s) < _TRIAL_STEPS:
+            return
+        if statistics.median(self._trial_s) >= _WORTH_THREADS_S:
+            count = len(self._copies)
+            self._shares = [range(n, count, self._threads) for n in range(self._threads)]
+        self._trial_s = None
 
     def _advance(self, share: range, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
         """Step the copies of `share`. Return those that terminated."""
