@@ -1,6 +1,7 @@
 """The worker's tasks for schedulers. Messages carry only an id; each may come twice, late, or never."""
 
 import os
+import signal
 import threading
 
 from celery import shared_task
@@ -36,7 +37,7 @@ def _watch(training_id: int) -> None:
     if process is None:
         return
     code = process.wait()
-    if watched.stopping or code == LEASE_LOST_EXIT:  # the stop was requested or the lease was lost: no crash
+    if watched.stopping or code in (LEASE_LOST_EXIT, -signal.SIGTERM):  # stopped, or its lease lost: no crash
         leases.hand_back(training_id, owner)
         return
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()

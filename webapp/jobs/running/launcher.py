@@ -169,7 +169,7 @@ def _wants_process(job_id: str) -> bool:
 def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for the process, and record its end if it could not do so itself."""
     code = process.wait()
-    if watched.stopping:  # it was stopped on purpose, so no end of it is a crash
+    if watched.stopping or code == -signal.SIGTERM:  # stopped on purpose: whatever its end, it is no crash
         hand_back(job_id=job_id, owner=owner)
         return
     job = Job.objects.get(pk=job_id)

@@ -26,15 +26,15 @@ class Command(BaseCommand):
         die_with_parent(parent)
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # While these load, Python may not answer for seconds; SIGTERM then ends the process, which has no lease yet.
+        from webapp.jobs.models import Job
         from webapp.jobs.running.graceful_exit import GracefulExit
         from webapp.jobs.running.recovery import hand_back
-
-        leaving = GracefulExit(lambda: hand_back(job_id=job_id, owner=owner))
-        leaving.listen()
-        from webapp.jobs.models import Job
         from webapp.jobs.running.runner import run_job
         from webapp.resources.register import holder
 
+        leaving = GracefulExit(lambda: hand_back(job_id=job_id, owner=owner))
+        leaving.listen()
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)
 

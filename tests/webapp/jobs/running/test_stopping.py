@@ -100,6 +100,17 @@ def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
     assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
 
 
+def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed() -> None:
+    """The signal may come from outside, to the whole group, before the worker knows that it is to stop."""
+    job = make_job()
+    process = subprocess.Popen([sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"], cwd=ROOT)
+    process.send_signal(signal.SIGTERM)
+    launcher._wait_for(job.pk, "stopped", process)
+    assert process.returncode == -signal.SIGTERM
+    job.refresh_from_db()
+    assert (job.observed, job.crashes, job.losses, job.lease_owner) == ("queued", 0, 0, "")
+
+
 def test_a_healthy_job_is_as_it_was_after_any_number_of_stops() -> None:
     job = make_job()
     for number in range(20):

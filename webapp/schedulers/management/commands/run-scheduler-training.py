@@ -26,11 +26,11 @@ class Command(BaseCommand):
         die_with_parent(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides who ends when
         os.nice(_NICENESS)
+        # While these load, Python may not answer for seconds; SIGTERM then ends the process, which has no lease yet.
         from webapp.jobs.running.graceful_exit import GracefulExit
         from webapp.schedulers.leases import hand_back
+        from webapp.schedulers.training_run import run_training
 
         leaving = GracefulExit(lambda: hand_back(training_id, owner))
         leaving.listen()
-        from webapp.schedulers.training_run import run_training
-
         leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))
