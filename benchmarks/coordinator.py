@@ -110,10 +110,11 @@ def _child(asked: dict[str, Any], **environment: str) -> dict[str, Any]:
 def prepare() -> None:
     from benchmarks.lambda_calls import _call
     from cloud.wire import Work
+    from training.calls.update import UpdateRequest
     from training.environments.making import spaces_of
     from training.functions.body import WarmCache
     from training.functions.run import execute
-    from training.messages import Call, UpdateRequest
+    from training.messages import Call
 
     spec = _spec({"loop": "synchronous", "actors": 1, "rounds": 1})
     sampling = _call("c", None)

@@ -150,8 +150,9 @@ def _timed(platform: Any, weights: bytes, count: int, in_flight: Any) -> dict[st
 
 
 def _call(name: str, ref: Any) -> Any:
+    from training.calls.rollout import RolloutRequest
     from training.environments.model import EnvironmentSpec
-    from training.messages import Call, RolloutRequest
+    from training.messages import Call
 
     request = RolloutRequest(
         environment=EnvironmentSpec(id="Hopper-v5"), environments=1, steps=256, slot=0, discount=0.99

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD
-from cloud.forecasting.bill import PARTS, Bill
+from cloud.forecasting.bill import Bill, forecast_parts
 from cloud.forecasting.concurrency import Count
 from cloud.forecasting.configuration import Configuration, Name, Scale
 from cloud.forecasting.explanation import ForecastFacts, relevant, sentences, title_of
@@ -150,7 +150,9 @@ class _Forecaster:
             minutes=Band.of([one.minutes for one in outlooks]),
             dollars=_dollars([min(one.picodollars, self._budget) for one in outlooks]),
             whole_dollars=_dollars([one.whole_picodollars for one in outlooks]),
-            parts={part: _dollars([one.parts[part] for one in outlooks]) for part in PARTS},
+            parts={
+                part.key: _dollars([one.parts[part.key] for one in outlooks]) for part in forecast_parts()
+            },
             steps=Band.of([one.counts[Count.STEPS] for one in outlooks]),
             rounds=Band.of([one.rounds for one in outlooks]),
             calls=Band.of([one.counts[Count.CALLS] for one in outlooks]),

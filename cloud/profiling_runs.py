@@ -14,8 +14,9 @@ from cloud.pricing import Tariff
 from cloud.profiling import Run
 from cloud.workers.processes import bound_to_this_process
 from training.base_model import FrozenModel
+from training.calls.rollout import RolloutRequest
 from training.environments.model import EnvironmentSpec
-from training.messages import Call, Outcome, RolloutRequest
+from training.messages import Call, Outcome
 from training.ports import Platform
 from training.reports import Usage
 

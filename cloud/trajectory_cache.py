@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 from cloud import answers, blobs
 from cloud.wire import Answer, Refusal, Work, pack_answer, read_answer
-from training.messages import BlobRef, Call, Outcome, RolloutRequest
+from training.calls.rollout import RolloutRequest
+from training.messages import BlobRef, Call, Outcome
 from training.ports import Platform
 
 log = logging.getLogger(__name__)

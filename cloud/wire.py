@@ -31,26 +31,13 @@ _APART = ("env_state", "inputs")
 _WORDS_SHOWN = 300
 
 
-RefusalCode = Literal[
-    "shape",
-    "codec",
-    "too_large",
-    "expired",
-    "weights",
-    "run",
-    "call",
-    "version",
-    "trajectory",
-    "work",
-    "state",
-    "evaluation",
-]
-
-
 class Refusal(ValueError):
-    """Bytes that are not what they should be. `code` is for programs, `reason` for people."""
+    """Bytes that are not what they should be. `code` is for programs, `reason` for people.
 
-    def __init__(self, code: RefusalCode, reason: str) -> None:
+    Codes of messages in general are here and in `cloud.answers`; each kind of call has codes of its own.
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason

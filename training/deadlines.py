@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from training.messages import CallKind
+from training.calls import KINDS
+from training.calls.kind import LONGEST_CALL_S
 
 _MARGIN = 4.0
 _LEAST_S = 10.0
 _REMEMBERED = 64
-_LEARNER_S = 900.0
 
 
 class Deadlines:
@@ -17,26 +17,26 @@ class Deadlines:
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
-        self._seen: dict[CallKind, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self._seen: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
 
-    def for_kind(self, kind: CallKind, episodes: int = 1) -> float:
+    def for_kind(self, kind: str, episodes: int = 1) -> float:
         """Return the seconds for a call. An evaluation's grow with its episodes, whose length is not known
         beforehand.
         """
-        if kind == "update":
-            return _LEARNER_S
-        longest_s = min(_LEARNER_S, self._longest_s * episodes)
+        if (fixed_s := KINDS[kind].deadline_s) is not None:
+            return fixed_s
+        longest_s = min(LONGEST_CALL_S, self._longest_s * episodes)
         seen = self._seen[kind]
         return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
 
-    def for_retry(self, kind: CallKind, deadline_s: float) -> float:
+    def for_retry(self, kind: str, deadline_s: float) -> float:
         """Return the seconds for another attempt at a call that had `deadline_s`: at least as many."""
         return max(deadline_s, self.for_kind(kind))
 
-    def record_done(self, kind: CallKind, took_s: float) -> None:
+    def record_done(self, kind: str, took_s: float) -> None:
         """Record that a call was done `took_s` after it was sent."""
         self._seen[kind].append(took_s)
 
-    def record_timeout(self, kind: CallKind, deadline_s: float) -> None:
+    def record_timeout(self, kind: str, deadline_s: float) -> None:
         """Record that a call ran into its deadline; the next ones may take twice as long."""
         self._seen[kind].append(2.0 * deadline_s / _MARGIN)

@@ -9,12 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from training.environments.model import EnvironmentSpec
-from training.measures import AnyMeasure
+from training.calls import KINDS, AnyRequest
 from training.reports import Message, RoundReport, Usage
-from training.spec import AnyAlgorithm, AnyNetwork
 
-CallKind = Literal["rollout", "evaluate", "update"]
 FaultCode = Literal[
     # of the call itself
     "error",
@@ -51,42 +48,6 @@ class BlobRef(Message):
     byte_count: int
 
 
-class RolloutRequest(Message):
-    """Sample `steps` steps of each of `environments` copies, from the slot's travelling state on."""
-
-    kind: Literal["rollout"] = "rollout"
-    environment: EnvironmentSpec
-    environments: int
-    steps: int
-    slot: int
-    discount: float
-
-
-class EvaluateRequest(Message):
-    """Play whole episodes with the deterministic policy, each episode with its own seed."""
-
-    kind: Literal["evaluate"] = "evaluate"
-    environment: EnvironmentSpec
-    episode_seeds: tuple[int, ...]
-
-
-class UpdateRequest(Message):
-    """One learner update. The call's inputs are the learner's state, then the trajectories in order of slot.
-
-    Trajectories may be up to `staleness_limit` versions older than the state.
-    """
-
-    kind: Literal["update"] = "update"
-    algorithm: AnyAlgorithm
-    network: AnyNetwork
-    progress: float = Field(ge=0.0, le=1.0)
-    staleness_limit: int = Field(0, ge=0)
-    measures: tuple[AnyMeasure, ...] = ()
-
-
-AnyRequest = Annotated[RolloutRequest | EvaluateRequest | UpdateRequest, Field(discriminator="kind")]
-
-
 class Call(Message):
     """One function invocation. A retry is a new call with the next attempt and the same seed and state.
 
@@ -112,8 +73,12 @@ class Call(Message):
     decision_s: float = Field(0.0, exclude=True)
 
     @property
-    def kind(self) -> CallKind:
+    def kind(self) -> str:
         return self.request.kind
+
+    @property
+    def slot(self) -> int | None:
+        return KINDS[self.kind].slot(self.request)
 
     @property
     def name(self) -> str:
@@ -160,7 +125,7 @@ class Tick(Message):
 class CallFailed(Message):
     kind: Literal["call_failed"] = "call_failed"
     call_id: str
-    call_kind: CallKind
+    call_kind: str
     round_no: int
     slot: int | None
     attempt: int

@@ -76,10 +76,13 @@ class CheckpointStore(Protocol):
 
 @dataclass(frozen=True)
 class Reservation:
-    """A request to set money aside for one call or one slice of rent, before anything is spent."""
+    """A request to set money aside for one call or one slice of rent, before anything is spent.
+
+    `kind` is the call's kind (`training.calls.KINDS`), or "rent".
+    """
 
     id: str
-    kind: Literal["rollout", "evaluate", "update", "rent"]
+    kind: str
     round_no: int
     picodollars: int
 

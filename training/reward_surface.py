@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from training.batch import Batch
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
 from training.checkpoints import CheckpointError
 from training.codec import decode
 from training.curvature import standardise
@@ -26,7 +28,7 @@ from training.functions.rollout import rollout
 from training.functions.update import import_torch
 from training.lanczos import Vector, leading_vectors
 from training.learner import LearnerState
-from training.messages import Call, EvaluateRequest, RolloutRequest
+from training.messages import Call
 from training.networks import Parameters
 from training.seeds import derive
 from training.surface import surface_of

@@ -19,9 +19,11 @@ from cloud.aws.invoker import Asking
 from cloud.aws.weights import AwsWeights
 from cloud.wire import Answer, Work, pack_answer, to_json
 from training.batch import Batch
+from training.calls.rollout import RolloutRequest
+from training.calls.update import UpdateRequest
 from training.codec import decode, encode
 from training.learner import LearnerState
-from training.messages import BlobRef, Call, Outcome, RolloutRequest, UpdateRequest
+from training.messages import BlobRef, Call, Outcome
 
 RUN = "0" * 32
 _REPORT = (

@@ -17,12 +17,13 @@ from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
 from cloud.rents.proration import Stretch, shares_of_time
 from cloud.timing import to_ns
+from training.calls import KINDS
+from training.calls.kind import AnyKind
 from training.ports import PriceLine, Settlement
 
 _OVERHEAD_SKU = "paper.vm_overhead"
 _STORAGE_SKUS = "s3."
 _REQUEST_UNIT = "request"
-_OF_KIND: dict[str, PartKey] = {"rollout": "actors", "evaluate": "evaluation", "update": "learner"}
 _BY_ITSELF: dict[str, PartKey] = {"provisioned": "provisioned", "cache": "cache"}
 
 
@@ -94,8 +95,12 @@ class PaidCall:
     done: bool
 
     @property
+    def kind(self) -> AnyKind:
+        return KINDS[self.work.kind]
+
+    @property
     def part(self) -> PartKey:
-        return _OF_KIND[self.work.kind] if self.done else "failed"
+        return self.kind.part.key if self.done else "failed"
 
     def seconds(self, name: str) -> float:
         """Return one of the times in its usage; 0 if it was not measured."""

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from training.calls import KINDS
+from training.calls.kind import BillPart
 
-PartKey = Literal[
-    "environment",
-    "inference",
-    "transfer",
-    "actors",
-    "learner",
-    "evaluation",
-    "detector",
-    "scheduler",
-    "cold_starts",
-    "requests",
-    "storage",
-    "provisioned",
-    "cache",
-    "address_and_disk",
-    "idle",
-    "failed",
-    "unknown",
-]
+__all__ = ["BillPart", "PartKey", "bill_parts", "parts_of_calls"]
 
-
-@dataclass(frozen=True)
-class BillPart:
-    key: PartKey
-    title: str
-    words: str
-
-
-PARTS: tuple[BillPart, ...] = (
+PartKey = str
+_OF_ACTORS = (
     BillPart("environment", "Environments", "Actors stepping their environments"),
     BillPart("inference", "Inference", "Actors choosing actions with the policy"),
     BillPart("transfer", "Transfer", "Actors reading weights, packing and handing over what they sampled"),
-    BillPart("actors", "Actors", "Sampling whose parts were not timed"),
-    BillPart("learner", "Learner", "Updates"),
-    BillPart("evaluation", "Evaluation", "Episodes played to judge the policy"),
+)
+_OTHERS = (
     BillPart("detector", "Detector", "Hessian products within updates"),
     BillPart("scheduler", "Scheduler", "Deciding how many actors each round gets"),
     BillPart("cold_starts", "Cold starts", "Billed while a fresh function started"),
@@ -52,3 +26,14 @@ PARTS: tuple[BillPart, ...] = (
     BillPart("failed", "Failed calls", "Failed, stopped or cancelled, without a result"),
     BillPart("unknown", "Booked in full", "The true cost is unknown, so all that was set aside counts"),
 )
+
+
+def bill_parts() -> tuple[BillPart, ...]:
+    """Return all parts, in the order of a run: sampling, learning, judging, and what comes on top."""
+    return (*_OF_ACTORS, *parts_of_calls(), *_OTHERS)
+
+
+def parts_of_calls() -> tuple[BillPart, ...]:
+    """Return the parts that pay for calls of some kind."""
+    ordered = sorted(KINDS.values(), key=lambda kind: kind.role == "judging")
+    return tuple({kind.part.key: kind.part for kind in ordered}.values())

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from cloud.billing.work import Work, WorkError
 from cloud.billing.work_file import Sitting
 from cloud.timing import to_ns
-from training.loops.run import UPDATE_ATTEMPTS
+from training.calls import KINDS
+from training.loops.attempts import attempts_of
 from training.spec import TrainingSpec
 
 _POLICIES_WITHOUT_CLOCK = frozenset({"fixed", "ramp"})
@@ -83,10 +84,12 @@ class ReplaySchedule:
     notes: tuple[str, ...]
 
     def beside(self, task: Task) -> list[int]:
-        """Return the tasks that were sent together with this one, with the same dependencies, without evaluations."""
+        """Return the tasks that were sent together with this one, with the same dependencies, without those that
+        judge.
+        """
         together = self.followers[task.after[0]] if task.after else self.first
         numbers = [number for number in together if number < len(self.tasks)]
-        return [number for number in numbers if self.tasks[number].kind != "evaluate"]
+        return [number for number in numbers if KINDS[self.tasks[number].kind].role != "judging"]
 
     @staticmethod
     def of(sitting: Sitting) -> ReplaySchedule:
@@ -120,23 +123,17 @@ def training_spec(spec: Mapping[str, Any]) -> TrainingSpec:
 
 def _tasks(works: list[list[Work]], spec: TrainingSpec, *, simulated: bool) -> list[Task]:
     # The deadlines of an evaluation's calls depend on the largest share of the episodes.
-    shares: dict[int, int] = {}
+    shares: dict[tuple[str, int], int] = {}
     for first, *_ in works:
-        if first.kind == "evaluate":
-            shares[first.round_no] = max(shares.get(first.round_no, 1), first.episodes)
-    attempts = {
-        "rollout": spec.rollout.attempts,
-        "evaluate": spec.rollout.attempts,
-        "update": UPDATE_ATTEMPTS,
-    }
-    if spec.loop.kind == "pipelined":
-        attempts["rollout"] = attempts["update"] = max(spec.rollout.attempts, UPDATE_ATTEMPTS)
+        if KINDS[first.kind].grows_with_episodes:
+            key = first.kind, first.round_no
+            shares[key] = max(shares.get(key, 1), first.episodes)
     return [
         Task(
             number,
             attempted,
-            attempts[attempted[0].kind],
-            shares[attempted[0].round_no] if attempted[0].kind == "evaluate" else 1,
+            attempts_of(spec, attempted[0].kind),
+            shares.get((attempted[0].kind, attempted[0].round_no), 1),
             simulated=simulated,
         )
         for number, attempted in enumerate(works)
@@ -210,4 +207,6 @@ def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...
 
 
 def _amount(work: Work) -> int:
-    return work.env_steps + work.minibatches + work.episodes * (work.kind == "rollout")
+    # Where episodes are asked for, a call that failed has their number as well.
+    done = 0 if KINDS[work.kind].grows_with_episodes else work.episodes
+    return work.env_steps + work.minibatches + done

@@ -20,8 +20,8 @@ from cloud.rents.job import Rents
 from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
+from training.calls import KINDS
 from training.deadlines import Deadlines
-from training.messages import CallKind
 
 _NEVER_NS = 2**62
 
@@ -41,7 +41,7 @@ class RoundTimes:
 class CompletedCall:
     """A call that succeeded: the run time of its body, and how long it waited to start."""
 
-    kind: CallKind
+    kind: str
     round_no: int
     run_s: float
     startup_s: float
@@ -96,7 +96,7 @@ class _Replay:
         self._sent_ns = [0] * len(schedule.tasks)
         self._deadline_s = [0.0] * len(schedule.tasks)
         self._landed_ns = [0] * len(schedule.tasks)
-        self._updates: list[tuple[Task, Trip]] = []
+        self._updates: dict[int, list[tuple[Task, Trip]]] = {}
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
         self._due_ns = 0
@@ -116,7 +116,7 @@ class _Replay:
         self._simulation.close()
         self._rents.end(self._now_s)
         self._found.end_ns = self._simulation.now_ns
-        self._found.rounds = [self._round(*update) for update in self._updates]
+        self._found.rounds = [self._round(updates) for updates in self._updates.values()]
         return self._found
 
     @property
@@ -139,7 +139,7 @@ class _Replay:
 
     def _send(self, numbers: Sequence[int]) -> None:
         """Send tasks whose dependencies have landed, in the engine's order."""
-        usual: dict[tuple[CallKind, int], float] = {}
+        usual: dict[tuple[str, int], float] = {}
         works = [self._next_attempt(number, usual) for number in numbers]
         more = sum(work.where == "actor" for work in works)
         if more:
@@ -154,7 +154,7 @@ class _Replay:
             self._flying[work.id] = number
             self._simulation.submit(work)
 
-    def _next_attempt(self, number: int, usual: dict[tuple[CallKind, int], float]) -> Work:
+    def _next_attempt(self, number: int, usual: dict[tuple[str, int], float]) -> Work:
         """Return its next attempt with the current deadline; `usual` caches those of first attempts."""
         task = self._script.tasks[number]
         attempt = self._attempts[number] = self._attempts[number] + 1
@@ -179,8 +179,8 @@ class _Replay:
         if not trip.fault:
             startup_s = (trip.wait_ns + trip.start_ns) / NS
             self._found.done.append(CompletedCall(task.kind, task.round_no, trip.run_ns / NS, startup_s))
-            if task.kind == "update":
-                self._updates.append((task, trip))
+            if KINDS[task.kind].makes_version:
+                self._updates.setdefault(task.round_no, []).append((task, trip))
         elif trip.fault != "cancelled":
             self._found.failed += 1
             if self._attempts[number] < task.allowed and number not in self._last_try:
@@ -235,10 +235,13 @@ class _Replay:
         elif trip.fault == "deadline":
             self._deadlines.record_timeout(trip.work.kind, trip.work.deadline_s)
 
-    def _round(self, task: Task, trip: Trip) -> RoundTimes:
-        """Return the round that this update ends. Each loop reports its beginning and its collection in its own way."""
+    def _round(self, updates: Sequence[tuple[Task, Trip]]) -> RoundTimes:
+        """Return the round that these updates make, the last of which ends it. Each loop reports its beginning and its
+        collection in its own way.
+        """
+        task, trip = updates[-1]
         end_ns, sent_s = trip.finished_ns, trip.submitted_ns / NS
-        update_s = max(0.0, end_ns / NS - sent_s)
+        update_s = sum(max(0.0, one.finished_ns / NS - one.submitted_ns / NS) for _, one in updates)
         match self._script.loop:
             case "synchronous":
                 began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS

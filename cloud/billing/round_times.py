@@ -20,7 +20,7 @@ def paper_costs(sittings: Iterable[Sitting], book: PriceBook) -> list[tuple[Pape
 
 
 def round_times(sitting: Sitting) -> list[RoundTimes]:
-    """Return every round whose update was done. Overlapping rounds are cut where the previous one ended, to count
+    """Return every round that made a version. Overlapping rounds are cut where the previous one ended, to count
     once.
 
     An evaluation counts with the time in which only it was running. Before the first round machines boot, which no
@@ -41,13 +41,13 @@ def round_times(sitting: Sitting) -> list[RoundTimes]:
 
 
 def _spans(rounds: dict[int, list[PaidCall]]) -> Iterator[tuple[int, float, float]]:
-    """Yield the number, begin and end of each round that reached its update."""
+    """Yield the number, begin and end of each round that made a version."""
     before_s = float("-inf")
     for number in sorted(rounds):
-        ends = [call.seconds("landed_s") for call in rounds[number] if call.work.kind == "update"]
+        ends = [call.seconds("landed_s") for call in rounds[number] if call.kind.makes_version]
         if not ends:
             continue
-        sent = [call.seconds("sent_s") for call in rounds[number] if call.work.kind != "evaluate"]
+        sent = [call.seconds("sent_s") for call in rounds[number] if call.kind.role != "judging"]
         end_s = max(ends)
         begin_s = min(max(before_s, min(sent)), end_s)
         first = before_s == float("-inf")
@@ -57,15 +57,15 @@ def _spans(rounds: dict[int, list[PaidCall]]) -> Iterator[tuple[int, float, floa
 
 def _boot_s(calls: list[PaidCall]) -> float:
     """Return how long the first calls of a run waited for machines to be ready."""
-    actors = [call.seconds("startup_s") for call in calls if call.work.kind == "rollout"]
-    learner = [call.seconds("startup_s") for call in calls if call.work.kind == "update"]
+    actors = [call.seconds("startup_s") for call in calls if call.kind.role == "sampling"]
+    learner = [call.seconds("startup_s") for call in calls if call.kind.role == "learning"]
     return min(actors, default=0.0) + min(learner, default=0.0)
 
 
 def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: float) -> RoundTimes:
-    rollouts = [call for call in calls if call.work.kind == "rollout"]
-    updates = [call for call in calls if call.work.kind == "update"]
-    judged = [call for call in calls if call.work.kind == "evaluate"]
+    rollouts = [call for call in calls if call.kind.role == "sampling"]
+    updates = [call for call in calls if call.kind.role == "learning"]
+    judged = [call for call in calls if call.kind.role == "judging"]
     begin_s = max(end_s, min((call.seconds("sent_s") for call in judged), default=end_s))
     over_s = min(next_begin_s, max((call.seconds("landed_s") for call in judged), default=end_s))
     return RoundTimes(

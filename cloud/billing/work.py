@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal
 
-from training.messages import Call, CallKind, EvaluateRequest, UpdateRequest
+from training.calls import KINDS
+from training.messages import Call
 from training.reports import Usage
 
 Record = dict[str, Any]
@@ -35,7 +36,7 @@ class Work:
 
     id: str
     name: str
-    kind: CallKind
+    kind: str
     where: Literal["actor", "learner"]
     attempt: int = 1
     serial: int = 0
@@ -69,35 +70,32 @@ _FIELDS = {field.name: field for field in dataclasses.fields(Work)}
 _values = attrgetter(*_FIELDS)
 _DEADLINE = list(_FIELDS).index("deadline_s")
 _SAID_BY_THE_CALL = {"episodes", "memory_mb"}
-_OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not in _SAID_BY_THE_CALL]
+OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not in _SAID_BY_THE_CALL]
 
 
 def work_of(
     call: Call, usage: Usage, *, serial: int = 0, broken: bool = False, cancelled: bool = False
 ) -> Work:
     """Return the record of `call`, whose body did the work in `usage`."""
-    request = call.request
-    episodes = usage.episodes
-    if isinstance(request, EvaluateRequest):
-        # Deadlines of evaluations depend on the requested episodes, which a failed call has not played.
-        episodes = len(request.episode_seeds)
+    kind = KINDS[call.kind]
+    asked = kind.episodes(call.request)
     return Work(
         id=call.id,
         name=call.name,
-        kind=call.kind,
+        kind=kind.name,
         where=call.where,
         attempt=call.attempt,
         serial=serial,
         round_no=call.round_no,
-        environment="" if isinstance(request, UpdateRequest) else request.environment.id,
-        episodes=episodes,
+        environment=kind.environment(call.request),
+        episodes=usage.episodes if asked is None else asked,
         memory_mb=call.memory_mb,
         deadline_s=call.deadline_s,
         decision_macs=call.decision_macs,
         after=call.after,
         broken=broken,
         cancelled=cancelled,
-        **{name: getattr(usage, name) for name in _OF_USAGE},
+        **{name: getattr(usage, name) for name in OF_USAGE},
     )
 
 
@@ -161,15 +159,14 @@ def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> Work:
     return Work(**(values | {"after": tuple(values.get("after", ()))}))
 
 
-_CHOICES = {"kind": ("rollout", "evaluate", "update"), "where": ("actor", "learner")}
-
-
 def _check(name: str, value: Any) -> None:
     field = _FIELDS.get(name)
     if field is None:
         raise WorkError(f"{name} is unknown")
-    if name in _CHOICES:
-        right = value in _CHOICES[name]
+    if name == "kind":
+        right = isinstance(value, str) and value in KINDS
+    elif name == "where":
+        right = value in ("actor", "learner")
     elif name == "after":
         right = isinstance(value, list) and all(isinstance(one, str) for one in value)
     elif field.type in ("int", "float"):

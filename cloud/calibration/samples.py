@@ -11,12 +11,14 @@ import numpy as np
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
 from training.architectures import CNN, MLP
+from training.calls.rollout import RolloutRequest
+from training.calls.update import UpdateRequest
 from training.codec import encode
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
 from training.environments.spaces import Spaces
 from training.learner import LearnerState
-from training.messages import BlobRef, Call, RolloutRequest, UpdateRequest
+from training.messages import BlobRef, Call
 from training.seeds import derive
 
 DEADLINE_S = 600.0

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from cloud.forecasting.calls import evaluations, first_calls
-from cloud.forecasting.concurrency import Count, Counts
+from cloud.billing.parts import BillPart, parts_of_calls
+from cloud.forecasting.calls import evaluations, first_call
+from cloud.forecasting.concurrency import Billed, Count, Counts, index_of
 from cloud.pricing import CallPrice, Tariff, total
 from cloud.rents.job import rent_between
 from cloud.rents.slices import A_LONG_ROUND
 from cloud.timing import NS
+from training.calls import KINDS
 from training.messages import Call
 from training.reports import Usage
 from training.spec import TrainingSpec
 
-Part = Literal["actors", "learner", "evaluation", "standing", "requests"]
-PARTS: tuple[Part, ...] = ("actors", "learner", "evaluation", "standing", "requests")
+_ON_TOP = (
+    BillPart("standing", "Kept ready", "Functions and machines that are paid for, busy or not"),
+    BillPart("requests", "Requests", "A fee for each call"),
+)
 _LONG_S = 1000.0
 # After a few rounds a deadline is a small multiple of the time of calls, and never less than this.
 _USUAL_DEADLINE_S = 10.0
 _OF_ACTORS = frozenset({"actors", "workers"})
+
+
+def forecast_parts() -> tuple[BillPart, ...]:
+    """Return the parts that a forecast tells apart."""
+    return (*parts_of_calls(), *_ON_TOP)
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,11 @@ class Bill:
     """A job's prices, and what its ledger reserves beforehand: worst cases of calls, and rent."""
 
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
-        rollout, evaluate, update = first_calls(training)
+        rollout, evaluate, update = (first_call(training, kind) for kind in ("rollout", "evaluate", "update"))
         self._tariff = tariff
-        self._rollout = _Rate.of(tariff.actor, rollout)
+        self._actor = _Rate.of(tariff.actor, rollout)
         self._ready = _Rate.of(tariff.actor, rollout, provisioned=True)
-        self._update = _Rate.of(tariff.learner, update)
+        self._learner = _Rate.of(tariff.learner, update)
         self._per_detour = _detour(tariff.actor, rollout)
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
@@ -86,23 +94,27 @@ class Bill:
         calls = min(actors, self._evaluations)
         return float(calls * self._worst_evaluation + rent_between(self._tariff, actors, 0.0))
 
-    def parts(self, counts: Counts) -> Mapping[Part, float]:
+    def parts(self, counts: Counts) -> Mapping[str, float]:
         """Return picodollars by part."""
-        per_call = self._rollout.per_call
-        found: dict[Part, float] = {
-            "actors": counts[Count.ROLLOUT_MS] * self._rollout.per_ms
-            + counts[Count.ROLLOUT_READY_MS] * self._ready.per_ms
-            + counts[Count.POOL_NS] * self._pool_per_ns,
-            "learner": counts[Count.UPDATE_MS] * self._update.per_ms,
-            "evaluation": counts[Count.EVALUATION_MS] * self._rollout.per_ms
-            + counts[Count.EVALUATION_READY_MS] * self._ready.per_ms,
-            "standing": 0.0,
-            "requests": (counts[Count.ROLLOUTS] + counts[Count.EVALUATIONS]) * per_call
-            + counts[Count.UPDATES] * self._update.per_call
-            + counts[Count.DETOURS] * self._per_detour,
-        }
+        found = {part.key: 0.0 for part in forecast_parts()}
+        on_actors = on_learner = 0.0
+        for name, kind in KINDS.items():
+            begin = index_of(name, Billed.ACTOR_MS)
+            found[kind.part.key] += (
+                counts[begin + Billed.ACTOR_MS] * self._actor.per_ms
+                + counts[begin + Billed.ACTOR_READY_MS] * self._ready.per_ms
+                + counts[begin + Billed.LEARNER_MS] * self._learner.per_ms
+            )
+            on_actors += counts[begin + Billed.ON_ACTORS]
+            on_learner += counts[begin + Billed.ON_LEARNER]
+        found["actors"] += counts[Count.POOL_NS] * self._pool_per_ns
+        found["requests"] = (
+            on_actors * self._actor.per_call
+            + on_learner * self._learner.per_call
+            + counts[Count.DETOURS] * self._per_detour
+        )
         for standing in self._tariff.standing:
-            name: Part = "standing"
+            name = "standing"
             if standing.resource in _OF_ACTORS:
                 name = "actors"
             elif standing.resource == "learner":

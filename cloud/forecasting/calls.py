@@ -1,12 +1,14 @@
-"""A job's first calls, with which prices are computed."""
+"""A job's first calls, as prices see them."""
 
 from __future__ import annotations
 
-from training.loops.evaluation import CALLS_AT_MOST
-from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
-from training.spec import TrainingSpec
+from typing import Any
 
-_LEARNER_S = 900.0
+from training.calls import KINDS
+from training.deadlines import Deadlines
+from training.loops.evaluation import CALLS_AT_MOST
+from training.messages import Call
+from training.spec import TrainingSpec
 
 
 def evaluations(training: TrainingSpec) -> int:
@@ -14,27 +16,15 @@ def evaluations(training: TrainingSpec) -> int:
     return min(training.evaluation.episodes, CALLS_AT_MOST)
 
 
-def first_calls(training: TrainingSpec) -> tuple[Call, Call, Call]:
-    """Return a rollout, an evaluation and an update, with the deadlines that they have before any call is measured."""
-    environment, longest_s = training.environment, training.rollout.deadline_s
+def first_call(training: TrainingSpec, kind: str) -> Call:
+    """Return a call of this kind with all that prices depend on: its place, its memory, and the deadline that it has
+    before any call is measured.
+    """
     share = -(-training.evaluation.episodes // evaluations(training))
-    rollout = RolloutRequest(
-        environment=environment, environments=1, steps=1, slot=0, discount=training.algorithm.discount
-    )
-    evaluation = EvaluateRequest(environment=environment, episode_seeds=(0,))
-    update = UpdateRequest(algorithm=training.algorithm, network=training.network, progress=0.0)
-    like = Call(
-        id="forecast",
-        request=rollout,
-        where="actor",
-        round_no=1,
-        seed=0,
-        deadline_s=longest_s,
-        memory_mb=training.rollout.memory_mb,
-    )
-    judged_s = min(_LEARNER_S, longest_s * share)
-    return (
-        like,
-        like.model_copy(update={"request": evaluation, "deadline_s": judged_s}),
-        like.model_copy(update={"request": update, "where": "learner", "deadline_s": _LEARNER_S}),
-    )
+    episodes = share if KINDS[kind].grows_with_episodes else 1
+    seen: dict[str, Any] = {
+        "where": KINDS[kind].where,
+        "memory_mb": training.rollout.memory_mb,
+        "deadline_s": Deadlines(training.rollout.deadline_s).for_kind(kind, episodes),
+    }
+    return Call.model_construct(**seen)

@@ -13,50 +13,53 @@ from cloud.billing.work import Work
 from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms, to_ns
-from training.loops.run import UPDATE_ATTEMPTS
+from training.calls import KINDS
 
 Counts = npt.NDArray[np.float64]
 _NEVER_NS = 2**62
 
 
 class Count(IntEnum):
-    """Indices of the counts: times, billed function time, standing time, and events.
-
-    READY is time on provisioned functions; POOL the standing time of a pool's actors.
+    """Indices of the counts of a whole run: its time, standing time, and events. POOL is the standing time of a pool's
+    actors. `Billed` counts come after them, for each kind of call.
     """
 
     TIME_NS = 0
-    ROLLOUT_MS = 1
-    ROLLOUT_READY_MS = 2
-    ROLLOUTS = 3
-    EVALUATION_MS = 4
-    EVALUATION_READY_MS = 5
-    EVALUATIONS = 6
-    UPDATE_MS = 7
-    UPDATES = 8
-    POOL_NS = 9
-    CALLS = 10
-    COLD = 11
-    FAILED = 12
-    STEPS = 13
-    DETOURS = 14
+    POOL_NS = 1
+    CALLS = 2
+    COLD = 3
+    FAILED = 4
+    STEPS = 5
+    DETOURS = 6
 
 
-OF_ACTORS = [
-    Count.ROLLOUT_MS,
-    Count.ROLLOUT_READY_MS,
-    Count.ROLLOUTS,
-    Count.EVALUATION_MS,
-    Count.EVALUATION_READY_MS,
-    Count.EVALUATIONS,
-    Count.POOL_NS,
-    Count.CALLS,
-    Count.COLD,
-    Count.FAILED,
-    Count.STEPS,
-    Count.DETOURS,
-]
-"""Counts for each actor, which a small fleet that represents a larger one undercounts."""
+class Billed(IntEnum):
+    """What calls of one kind are billed for: their time and their number, by place. READY is time on provisioned
+    functions.
+    """
+
+    ACTOR_MS = 0
+    ACTOR_READY_MS = 1
+    ON_ACTORS = 2
+    LEARNER_MS = 3
+    ON_LEARNER = 4
+
+
+def index_of(kind: str, what: Billed) -> int:
+    """Return the index of a count of this kind's calls."""
+    return len(Count) + list(KINDS).index(kind) * len(Billed) + what
+
+
+def no_counts() -> Counts:
+    """Return zero for everything that is counted."""
+    return np.zeros(len(Count) + len(KINDS) * len(Billed))
+
+
+def of_actors() -> list[int]:
+    """Return the counts for each actor, which a small fleet that represents a larger one undercounts."""
+    once = [Count.POOL_NS, Count.CALLS, Count.COLD, Count.FAILED, Count.STEPS, Count.DETOURS]
+    of_calls = [Billed.ACTOR_MS, Billed.ACTOR_READY_MS, Billed.ON_ACTORS]
+    return [*once, *(index_of(kind, what) for kind in KINDS for what in of_calls)]
 
 
 class PoolTime:
@@ -112,11 +115,12 @@ class Flight:
         pool: PoolTime | None,
     ) -> None:
         self.simulation = simulation
-        self._attempts = {"rollout": attempts, "evaluate": attempts, "update": UPDATE_ATTEMPTS}
+        self._attempts = {name: kind.attempts or attempts for name, kind in KINDS.items()}
+        self._begins = {name: index_of(name, Billed.ACTOR_MS) for name in KINDS}
         self._again = again
         self._pool = pool
         self._actors_flying = 0
-        self._counts: list[int] = [0] * len(Count)
+        self._counts: list[int] = [0] * len(no_counts())
 
     def snapshot(self) -> Counts:
         """Return all counts so far."""
@@ -152,11 +156,11 @@ class Flight:
             self.send([self._again(work)])
 
     def gather(self, works: Sequence[Work]) -> int:
-        """Run all of `works` to their ends. Return how many rollouts among them were done."""
+        """Run all of `works` to their ends. Return how many of those that sample were done."""
         self.send(works)
         done = 0
         while (landed := self.next()) is not None:
-            done += landed[1] and landed[0].kind == "rollout"
+            done += landed[1] and KINDS[landed[0].kind].role == "sampling"
         return done
 
     def cancel(self, names: Sequence[str]) -> None:
@@ -179,13 +183,13 @@ class Flight:
         billed = billed_ms(trip.billed_ns)
         if not billed:
             return
-        if work.kind == "update":
-            counts[Count.UPDATE_MS] += billed
-            counts[Count.UPDATES] += 1
+        first = self._begins[work.kind]
+        if work.where == "learner":
+            counts[first + Billed.LEARNER_MS] += billed
+            counts[first + Billed.ON_LEARNER] += 1
             return
-        first = Count.ROLLOUT_MS if work.kind == "rollout" else Count.EVALUATION_MS
-        counts[first + trip.provisioned] += billed
-        counts[first + 2] += 1
+        counts[first + Billed.ACTOR_MS + trip.provisioned] += billed
+        counts[first + Billed.ON_ACTORS] += 1
 
 
 def flight_of(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:

@@ -117,7 +117,7 @@ class Configuration:
         )
         simulation = Simulation(self.profile, self.stack, setting)
         attempts = works.training.rollout.attempts
-        flight = flight_of(simulation, attempts, lambda work: next_attempt(works, work), self.tariff.pool)
+        flight = flight_of(simulation, attempts, next_attempt, self.tariff.pool)
         return rounds_of(loop, works, flight), flight
 
 

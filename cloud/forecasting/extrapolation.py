@@ -8,8 +8,8 @@ from math import floor, inf
 
 import numpy as np
 
-from cloud.forecasting.bill import Bill, Part
-from cloud.forecasting.concurrency import Count, Counts
+from cloud.forecasting.bill import Bill
+from cloud.forecasting.concurrency import Count, Counts, no_counts
 from cloud.forecasting.plan import Plan
 from cloud.forecasting.trial import Trial
 from cloud.timing import NS
@@ -26,7 +26,7 @@ class Outlook:
     ends_by: str
     rounds: float
     counts: Counts
-    parts: Mapping[Part, float]
+    parts: Mapping[str, float]
     whole_picodollars: float
     longest_round_s: float
 
@@ -50,7 +50,7 @@ class Extrapolation:
         per_round = np.array([np.interp(plan.actors, trial.anchors, column) for column in trial.steady.T])
         self._per_round: Counts = per_round
         until = np.cumsum(per_round * np.diff(self._begins), axis=1)
-        self._sums: Counts = np.concatenate([np.zeros((len(Count), 1)), until], axis=1)
+        self._sums: Counts = np.concatenate([no_counts()[:, None], until], axis=1)
         rises = plan.rises
         self._rising = np.concatenate([[0.0], np.cumsum(rises > 0)])
         self._risen = np.concatenate([[0.0], np.cumsum(rises)])
@@ -127,7 +127,7 @@ def outlook(
         affordable = _affordable(training, course, bill, limit_picodollars, actors, rounds)
     if affordable < rounds:
         ends_by, rounds = "budget", affordable
-    counts = course.after(rounds, ended=ends_by != "budget") if rounds else np.zeros(len(Count))
+    counts = course.after(rounds, ended=ends_by != "budget") if rounds else no_counts()
     return Outlook(ends_by, rounds, counts, bill.parts(counts), whole, course.longest_round_s)
 
 

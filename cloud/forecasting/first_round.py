@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from cloud.forecasting.calls import first_calls
+from cloud.forecasting.calls import first_call
 from cloud.forecasting.configuration import Configuration
 from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
+from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.model import Asynchronous
-from training.loops.run import UPDATE_ATTEMPTS
 from training.messages import Call
 from training.reports import Usage
 from training.spec import TrainingSpec
@@ -79,7 +79,7 @@ def _calls(
         configuration.tariff.actor,
         configuration.tariff.learner,
     )
-    rollout, _, update = first_calls(training)
+    rollout, update = first_call(training, "rollout"), first_call(training, "update")
     whole = configuration.tariff.worst_case(rollout)
     attempted = _paid(actor, rollout, times.billed_s)
     flying = actors * ((attempts - 1) * attempted + whole)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloud.forecasting.bill import Part
-
 
 class NoForecast(ValueError):
     """No sensible forecast is possible; the message says why in a sentence or two, for people."""
@@ -47,7 +45,7 @@ class Forecast:
     minutes: Band
     dollars: Band
     whole_dollars: Band
-    parts: Mapping[Part, Band]
+    parts: Mapping[str, Band]
     steps: Band
     rounds: Band
     calls: Band

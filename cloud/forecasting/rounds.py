@@ -165,9 +165,7 @@ def rounds_of(loop: AnyLoop, works: Workload, flight: Flight) -> Rounds:
     return WaitingRounds(works, flight, pipelined=loop.kind == "pipelined")
 
 
-def next_attempt(works: Workload, work: Work) -> Work:
+def next_attempt(work: Work) -> Work:
     """Return the next attempt of a failed call."""
-    if work.kind == "rollout":
-        return works.rollout(work.name, attempt=work.attempt + 1)
     attempt = work.attempt + 1
     return replace(work, id=f"{work.name}-a{attempt}", attempt=attempt)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloud.forecasting.concurrency import OF_ACTORS, Count, Counts, Flight
+from cloud.forecasting.concurrency import Count, Counts, Flight, no_counts, of_actors
 from cloud.forecasting.configuration import Configuration, Scale
 from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.workload import Workload
@@ -57,7 +57,7 @@ def run_trial(
     rounds, flight = configuration.dry_run(works, scale.loop(loop), seed)
     steady: list[Counts] = []
     jumps: list[Counts] = []
-    first, rise_ns = np.zeros(len(Count)), 0.0
+    first, rise_ns = no_counts(), 0.0
     for at, actors in enumerate(anchors):
         count = scale.actors(actors)
         if at == 0:
@@ -85,7 +85,7 @@ def run_trial(
         steady=of_a_round,
         first=first * full,
         rise_ns=rise_ns,
-        rise_each=_but_time(np.mean(jumps, axis=0)) if jumps else np.zeros(len(Count)),
+        rise_each=_but_time(np.mean(jumps, axis=0)) if jumps else no_counts(),
         evaluation=_evaluation_of(configuration, works, judged, anchors[-1], of_a_round[-1]),
         last=judged + (settled - before) * full,
     )
@@ -104,8 +104,8 @@ def _but_time(counts: Counts) -> Counts:
 
 
 def _of_full_size(scale: Scale) -> Counts:
-    full = np.ones(len(Count))
-    full[OF_ACTORS] = scale.fewer
+    full = np.ones_like(no_counts())
+    full[of_actors()] = scale.fewer
     return full
 
 

@@ -9,6 +9,7 @@ from cloud.numbers.profile import Functions, Profile
 from cloud.numbers.stack import Speed, Stack
 from cloud.simulation.draws import Draws
 from cloud.timing import to_ns
+from training.calls import KINDS
 
 
 class Speeds:
@@ -22,8 +23,8 @@ class Speeds:
         update = stack.update
         self._update_call_us = update.call_ms.value * 1000.0
         self._update_us_per_byte = update.us_per_megabyte.value / 1e6
-        self._update = {False: _plain(update.gpu_mlp if gpu else update.mlp)}
-        self._update[True] = _plain(update.gpu_cnn if gpu else update.cnn)
+        self._on_core = {False: _plain(update.mlp), True: _plain(update.cnn)}
+        self._update = {False: _plain(update.gpu_mlp), True: _plain(update.gpu_cnn)} if gpu else self._on_core
         self._hessian = stack.hessian_product_per_gradient.value
         self._straggler_sigma = chance.straggler_sigma.value
         self.failure_share = chance.failure_share.value
@@ -64,20 +65,19 @@ class Speeds:
 
     def run_ns(self, work: Work, draws: Draws) -> int:
         """Return an actor's run time: work in microseconds of the reference core / (CPU share · core ratio) ·
-        exp(σ·z).
+        exp(σ·z). What is learned there is learned on cores, whatever the learner's machine has.
         """
         work_us = (
-            self._call_us
-            + self._stepping_us(work)
-            + work.inferences * self._inference_us(work.macs, pictures=work.pictures)
-            + work.bytes_out * self._codec_us_per_byte
-        )
+            self._learning_us(work, self._on_core) if _learns(work) else self._sampling_us(work)
+        ) + work.bytes_out * self._codec_us_per_byte
         share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
         straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
         return round(work_us * self._ns_per_us / share * straggling)
 
     def shares_of_run(self, work: Work) -> tuple[float, float]:
         """Return how much of an actor's run is its environments' steps and the policy, between 0 and 1 each."""
+        if _learns(work):
+            return 0.0, 0.0
         stepping_us = self._stepping_us(work)
         asking_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
         whole_us = self._call_us + stepping_us + asking_us + work.bytes_out * self._codec_us_per_byte
@@ -89,6 +89,11 @@ class Speeds:
             return 0
         return round(self._inference_us(work.decision_macs, pictures=False) * self._ns_per_us)
 
+    def _sampling_us(self, work: Work) -> float:
+        """Return the work of a call that samples, without its answer's encoding."""
+        asking_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
+        return self._call_us + self._stepping_us(work) + asking_us
+
     def _stepping_us(self, work: Work) -> float:
         return work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
 
@@ -97,17 +102,25 @@ class Speeds:
         return fixed_us + sample_us + macs * 1e-6 * per_million_us
 
     def update_ns(self, work: Work) -> int:
-        """Return the run time of an update alone on its machine: reading, minibatches, and Hessian products if there
-        are any.
-        """
-        fixed_us, sample_us, per_million_us = self._update[work.pictures]
+        """Return the run time of a call alone on the learner's machine."""
+        if _learns(work):
+            return round(self._learning_us(work, self._update) * self._ns_per_us)
+        work_us = self._sampling_us(work) + work.bytes_out * self._codec_us_per_byte
+        return round(work_us * self._ns_per_us)
+
+    def _learning_us(self, work: Work, rates: dict[bool, tuple[float, float, float]]) -> float:
+        """Return the work of a call that learns: reading, minibatches, and Hessian products if there are any."""
+        fixed_us, sample_us, per_million_us = rates[work.pictures]
         sample_us += work.macs * 1e-6 * per_million_us
         learning_us = work.minibatches * fixed_us + work.samples * sample_us
         if work.hessian_products:
             one_us = learning_us / max(work.minibatches, 1)
             learning_us += work.hessian_products * self._hessian * one_us
-        work_us = self._update_call_us + work.bytes_in * self._update_us_per_byte + learning_us
-        return round(work_us * self._ns_per_us)
+        return self._update_call_us + work.bytes_in * self._update_us_per_byte + learning_us
+
+
+def _learns(work: Work) -> bool:
+    return KINDS[work.kind].timed_as == "learning"
 
 
 def _plain(speed: Speed) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.handle import DEFAULT_COMMAND, WorkerProcess
 from training.functions.body import Result
-from training.messages import Call, RolloutRequest
+from training.messages import Call
 
 
 @dataclass
@@ -34,8 +34,7 @@ class _Task:
 
     @property
     def slot(self) -> int | None:
-        request = self.call.request
-        return request.slot if isinstance(request, RolloutRequest) else None
+        return self.call.slot
 
 
 class WorkerPool:

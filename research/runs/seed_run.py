@@ -254,10 +254,11 @@ def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
 
 def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple[list[float], list[int]]:
     """Whole episodes of the policy in `checkpoint`: deterministic, normaliser frozen, one episode a seed."""
+    from training.calls.evaluate import EvaluateRequest
     from training.codec import decode
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
-    from training.messages import Call, EvaluateRequest
+    from training.messages import Call
 
     progress = Progress.decode(read_checkpoint(checkpoint), spec.training)
     request = EvaluateRequest(environment=spec.training.environment, episode_seeds=tuple(seeds))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
+from training.calls.update import UpdateRequest
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
 from training.learner import LearnerState
-from training.messages import BlobRef, Call, EvaluateRequest, RolloutRequest, UpdateRequest
+from training.messages import BlobRef, Call
 from training.spec import TrainingSpec
 
 CARTPOLE = EnvironmentSpec(id="CartPole-v1")

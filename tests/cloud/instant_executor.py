@@ -8,8 +8,9 @@ from collections.abc import Callable
 from cloud import failures
 from cloud.failures import Failure
 from cloud.workers.execution import Execution
+from training.calls.rollout import RolloutRequest
 from training.functions.body import Result
-from training.messages import Call, RolloutRequest
+from training.messages import Call
 from training.reports import Usage
 
 

@@ -22,9 +22,10 @@ from cloud.pricing import price_line
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
+from training.calls.rollout import RolloutRequest
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call, RolloutRequest
+from training.messages import BlobRef, Call
 from training.reports import RoundReport
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds, Plan

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,11 @@ from cloud.blobs import BlobShelf
 from cloud.wire import Answer, Refusal, Request
 from tests.cloud import calls
 from tests.memory import memory_peak
+from tests.training.specs import tiny
+from training.calls.update import UpdateRequest
 from training.codec import decode, encode
+from training.environments.making import spaces_of
+from training.learner import LearnerState
 from training.messages import BlobRef, Call
 
 RUN = "run-token"
@@ -70,6 +75,143 @@ def test_evaluations_are_checked_too(ref: BlobRef) -> None:
     short = answer.model_copy(update={"payload": encode({"returns": np.zeros(1), "lengths": np.zeros(1)})})
     with pytest.raises(Refusal, match="returns are not 2 numbers"):
         answer_to(call, RUN, wire.pack_answer(short))
+
+
+@pytest.fixture(scope="module")
+def learned() -> tuple[Call, Answer]:
+    """An update as an actor may be asked for one, and its answer."""
+    sampled = wire.read_answer(
+        Actor().answer(_request(calls.rollout("r", BlobShelf().publish(0, calls.weights()))))
+    )
+    call = calls.update("u", (calls.learner_state().encode(), sampled.payload), where="actor")
+    return call, wire.read_answer(Actor().answer(_request(call)))
+
+
+def test_an_update_from_an_actor_is_used(learned: tuple[Call, Answer]) -> None:
+    call, answer = learned
+    _, result = answer_to(call, RUN, wire.pack_answer(answer))
+    assert result is not None
+    assert decode(result.payload)["version"] == 1
+
+
+_OFTEN = {"normalise_observations": True, "normalise_rewards": True, "minibatch_size": 16}
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        {"kind": "ppo", "epochs": 2, **_OFTEN},
+        {"kind": "a2c"},
+        {"kind": "impala", **_OFTEN},
+        {"kind": "impact"},
+    ],
+    ids=lambda algorithm: algorithm["kind"],
+)
+def test_updates_of_every_algorithm_are_used_twice_in_a_row(algorithm: dict[str, Any]) -> None:
+    spec = tiny(algorithm=algorithm, scaling={"kind": "boosting"})
+    request = UpdateRequest(
+        algorithm=spec.algorithm,
+        network=spec.network,
+        progress=0.0,
+        staleness_limit=1,
+        measures=spec.scaling.measures,
+    )
+    state = spec.algorithm.initial_state(spec.network, spaces_of(calls.CARTPOLE), 1).encode()
+    ref = BlobShelf().publish(0, calls.weights())
+    sampled = [
+        wire.read_answer(Actor().answer(_request(calls.rollout(f"r{slot}", ref, slot=slot)))).payload
+        for slot in range(2)
+    ]
+    for version in (1, 2):
+        call = calls.update("u", (state, *sampled), where="actor").model_copy(update={"request": request})
+        _, result = answer_to(call, RUN, Actor().answer(_request(call)))
+        assert result is not None
+        assert decode(result.payload)["version"] == version
+        state = decode(result.payload)["state"]
+
+
+def _with_update(answer: Answer, **changes: Any) -> Answer:
+    return answer.model_copy(update={"payload": encode({**decode(answer.payload), **changes})})
+
+
+def _with_state(answer: Answer, **changes: Any) -> Answer:
+    """The update's state with parts replaced, and the weights that belong to it."""
+    state = replace(LearnerState.decode(decode(answer.payload)["state"]), **changes)
+    return _with_update(answer, state=state.encode(), weights=state.actor_weights(calls.SPEC.network))
+
+
+def _parameters(answer: Answer, change: Callable[[Any], Any]) -> dict[str, Any]:
+    found = LearnerState.decode(decode(answer.payload)["state"]).parameters
+    name = next(iter(found))
+    return {**found, name: change(found[name].copy())}
+
+
+WRONG_UPDATES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
+    "lacks the report": (lambda good: _without(good, "report"), "lacks or adds: report"),
+    "of a later version": (lambda good: _with_state(good, version=7), "of version 7, not 1"),
+    "of another version than its state": (lambda good: _with_update(good, version=2), "of version 2"),
+    "weights of another network": (
+        lambda good: _with_update(good, weights=calls.weights()),
+        "the weights are not those of the learner's state",
+    ),
+    "weights that are numbers": (
+        lambda good: _with_update(good, weights=np.zeros(3)),
+        "the weights are not those of the learner's state",
+    ),
+    "parameters that are not finite": (
+        lambda good: _with_state(good, parameters=_parameters(good, lambda array: array * np.nan)),
+        "not finite",
+    ),
+    "parameters of another type": (
+        lambda good: _with_state(good, parameters=_parameters(good, lambda array: array.astype(np.float64))),
+        "another shape or type",
+    ),
+    "parameters of another shape": (
+        lambda good: _with_state(good, second_moments=_parameters(good, lambda array: array[:1])),
+        "another shape or type",
+    ),
+    "a state with more than a state": (
+        lambda good: _with_update(
+            good, state=encode({**decode(decode(good.payload)["state"]), "more": np.zeros(4)})
+        ),
+        "more than a state",
+    ),
+    "a state that is none": (lambda good: _with_update(good, state=b"STRL1"), "state cannot be read"),
+    "a state that is a number": (lambda good: _with_update(good, state=7), "no state of the learner"),
+    "samples that nobody took": (lambda good: _with_update(good, env_steps=17), "env_steps is 17"),
+    "a report of text": (
+        lambda good: _with_update(good, report={"policy_loss": "low"}),
+        "the report is not",
+    ),
+    "a report that is not finite": (
+        lambda good: _with_update(
+            good, report={**decode(good.payload)["report"], "policy_loss": float("nan")}
+        ),
+        "not finite",
+    ),
+    "more work than there was": (
+        lambda good: good.model_copy(update={"work": good.work.model_copy(update={"samples": 17})}),
+        "17 samples are told of",
+    ),
+    "a larger network": (
+        lambda good: good.model_copy(update={"work": good.work.model_copy(update={"macs": 10**9})}),
+        "not those of the network",
+    ),
+}
+
+
+def _without(answer: Answer, name: str) -> Answer:
+    document = decode(answer.payload)
+    del document[name]
+    return answer.model_copy(update={"payload": encode(document)})
+
+
+@pytest.mark.parametrize("what", WRONG_UPDATES)
+def test_an_update_that_does_not_follow_is_refused(what: str, learned: tuple[Call, Answer]) -> None:
+    call, good = learned
+    make, words = WRONG_UPDATES[what]
+    with pytest.raises(Refusal, match=words):
+        answer_to(call, RUN, wire.pack_answer(make(good)))
 
 
 def test_pictures_come_back_compressed(call: Call, good: Answer) -> None:

@@ -18,11 +18,13 @@ from cloud.numbers.stack import Stack
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.instant_executor import InstantExecutor
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
 from training.checkpoints import CheckpointRef, Progress
 from training.codec import encode
 from training.engine import train
 from training.functions.body import Result
-from training.messages import Call, EvaluateRequest, RolloutRequest, Stopped
+from training.messages import Call, Stopped
 from training.ports import Control, Ledger
 from training.reports import Usage
 from training.spec import TrainingSpec

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from training.calls.update import UpdateRequest
 from training.checkpoints import FileCheckpointStore
 from training.engine import train
-from training.messages import Event, UpdateRequest
+from training.messages import Event
 from training.ports import CheckpointRef, Control
 from training.spec import TrainingSpec
 

@@ -17,6 +17,7 @@ from tests.training.runs import events_of
 from tests.training.specs import cartpole, tiny
 from tests.training.test_inference import MLPS, VECTORS, state_of
 from training.architectures import CNN, MLP
+from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.environments.making import spaces_of
 from training.environments.spaces import Spaces
@@ -24,7 +25,7 @@ from training.export import export_onnx
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.loader import ATARI_LOADER, LOADER, package
-from training.messages import Evaluated, EvaluateRequest
+from training.messages import Evaluated
 from training.model_card import EvaluationScore, evaluation_seeds, model_card
 from training.trained import TrainedPolicy
 

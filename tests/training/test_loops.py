@@ -7,10 +7,10 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
+from training.calls.update import UpdateRequest
 from training.checkpoints import FileCheckpointStore, Progress
 from training.codec import decode
 from training.learner import LearnerState
-from training.messages import UpdateRequest
 from training.ports import Control
 from training.replay import CircularBuffer
 

@@ -10,13 +10,14 @@ import pytest
 
 from tests.training.inline_platform import InlinePlatform
 from tests.training.specs import tiny
+from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import FileCheckpointStore
 from training.codec import decode
 from training.engine import train
 from training.functions.body import WarmCache
 from training.functions.evaluate import evaluate
 from training.lanczos import leading_vectors
-from training.messages import Call, EvaluateRequest
+from training.messages import Call
 from training.ports import Control
 from training.reward_surface import Directions, Point, measure_surface
 from training.seeds import derive

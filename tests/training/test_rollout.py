@@ -6,6 +6,8 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
 from training.codec import decode
 from training.environments.atari import Shrinking, _averaging
 from training.environments.making import make, spaces_of
@@ -13,7 +15,7 @@ from training.environments.model import EnvironmentSpec
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
-from training.messages import BlobRef, Call, EvaluateRequest, RolloutRequest
+from training.messages import BlobRef, Call
 from training.spec import TrainingSpec
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from training.calls.rollout import RolloutRequest
 from training.codec import encode
 from training.environments.copies import Copies, End
 from training.inference import NumpyPolicy
-from training.messages import RolloutRequest
 
 _MUST_BE_FINITE = {
     "observations": "an observation",

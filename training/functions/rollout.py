@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from training.calls.rollout import RolloutRequest
 from training.codec import decode, encode
 from training.environments.copies import Copies
 from training.environments.making import make_copies
 from training.functions.body import Result, WarmCache
 from training.functions.fragment import SlotEnvironments, sample
 from training.inference import NumpyPolicy
-from training.messages import Call, RolloutRequest
+from training.messages import Call
 from training.reports import Usage
 from training.seeds import derive
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from training.calls import KINDS
 from training.functions.body import Result, WarmCache
-from training.messages import Call, EvaluateRequest, RolloutRequest, UpdateRequest
+from training.messages import Call
 
 
 def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
@@ -12,20 +13,7 @@ def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
 
     `weights` are the bytes that `call.weights` names, already fetched and checked by the platform.
     """
-    request = call.request
-    if isinstance(request, RolloutRequest):
-        from training.functions.rollout import rollout
-
-        return rollout(call, request, _present(weights), warm_cache)
-    if isinstance(request, EvaluateRequest):
-        from training.functions.evaluate import evaluate
-
-        return evaluate(call, request, _present(weights), warm_cache)
-    if isinstance(request, UpdateRequest):
-        from training.functions.update import update
-
-        return update(call, request, warm_cache)
-    raise TypeError(f"no body for a call of kind {request!r}")
+    return KINDS[call.kind].run(call, call.request, weights, warm_cache)
 
 
 def warm_learner() -> None:
@@ -33,9 +21,3 @@ def warm_learner() -> None:
     from training.functions.update import import_torch
 
     import_torch()
-
-
-def _present(weights: bytes | None) -> bytes:
-    if weights is None:
-        raise ValueError("this call needs weights but has none")
-    return weights

@@ -6,15 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from training import measures
 from training.architectures import learner_macs
-from training.batch import Batch
+from training.calls.update import UpdateRequest, batch_of, facts_of
 from training.codec import encode
 from training.functions.body import Result, WarmCache
 from training.learner import LearnerState
-from training.messages import Call, UpdateRequest
+from training.messages import Call
 from training.reports import Usage
 
 
@@ -22,8 +20,7 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
     """Run an update. The payload holds `state` and `weights` as bytes, the update's report, and the ended episodes."""
     import_torch()
     state = LearnerState.decode(call.inputs[0])
-    versions = range(max(0, state.version - request.staleness_limit), state.version + 1)
-    batch = Batch.of(call.inputs[1:], versions, state.spaces)
+    batch = batch_of(call, request, state)
     learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
     found = measures.take_measurements(
         request.measures,
@@ -34,7 +31,6 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
         actors=len(call.inputs) - 1,
         seed=call.seed,
     )
-    episodes = len(batch.episode_returns)
     payload = encode(
         {
             "state": learned.state.encode(),
@@ -44,11 +40,7 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
             "curvature": found.curvature and found.curvature.model_dump(),
             "noise_scale": found.noise_scale and found.noise_scale.model_dump(),
             "policy_shift": found.policy_shift,
-            "env_steps": batch.size,
-            "staleness_mean": float(np.mean(state.version - batch.versions)),
-            "episodes": episodes,
-            "episode_return_mean": float(np.mean(batch.episode_returns)) if episodes else None,
-            "episode_length_mean": float(np.mean(batch.episode_lengths)) if episodes else None,
+            **facts_of(state, batch),
         }
     )
     usage = Usage(

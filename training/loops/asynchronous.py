@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
+from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Landed
 from training.loops.model import Asynchronous
-from training.loops.run import UPDATE_ATTEMPTS, Run
+from training.loops.run import Run
 from training.messages import Event
 from training.replay import CircularBuffer
 from training.scaling.plan import Plan

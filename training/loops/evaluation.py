@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import Progress
 from training.codec import decode
 from training.deadlines import Deadlines
 from training.loops.flight import Landed
-from training.messages import BlobRef, Call, Evaluated, EvaluateRequest
+from training.messages import BlobRef, Call, Evaluated
 from training.seeds import derive
 from training.spec import TrainingSpec
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from training.deadlines import Deadlines
-from training.messages import Call, CallFailed, Event, FaultCode, Outcome, RolloutRequest, Tick
+from training.messages import Call, CallFailed, Event, FaultCode, Outcome, Tick
 from training.ports import ControlSource, Platform
 from training.reports import Usage
 from training.stopping import Halt
@@ -183,7 +183,7 @@ def _call_failed(call: Call, outcome: Outcome, again: bool) -> CallFailed:
         call_id=call.id,
         call_kind=call.kind,
         round_no=call.round_no,
-        slot=call.request.slot if isinstance(call.request, RolloutRequest) else None,
+        slot=call.slot,
         attempt=call.attempt,
         reason=outcome.reason,
         reason_code=outcome.reason_code,

@@ -6,22 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from training.calls.rollout import RolloutRequest
+from training.calls.update import UpdateRequest
 from training.checkpoints import Progress
 from training.codec import decode
 from training.deadlines import Deadlines
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
-from training.messages import (
-    OWN_ENDS,
-    Call,
-    CheckpointSaved,
-    Event,
-    Outcome,
-    RolloutRequest,
-    RoundFinished,
-    Stopped,
-    UpdateRequest,
-)
+from training.messages import OWN_ENDS, Call, CheckpointSaved, Event, Outcome, RoundFinished, Stopped
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
 from training.reports import RoundReport, UpdateReport, Usage
 from training.scaling.plan import Plan
@@ -30,7 +22,6 @@ from training.spec import TrainingSpec
 from training.stopping import Halt, fraction_done, verdict
 
 HISTORY_KEPT = 64
-UPDATE_ATTEMPTS = 2
 
 
 class Run:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from training.loops.run import UPDATE_ATTEMPTS, Run
+from training.calls.update import UPDATE_ATTEMPTS
+from training.loops.run import Run
 from training.messages import Event
 from training.stopping import Halt
 

@@ -17,13 +17,14 @@ from cloud.metering import MeteredPlatform
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.execution import Execution
+from training.calls.rollout import RolloutRequest
 from training.codec import Document, decode, encode
 from training.engine import train
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute, warm_learner
-from training.messages import Call, RolloutRequest
+from training.messages import Call
 from training.ports import CheckpointRef, Control, Platform
 from training.reports import Usage
 from training.spec import TrainingSpec

@@ -14,9 +14,10 @@ from cloud.calibration.samples import DEADLINE_S, Slot
 from cloud.failures import Failure
 from cloud.workers.execution import Execution
 from cloud.workers.pool import WorkerPool
+from training.calls.rollout import RolloutRequest
 from training.environments.model import EnvironmentSpec
 from training.functions.body import Result
-from training.messages import Call, RolloutRequest
+from training.messages import Call
 
 _ECHO = (sys.executable, "-m", "cloud.calibration.echo")
 _SIZES_BYTES = (1_000, 100_000, 1_000_000, 4_000_000)

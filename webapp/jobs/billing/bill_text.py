@@ -10,7 +10,7 @@ from typing import Any
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.paper_formulas import FORMULAS
-from cloud.billing.parts import PARTS, BillPart
+from cloud.billing.parts import BillPart, bill_parts
 from cloud.hosts import HostsOptions
 from cloud.local import LocalOptions
 from cloud.numbers import profile as profiles
@@ -133,7 +133,7 @@ def _rows(parts: Mapping[str, int], total: int) -> list[Row]:
     """Return the parts that cost anything, most expensive first."""
     rows: list[Row] = []
     begin = 0.0
-    for part in sorted(PARTS, key=lambda part: -parts.get(part.key, 0)):
+    for part in sorted(bill_parts(), key=lambda part: -parts.get(part.key, 0)):
         amount = parts.get(part.key, 0)
         if not amount:
             continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cloud.billing.parts import PARTS
+from cloud.billing.parts import bill_parts
 from webapp.formatting import (
     display_usd,
     format_percent,
@@ -72,7 +72,7 @@ def parts_sentence(parts: Mapping[str, int], total: int) -> str:
     """ "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %." """
     if total <= 0:
         return ""
-    titles: dict[str, str] = {part.key: part.title.lower() for part in PARTS}
+    titles: dict[str, str] = {part.key: part.title.lower() for part in bill_parts()}
     dearest = sorted((key for key in parts if parts[key] > 0), key=lambda key: -parts[key])
     shares = [f"{titles.get(key, key)} {format_percent(parts[key], total)}" for key in dearest[:LISTED_PARTS]]
     rest = sum(parts[key] for key in dearest[LISTED_PARTS:])

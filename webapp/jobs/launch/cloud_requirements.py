@@ -14,9 +14,10 @@ from cloud.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.forecasting.workload import sizes_of, spaces_of
+from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
+from training.calls.foresight import sizes_of
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural

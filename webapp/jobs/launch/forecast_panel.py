@@ -9,7 +9,7 @@ from typing import Any
 
 from cloud.billing.price_book import PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, forecast
-from cloud.forecasting.bill import Part
+from cloud.forecasting.bill import forecast_parts
 from training.environments.spaces import Spaces
 from webapp.jobs.launch.past_runs import NONE, Lessons, apply_lessons
 from webapp.jobs.launch.preflight import scheduler_obstacle
@@ -17,13 +17,6 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
 
 _KEPT = 128
-_PARTS: dict[Part, str] = {
-    "actors": "Actors",
-    "learner": "Learner",
-    "evaluation": "Evaluation",
-    "standing": "Kept ready",
-    "requests": "Requests",
-}
 _UNITS = (("s", 1 / 60, 1.5), ("min", 1.0, 90.0), ("h", 60.0, 48 * 60.0), ("days", 1440.0, float("inf")))
 
 
@@ -137,10 +130,10 @@ def breakdown(found: Forecast) -> list[tuple[str, str]]:
     digits = 2 if found.dollars.p50 >= 10 else min(9, 2 - _exponent(max(found.dollars.p50, 1e-6)))
     least = 10.0**-digits
     rows = []
-    for part, title in _PARTS.items():
-        usual = found.parts[part].p50
-        if found.parts[part].p90 > 0:
-            rows.append((title, f"${usual:,.{digits}f}" if usual >= least else f"< ${least:.{digits}f}"))
+    for part in forecast_parts():
+        usual = found.parts[part.key].p50
+        if found.parts[part.key].p90 > 0:
+            rows.append((part.title, f"${usual:,.{digits}f}" if usual >= least else f"< ${least:.{digits}f}"))
     return rows
 
 

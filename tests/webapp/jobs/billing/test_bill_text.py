@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.parts import PARTS
+from cloud.billing.parts import bill_parts
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from webapp.jobs.billing.bill_text import (
@@ -79,7 +79,7 @@ def test_how_well_a_clouds_numbers_are_known() -> None:
 
 def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
     def rows(**shares: float) -> list[Row]:
-        parts = {part.key: part for part in PARTS}
+        parts = {part.key: part for part in bill_parts()}
         return [Row(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
 
     assert breakdown_sentence(rows(learner=77, actors=17, cold_starts=2, failed=2, evaluation=2)) == (
@@ -92,7 +92,7 @@ def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
 
 
 def test_what_actors_came_to_is_told_by_what_they_did() -> None:
-    parts = {part.key: part for part in PARTS}
+    parts = {part.key: part for part in bill_parts()}
 
     def rows(**amounts: int) -> list[Row]:
         return [Row(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]

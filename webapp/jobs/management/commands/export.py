@@ -112,10 +112,11 @@ def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
 
 def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
     """Return episodes played now, as a job's evaluation plays them."""
+    from training.calls.evaluate import EvaluateRequest
     from training.codec import decode
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
-    from training.messages import Call, EvaluateRequest
+    from training.messages import Call
     from training.model_card import EvaluationScore
 
     spec, seeds = trained.spec, tuple(range(episodes))

@@ -1,0 +1,90 @@
+"""Evaluations: an actor plays whole episodes, which judge the policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from training.calls.kind import (
+    SLACK_BYTES,
+    BadAnswer,
+    BillPart,
+    CallKind,
+    CallRequest,
+    read_document,
+    required_weights,
+)
+from training.environments.model import EnvironmentSpec
+from training.functions.body import Result, WarmCache
+from training.reports import Usage
+
+if TYPE_CHECKING:
+    from training.calls.foresight import CallAhead
+    from training.messages import Call
+
+_KEYS = {"returns", "lengths"}
+_HEADER_BYTES = 260
+
+
+class EvaluateRequest(CallRequest):
+    """Play whole episodes with the deterministic policy, each episode with its own seed."""
+
+    kind: Literal["evaluate"] = "evaluate"
+    environment: EnvironmentSpec
+    episode_seeds: tuple[int, ...]
+
+
+class Evaluate(CallKind[EvaluateRequest]):
+    name = "evaluate"
+    request = EvaluateRequest
+    role = "judging"
+    timed_as = "sampling"
+    where = "actor"
+    part = BillPart("evaluation", "Evaluation", "Episodes played to judge the policy")
+    title = "Evaluation"
+    who = "Evaluation"
+    subject = "A call (evaluate)"
+    grows_with_episodes = True
+
+    def run(
+        self, call: Call, request: EvaluateRequest, weights: bytes | None, warm_cache: WarmCache
+    ) -> Result:
+        from training.functions.evaluate import evaluate
+
+        return evaluate(call, request, required_weights(weights), warm_cache)
+
+    def answer_limit_bytes(self, call: Call, request: EvaluateRequest) -> int:
+        return 16 * len(request.episode_seeds) + SLACK_BYTES
+
+    def check(self, call: Call, request: EvaluateRequest, result: Result) -> None:
+        episodes = len(request.episode_seeds)
+        most_bytes = self.answer_limit_bytes(call, request)
+        document = read_document(result.payload, most_bytes, _KEYS, "trajectory")
+        for name, dtype in (("returns", "<f8"), ("lengths", "<i8")):
+            array = document[name]
+            if not isinstance(array, np.ndarray) or array.dtype.str != dtype or array.shape != (episodes,):
+                raise BadAnswer("evaluation", f"{name} are not {episodes} numbers of type {dtype}")
+            if not np.isfinite(array).all():
+                raise BadAnswer("evaluation", f"{name} are not finite numbers")
+        if result.usage.episodes != episodes or int(document["lengths"].sum()) != result.usage.env_steps:
+            raise BadAnswer("work", "the steps that are told of are not those of the episodes")
+
+    def foresee(self, ahead: CallAhead) -> Usage:
+        sizes = ahead.sizes
+        return Usage(
+            env_steps=ahead.env_steps,
+            inferences=ahead.env_steps,
+            episodes=ahead.episodes,
+            macs=sizes.policy_macs,
+            pictures=sizes.pictures,
+            bytes_in=sizes.weights,
+            bytes_out=_HEADER_BYTES + 16 * ahead.episodes,
+        )
+
+    def environment(self, request: EvaluateRequest) -> str:
+        return request.environment.id
+
+    def episodes(self, request: EvaluateRequest) -> int | None:
+        # Deadlines of evaluations depend on the requested episodes, which a failed call has not played.
+        return len(request.episode_seeds)

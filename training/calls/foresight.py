@@ -1,0 +1,100 @@
+"""Calls before they run: the bytes of their messages and the multiplications of a sample, from the spec alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from training.architectures import Convolution, Layer, learner_macs, policy_macs, towers
+from training.codec import encode
+from training.environments.expectations import Expectation, expectation_of
+from training.environments.spaces import Spaces
+from training.spec import TrainingSpec
+
+_HEADER_BYTES_AN_ARRAY = 55
+_HEADER_BYTES = 260
+_STATE_HEADER_BYTES, _STATE_NUMBERS_BYTES = 170, 24
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call."""
+
+    weights: int
+    learner: int
+    trajectory: int
+    state: int
+    policy_macs: int
+    learner_macs: int
+    pictures: bool
+
+
+@dataclass(frozen=True)
+class CallAhead:
+    """A call that has not run, and how much of the job falls to it.
+
+    `trajectories` come in, `episodes` of `env_steps` in all are played. `fewer`: each trajectory stands for this many,
+    where a small fleet represents one that is as many times larger and whose lines are as many times faster.
+    """
+
+    training: TrainingSpec
+    sizes: Sizes
+    trajectories: int = 0
+    episodes: int = 0
+    env_steps: int = 0
+    fewer: int = 1
+
+
+def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
+    layout = towers(training.network, spaces)
+    policy = [_parameters(layer) for layer in (*layout.trunk, *layout.policy)]
+    value = [_parameters(layer) for layer in layout.value]
+    arrays = 2 * (len(policy) + len(value)) + (not spaces.discrete)
+    seen = 0 if spaces.pictures or not training.algorithm.normalise_observations else spaces.observation_size
+    copies = 4 if training.algorithm.follows_a_target else 3
+    parameters = sum(policy) + sum(value)
+    return Sizes(
+        weights=4 * sum(policy) + 8 * seen + _HEADER_BYTES + 2 * len(policy) * _HEADER_BYTES_AN_ARRAY,
+        learner=4 * copies * parameters
+        + 16 * seen
+        + _HEADER_BYTES
+        + copies * arrays * _HEADER_BYTES_AN_ARRAY,
+        trajectory=_trajectory_bytes(training, spaces),
+        state=_state_bytes(
+            training, spaces, expectation_of(training.environment.id, pictures=spaces.pictures)
+        ),
+        policy_macs=policy_macs(training.network, spaces),
+        learner_macs=learner_macs(training.network, spaces),
+        pictures=spaces.pictures,
+    )
+
+
+def _parameters(layer: Layer) -> int:
+    if isinstance(layer, Convolution):
+        return layer.filters * (layer.inputs * layer.kernel**2 + 1)
+    return layer.outputs * (layer.inputs + 1)
+
+
+def _observation_bytes(spaces: Spaces) -> int:
+    return spaces.observation_size * (1 if spaces.pictures else 4)
+
+
+def _trajectory_bytes(training: TrainingSpec, spaces: Spaces) -> int:
+    """Return the bytes of a trajectory as `functions.rollout` encodes it: per step the observation, the action, and
+    five numbers more.
+    """
+    rollout = training.rollout
+    steps = rollout.steps_per_call * rollout.environments_per_actor
+    action = 8 * len(spaces.action_counts) if spaces.discrete else 4 * len(spaces.action_low)
+    numbers = 4 + 4 + 1 + 1 + 8
+    empty = np.zeros(0, dtype=np.float32)
+    header = len(encode({f"a name of usual length{at}": empty for at in range(12)}))
+    last = rollout.environments_per_actor * _observation_bytes(spaces)
+    return steps * (_observation_bytes(spaces) + action + numbers) + last + header
+
+
+def _state_bytes(training: TrainingSpec, spaces: Spaces, expected: Expectation) -> int:
+    seen = 0 if spaces.pictures else _observation_bytes(spaces)
+    a_copy = expected.state_bytes + seen + _STATE_NUMBERS_BYTES
+    return _STATE_HEADER_BYTES + training.rollout.environments_per_actor * a_copy

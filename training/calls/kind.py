@@ -1,0 +1,124 @@
+"""What a kind of call is: one object that says all that the engine, the clouds and the pages need to know of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from training.codec import CodecError, Document, decode
+from training.functions.body import Result, WarmCache
+from training.reports import Message, Usage
+
+if TYPE_CHECKING:
+    from training.calls.foresight import CallAhead
+    from training.messages import Call
+
+LONGEST_CALL_S = 900.0
+"""No call may take longer, on any platform."""
+SLACK_BYTES = 64 * 2**10
+"""What an answer may have beside its numbers: names, shapes and a few figures."""
+
+
+class CallRequest(Message):
+    """What a call asks for. Each kind has its own model, which fixes `kind`."""
+
+    kind: str
+
+
+class BadAnswer(ValueError):
+    """What came back is not what the call asked for. `code` is for programs, the message for people."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class BillPart:
+    """A part of the bill: its key in stored bills, its name, and what it pays for."""
+
+    key: str
+    title: str
+    words: str
+
+
+RequestOfKind = TypeVar("RequestOfKind", bound=CallRequest)
+
+
+class CallKind(ABC, Generic[RequestOfKind]):
+    """One kind of call. Its subclass is the one file, its instance in `training.calls.KINDS` the one row.
+
+    `role`: calls make data, learn from it, or judge what was learned. Those that judge belong to no round.
+    `makes_version`: the call returns the next version, so a round ends when its last such call has landed.
+    `timed_as`: whether the work is timed by the speed of sampling (steps, inferences) or of learning (minibatches,
+    samples), wherever it runs. `where` is its usual place; a call may name the other.
+    `attempts` and `deadline_s` are fixed for the kind, or None where the job's own hold. `grows_with_episodes`: a
+    deadline grows with the number of episodes that the call asks for.
+    `title` names the kind in a bill, `who` its calls in the list of a round's calls, and `subject` one of them at the
+    beginning of a sentence.
+    """
+
+    name: str
+    request: type[RequestOfKind]
+    role: Literal["sampling", "learning", "judging"]
+    timed_as: Literal["sampling", "learning"]
+    where: Literal["actor", "learner"]
+    part: BillPart
+    title: str
+    who: str
+    subject: str
+    makes_version: bool = False
+    attempts: int | None = None
+    deadline_s: float | None = None
+    grows_with_episodes: bool = False
+
+    @abstractmethod
+    def run(self, call: Call, request: RequestOfKind, weights: bytes | None, warm_cache: WarmCache) -> Result:
+        """Run the body. What it needs is imported here, so that processes load only what they run."""
+
+    @abstractmethod
+    def answer_limit_bytes(self, call: Call, request: RequestOfKind) -> int:
+        """Return the most bytes that an answer to this call can have, unpacked."""
+
+    @abstractmethod
+    def check(self, call: Call, request: RequestOfKind, result: Result) -> None:
+        """Raise BadAnswer unless `result` can be used as the answer to this call. Actors are not trusted."""
+
+    @abstractmethod
+    def foresee(self, ahead: CallAhead) -> Usage:
+        """Return the work and the bytes of a call before it runs, by arithmetic from the spec."""
+
+    def environment(self, request: RequestOfKind) -> str:
+        """Return the environment that the call steps; empty if it steps none."""
+        return ""
+
+    def episodes(self, request: RequestOfKind) -> int | None:
+        """Return how many episodes the call asks for, or None if their number is not its question."""
+        return None
+
+    def slot(self, request: RequestOfKind) -> int | None:
+        """Return the slot whose state the call continues. It runs fastest where the slot's last call ran."""
+        return None
+
+
+AnyKind = CallKind[Any]
+
+
+def required_weights(weights: bytes | None) -> bytes:
+    """Return the weights, for bodies that cannot do without. Raises ValueError if there are none."""
+    if weights is None:
+        raise ValueError("this call needs weights but has none")
+    return weights
+
+
+def read_document(data: bytes, most_bytes: int, keys: set[str] | None, code: str) -> Document:
+    """Return an answer's document, which has exactly these keys. Raises BadAnswer."""
+    try:
+        document = decode(data, body_limit_bytes=most_bytes)
+    except (CodecError, TypeError, ValueError, RecursionError, MemoryError) as error:
+        raise BadAnswer("codec", f"the result cannot be read: {error}") from None
+    if keys is not None and set(document) != keys:
+        odd = sorted(map(str, set(document) ^ keys))[:5]
+        raise BadAnswer(code, f"the result lacks or adds: {', '.join(odd)}")
+    return document

@@ -1,0 +1,149 @@
+"""Rollouts: an actor samples a fragment with one version of the policy."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from training.calls.kind import (
+    SLACK_BYTES,
+    BadAnswer,
+    BillPart,
+    CallKind,
+    CallRequest,
+    read_document,
+    required_weights,
+)
+from training.codec import Document
+from training.environments.model import EnvironmentSpec
+from training.environments.spaces import Spaces
+from training.functions.body import Result, WarmCache
+from training.reports import Usage
+
+if TYPE_CHECKING:
+    from training.calls.foresight import CallAhead
+    from training.messages import Call
+
+STATE_LIMIT_BYTES = 64 * 2**20
+_KEYS = {
+    "observations",
+    "actions",
+    "log_probs",
+    "rewards",
+    "terminated",
+    "truncated",
+    "discounted_returns",
+    "last_observations",
+    "final_index",
+    "final_observations",
+    "episode_returns",
+    "episode_lengths",
+    "version",
+    "slot",
+}
+
+
+class RolloutRequest(CallRequest):
+    """Sample `steps` steps of each of `environments` copies, from the slot's travelling state on."""
+
+    kind: Literal["rollout"] = "rollout"
+    environment: EnvironmentSpec
+    environments: int
+    steps: int
+    slot: int
+    discount: float
+
+
+class Rollout(CallKind[RolloutRequest]):
+    name = "rollout"
+    request = RolloutRequest
+    role = "sampling"
+    timed_as = "sampling"
+    where = "actor"
+    part = BillPart("actors", "Actors", "Sampling whose parts were not timed")
+    title = "Rollout"
+    who = "Actor"
+    subject = "A call (rollout)"
+
+    def run(
+        self, call: Call, request: RolloutRequest, weights: bytes | None, warm_cache: WarmCache
+    ) -> Result:
+        from training.functions.rollout import rollout
+
+        return rollout(call, request, required_weights(weights), warm_cache)
+
+    def answer_limit_bytes(self, call: Call, request: RolloutRequest) -> int:
+        return _trajectory_bytes(request, _spaces_of(request.environment)) + STATE_LIMIT_BYTES
+
+    def check(self, call: Call, request: RolloutRequest, result: Result) -> None:
+        from training import batch
+
+        spaces = _spaces_of(request.environment)
+        version = call.weights.version if call.weights is not None else 0
+        document = read_document(result.payload, _trajectory_bytes(request, spaces), _KEYS, "trajectory")
+        try:
+            batch.check(document, range(version, version + 1), spaces)
+        except (batch.BadTrajectory, TypeError, AttributeError, ValueError, IndexError) as error:
+            raise BadAnswer("trajectory", f"the trajectory is not what was asked for: {error}") from None
+        asked = (request.steps, request.environments)
+        if document["rewards"].shape != asked:
+            raise BadAnswer("trajectory", f"the trajectory is {document['rewards'].shape}, not {asked}")
+        if document["slot"] != request.slot:
+            raise BadAnswer("trajectory", f"the trajectory is of slot {document['slot']}, not {request.slot}")
+        _check_episodes(result.usage, document, prod(asked))
+        _check_state(result.env_state, request.environments)
+
+    def foresee(self, ahead: CallAhead) -> Usage:
+        rollout, sizes = ahead.training.rollout, ahead.sizes
+        steps = rollout.steps_per_call * rollout.environments_per_actor
+        return Usage(
+            env_steps=steps,
+            inferences=steps,
+            macs=sizes.policy_macs,
+            pictures=sizes.pictures,
+            bytes_in=sizes.weights + sizes.state,
+            bytes_out=sizes.trajectory + sizes.state,
+        )
+
+    def environment(self, request: RolloutRequest) -> str:
+        return request.environment.id
+
+    def slot(self, request: RolloutRequest) -> int | None:
+        return request.slot
+
+
+@cache
+def _spaces_of(environment: EnvironmentSpec) -> Spaces:
+    from training.environments.making import spaces_of
+
+    return spaces_of(environment)
+
+
+def _trajectory_bytes(request: RolloutRequest, spaces: Spaces) -> int:
+    """Return the most bytes of a trajectory. Every step may end an episode, which adds one more observation."""
+    samples = request.steps * request.environments
+    observation = prod(spaces.observation_shape) * (1 if spaces.pictures else 4)
+    actions = 8 * max(len(spaces.action_counts), len(spaces.action_low), 1)
+    return (2 * samples + request.environments) * observation + samples * (actions + 64) + SLACK_BYTES
+
+
+def _check_episodes(usage: Usage, document: Document, samples: int) -> None:
+    """Check that ended episodes have a return and a length each, and that the work counts as many."""
+    returns, lengths = document["episode_returns"], document["episode_lengths"]
+    if returns.ndim != 1 or returns.shape != lengths.shape:
+        raise BadAnswer("trajectory", "episodes have more returns than lengths")
+    if len(returns) > samples or not np.isfinite(returns).all():
+        raise BadAnswer("trajectory", "episodes that cannot be")
+    if (usage.env_steps, usage.episodes) != (samples, len(returns)):
+        raise BadAnswer("work", f"{usage.env_steps} steps are told of; {samples} were asked for")
+
+
+def _check_state(state: bytes | None, environments: int) -> None:
+    if state is None:
+        return
+    states = read_document(state, STATE_LIMIT_BYTES, None, "state").get("states")
+    if not isinstance(states, list) or len(states) != environments:
+        raise BadAnswer("state", f"the state is not that of {environments} environments")
