@@ -6,7 +6,7 @@ from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
-from webapp.money.models import Account, BillSheet, Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Account, BillSheet, Charge, ChargeState
 
 SIMULATED: dict[str, Any] = {
     "total": 448001000000,
@@ -85,17 +85,17 @@ LOCAL_ELSEWHERE = [
 
 
 _PARTS = {
-    ChargeKind.ROLLOUT: ("cold_starts", "environment", "inference", "transfer", "requests", "failed"),
-    ChargeKind.EVALUATE: ("evaluation",),
-    ChargeKind.UPDATE: ("learner",),
-    ChargeKind.RENT: ("idle", "address_and_disk"),
+    "rollout": ("cold_starts", "environment", "inference", "transfer", "requests", "failed"),
+    "evaluate": ("evaluation",),
+    "update": ("learner",),
+    RENT: ("idle", "address_and_disk"),
 }
 """What of the bill each kind of charge came to."""
 
 
 def _settle(job: Job) -> None:
     """Books what the bill tells apart: the account, its charges and the bill come to the same amount."""
-    counts = {ChargeKind.ROLLOUT: 1121, ChargeKind.EVALUATE: 7, ChargeKind.UPDATE: 140, ChargeKind.RENT: 2}
+    counts = {"rollout": 1121, "evaluate": 7, "update": 140, RENT: 2}
     charges = []
     for kind, count in counts.items():
         each, left = divmod(sum(SIMULATED["parts"][part] for part in _PARTS[kind]), count)

@@ -24,7 +24,7 @@ from webapp.jobs.list import deleting, labels
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import film_process, films
-from webapp.money.models import Account, Charge, ChargeKind
+from webapp.money.models import Account, Charge
 
 USD = 10**12
 NO_UPDATE = UpdateReport(
@@ -208,7 +208,7 @@ def running_job(project: Project, user: User) -> Job:
             epoch=1,
             name=f"call-{at}",
             round_no=141,
-            kind=ChargeKind.ROLLOUT,
+            kind="rollout",
             reserved_picodollars=26 * USD // 10_000,
             opened_at=SYSTEM_CLOCK.now(),
         )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet, Sum
 
 from cloud.forecast import NoForecast
+from training.calls import KINDS
 from webapp.alerts import anomalies, services
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import About, Alert, State
@@ -16,7 +17,7 @@ from webapp.job_states import Observed
 from webapp.jobs.launch import forecast_panel
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.money.models import Charge, ChargeState
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) ->
     )
     settled = Charge.objects.filter(
         account=job.account,
-        kind=ChargeKind.ROLLOUT,
+        kind__in=[kind.name for kind in KINDS.values() if kind.role == "sampling"],
         state=ChargeState.SETTLED,
         round_no__gte=job.round_no - _ROUNDS_OF_CALLS,
         resolved_at__gte=now - _CALLS_WINDOW,

@@ -24,7 +24,7 @@ from webapp.jobs.billing.burn_rate import burns_of
 from webapp.jobs.launch.site_address import LOOPBACK_HOSTS, is_loopback
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.money.models import Budget, Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Budget, Charge, ChargeState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SIGNS_OF_A_PROXY = (
@@ -115,7 +115,7 @@ def _steps() -> Iterable[Sample]:
 
 
 def _calls() -> Iterable[Sample]:
-    flying = Charge.objects.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT)
+    flying = Charge.objects.filter(state=ChargeState.OPEN).exclude(kind=RENT)
     rows = flying.values("kind").annotate(count=Count("pk")).order_by()
     return [({"kind": row["kind"]}, str(row["count"])) for row in rows]
 

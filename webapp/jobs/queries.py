@@ -18,7 +18,7 @@ from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
-from webapp.money.models import Account, ChargeKind, ChargeState
+from webapp.money.models import RENT, Account, ChargeState
 
 EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500
@@ -103,7 +103,7 @@ def _money(account: Account) -> dict[str, str]:
 
 
 def _calls_in_flight(account: Account) -> int:
-    return account.charges.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT).count()
+    return account.charges.filter(state=ChargeState.OPEN).exclude(kind=RENT).count()
 
 
 def events_before(

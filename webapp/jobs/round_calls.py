@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from django.db.models import Max, Min
 
+from training.calls import KINDS
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Event, EventKind, Job
-from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Charge, ChargeState
 from webapp.tones import Pill, Tone
 
 ROWS_SHOWN = 200
@@ -25,7 +26,6 @@ CALL_PILLS: dict[CallState, Pill] = {
     "released": Pill("Not used", "waiting", "slash-circle"),
 }
 """Unusual calls come first."""
-_KINDS = {ChargeKind.ROLLOUT: "Actor", ChargeKind.EVALUATE: "Evaluation", ChargeKind.UPDATE: "Learner"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ _STATES: dict[ChargeState, CallState] = {
 
 def round_calls(job: Job, round_no: int | None, now: datetime) -> RoundCalls | None:
     """Return the calls of this round, or of the newest one; None if there are none yet."""
-    calls = Charge.objects.filter(account=job.account).exclude(kind=ChargeKind.RENT)
+    calls = Charge.objects.filter(account=job.account).exclude(kind=RENT)
     ends = calls.aggregate(first=Min("round_no"), last=Max("round_no"))
     if ends["last"] is None:
         return None
@@ -140,7 +140,7 @@ def _row(charge: Charge, problems: dict[str, str], now: datetime) -> CallRow:
     slot, attempt = _SLOT.search(charge.name), _ATTEMPT.search(charge.name)
     return CallRow(
         name=charge.name,
-        who=_KINDS.get(ChargeKind(charge.kind), charge.get_kind_display()),
+        who=KINDS[charge.kind].who if charge.kind in KINDS else charge.get_kind_display(),
         slot=int(slot[1]) if slot else None,
         attempt=int(attempt[1]) if attempt else 1,
         state="failed" if error and state != "open" else state,

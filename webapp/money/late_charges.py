@@ -12,7 +12,7 @@ from cloud.pricing import total
 from training.ports import PriceLine
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.budget_chain import Chain
-from webapp.money.models import Account, Basis, Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Account, Basis, Charge, ChargeState
 from webapp.money.thresholds import note_crossings
 
 
@@ -39,7 +39,7 @@ def book_late(
         epoch=epoch,
         name=name,
         round_no=account.job.round_no,
-        kind=ChargeKind.RENT,
+        kind=RENT,
         state=ChargeState.SETTLED,
         basis=Basis.METERED,
         reserved_picodollars=0,

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from training.calls import KINDS
+
 
 class Account(models.Model):
     """What one job may spend. A database constraint enforces the limit.
@@ -189,11 +191,13 @@ class Crossing(models.Model):
         return f"{self.threshold} % {self.kind}"
 
 
-class ChargeKind(models.TextChoices):
-    ROLLOUT = "rollout", "Rollout"
-    EVALUATE = "evaluate", "Evaluation"
-    UPDATE = "update", "Update"
-    RENT = "rent", "Rent"
+RENT = "rent"
+"""The kind of a charge for a slice of rent. Any other is a kind of call (`training.calls.KINDS`)."""
+
+
+def charge_kinds() -> list[tuple[str, str]]:
+    """Return the kinds of charges with their words, in the order of bills."""
+    return [*((kind.name, kind.title) for kind in KINDS.values()), (RENT, "Rent")]
 
 
 class ChargeState(models.TextChoices):
@@ -218,7 +222,7 @@ class Charge(models.Model):
     epoch = models.BigIntegerField()
     name = models.CharField(max_length=120)
     round_no = models.BigIntegerField()
-    kind = models.CharField(max_length=10, choices=ChargeKind)
+    kind = models.CharField(max_length=20, choices=charge_kinds)
     state = models.CharField(max_length=10, choices=ChargeState, default=ChargeState.OPEN)
     basis = models.CharField(max_length=10, choices=Basis, blank=True, default="")
     reserved_picodollars = models.BigIntegerField()
@@ -233,6 +237,7 @@ class Charge(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["account", "epoch", "name"], name="charge_once"),
+            models.CheckConstraint(condition=~Q(kind=""), name="charge_has_a_kind"),
             models.CheckConstraint(
                 condition=Q(reserved_picodollars__gte=0), name="charge_reserved_not_negative"
             ),

@@ -16,8 +16,9 @@ from typing import Any
 from django.db import connection
 from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
 
+from training.calls import KINDS
 from webapp.money.amounts import Prices
-from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Charge, ChargeState
 from webapp.reports.period import Period
 from webapp.reports.report_query import Question
 
@@ -86,8 +87,12 @@ def cells(question: Question, *, by_sku: bool) -> list[Cell]:
     return list(_by_line(question, whole)) if by_sku else whole
 
 
-_IS_CALL = ~Q(kind=ChargeKind.RENT) & ~Q(kind=ChargeKind.UPDATE, settled_picodollars=0)
-"""A learner that costs nothing runs on this server: it calls no cloud, so its updates are not counted as calls."""
+def _is_call() -> Q:
+    """Return a filter for calls. A learner that costs nothing runs on this server: it calls no cloud, so its calls are
+    not counted.
+    """
+    of_learners = [kind.name for kind in KINDS.values() if kind.where == "learner"]
+    return ~Q(kind=RENT) & ~Q(kind__in=of_learners, settled_picodollars=0)
 
 
 def _by_charge(question: Question) -> Iterator[Cell]:
@@ -95,7 +100,7 @@ def _by_charge(question: Question) -> Iterator[Cell]:
         settled(question)
         .annotate(day=UtcDay("resolved_at"))
         .values_list("day", "account__job_id", "basis")
-        .annotate(amount=Sum("settled_picodollars"), calls=Count("pk", filter=_IS_CALL))
+        .annotate(amount=Sum("settled_picodollars"), calls=Count("pk", filter=_is_call()))
         .order_by("day", "account__job_id", "basis")
     )
     for day, job_id, basis, amount, calls in rows:

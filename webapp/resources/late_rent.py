@@ -10,7 +10,7 @@ from cloud.pricing import StandingResource, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.late_charges import book_late
-from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Charge, ChargeState
 from webapp.resources.models import Holding
 
 
@@ -80,7 +80,7 @@ def _paid(holding: Holding, rent: StandingResource) -> int:
     charges = Charge.objects.filter(
         account=holding.job.account,
         epoch=holding.epoch,
-        kind=ChargeKind.RENT,
+        kind=RENT,
         name__startswith=f"rent-{rent.resource}-",
         reserved_picodollars__gt=0,
     ).exclude(state=ChargeState.RELEASED)

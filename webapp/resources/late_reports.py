@@ -35,7 +35,7 @@ from webapp.formatting import plural
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job
-from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Basis, Charge, ChargeState
 from webapp.money.services import correct
 from webapp.resources.models import LogReading
 
@@ -100,9 +100,9 @@ def _assumed(job: Job) -> list[Charge]:
         account=job.account,
         state=ChargeState.SETTLED,
         basis=Basis.ASSUMED,
-        kind__in=(ChargeKind.ROLLOUT, ChargeKind.EVALUATE),
+        reserved_picodollars__gt=0,
         name__startswith=f"{job.pk}-",
-    )
+    ).exclude(kind=RENT)
     return list(rows.order_by("pk")[:_CALLS_AT_ONCE])
 
 

@@ -16,7 +16,7 @@ from cloud.unattended_cost import BillingResource, ReservedCalls, UnattendedCost
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
-from webapp.money.models import Basis, ChargeKind, ChargeState
+from webapp.money.models import RENT, Basis, ChargeState
 from webapp.resources import late_rent
 from webapp.resources.models import LIVE, Holding, HoldingKind, Look
 from webapp.resources.scanner import scanned_connections
@@ -30,7 +30,6 @@ ACTION_WORDS: dict[str, str] = {
     "lost": "lost",
 }
 _HOUR_NS = 3600 * 10**9
-_ON_ACTORS = (ChargeKind.ROLLOUT, ChargeKind.EVALUATE)
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def find_unattended_cost(job: Job, now: datetime) -> UnattendedCost | None:
         _billing_resource(one)
         for one in Holding.objects.filter(job=job, state__in=LIVE).select_related("job")
     ]
-    rent = job.account.charges.filter(state=ChargeState.OPEN, kind=ChargeKind.RENT)
+    rent = job.account.charges.filter(state=ChargeState.OPEN, kind=RENT)
     reserved = rent.aggregate(sum=Sum("reserved_picodollars", default=0))["sum"]
     return unattended_cost(now.timestamp(), _in_flight(job), reserved, things)
 
@@ -104,8 +103,10 @@ def _in_flight(job: Job) -> list[ReservedCalls]:
         return []
     price = options.tariff(PriceBook.load(), memory_mb).actor
     assert price is not None
+    # Calls of this server's own learner cost nothing.
     alike = (
-        job.account.charges.filter(state=ChargeState.OPEN, kind__in=_ON_ACTORS)
+        job.account.charges.filter(state=ChargeState.OPEN, reserved_picodollars__gt=0)
+        .exclude(kind=RENT)
         .values("reserved_picodollars")
         .annotate(count=Count("pk"), last=Max("opened_at"))
     )

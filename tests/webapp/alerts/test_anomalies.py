@@ -15,7 +15,7 @@ from webapp.alerts import anomalies, anomaly_scan
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, Kind, State
 from webapp.jobs.models import Event, EventKind, Job, Round
-from webapp.money.models import Charge, ChargeKind, ChargeState
+from webapp.money.models import Charge, ChargeState
 
 USD = 10**12
 WELL = Facts(name="Hopper", limit_picodollars=USD, unreal=False)
@@ -130,7 +130,7 @@ def _charges(job: Job, count: int, usd: float, steps: int, at: Any = NOW) -> Non
             epoch=1,
             name=f"call-{steps}-{number}",
             round_no=job.round_no + 1,
-            kind=ChargeKind.ROLLOUT,
+            kind="rollout",
             state=ChargeState.SETTLED,
             reserved_picodollars=round(usd * USD),
             settled_picodollars=round(usd * USD),

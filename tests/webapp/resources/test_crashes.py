@@ -46,7 +46,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason
 from webapp.jobs.running.recovery import run_ended
 from webapp.jobs.services import stop_job
-from webapp.money.models import Charge, ChargeKind
+from webapp.money.models import RENT, Charge
 from webapp.resources import late_reports
 from webapp.resources.models import LIVE, Holding
 from webapp.resources.scanner import EVERY, finder_of, scan
@@ -161,7 +161,7 @@ class Lambda:
 
     def assert_calls_paid(self, job: Job) -> None:
         """Never below the meter; equal to it once the log is read."""
-        charges = Charge.objects.filter(account=job.account, kind=ChargeKind.ROLLOUT)
+        charges = Charge.objects.filter(account=job.account, kind="rollout")
         booked = charges.exclude(settled_picodollars=None)
         owed = self.aws.meter.picodollars(BOOK, REGION)
         assert sum(booked.values_list("settled_picodollars", flat=True)) >= owed
@@ -328,7 +328,7 @@ def _assert_paid(cloud: Lambda | Groups, job: Job) -> None:
     job.account.refresh_from_db()
     assert job.account.reserved_picodollars == 0
     charges = Charge.objects.filter(account=job.account)
-    rent = sum(charges.filter(kind=ChargeKind.RENT).values_list("settled_picodollars", flat=True))
+    rent = sum(charges.filter(kind=RENT).values_list("settled_picodollars", flat=True))
     assert rent >= cloud.rent_owed()
     cloud.assert_calls_paid(job)
 

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, Sum
 
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.money.models import Account, ChargeKind, ChargeState
+from webapp.money.models import Account, ChargeState, charge_kinds
 
 
 def cost_by_kind(account: Account) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def cost_by_kind(account: Account) -> list[dict[str, Any]]:
         )
     )
     by_kind = {row["kind"]: row for row in sums}
-    return [{"word": kind.label, **by_kind[kind]} for kind in ChargeKind if kind in by_kind]
+    return [{"word": word, **by_kind[kind]} for kind, word in charge_kinds() if kind in by_kind]
 
 
 def suggested_limit(job: Job) -> Decimal:

@@ -19,20 +19,11 @@ from webapp.downloads import refused, unknown_words
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.money.amounts import Prices, exact_usd
-from webapp.money.models import Basis, Charge, ChargeKind, ChargeState
+from webapp.money.models import RENT, Basis, Charge, ChargeState, charge_kinds
 
-_KINDS = [kind.value for kind in ChargeKind]
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
-ROUND_COLUMNS = [
-    "round",
-    "calls",
-    *(f"{kind} [USD]" for kind in _KINDS),
-    "cost [USD]",
-    "of it assumed [USD]",
-    "basis",
-    "prices",
-]
+_ROUND_BEGINS, _ROUND_ENDS = ["round", "calls"], ["cost [USD]", "of it assumed [USD]", "basis", "prices"]
 CALL_COLUMNS = [
     "round",
     "epoch",
@@ -80,7 +71,8 @@ def prices_of(job: Job) -> Prices:
 
 async def by_round(job: Job) -> AsyncIterator[str]:
     """Yield a line for each round, with rent in the round in which it was reserved, then the total."""
-    yield csv_line(ROUND_COLUMNS)
+    kinds = [kind for kind, _ in charge_kinds()]
+    yield csv_line([*_ROUND_BEGINS, *(f"{kind} [USD]" for kind in kinds), *_ROUND_ENDS])
     settled = Charge.objects.filter(account__job=job, state=ChargeState.SETTLED)
     groups = (
         settled.values("round_no", "kind", "basis")
@@ -98,8 +90,8 @@ def _round_cells(name: Any, parts: Sequence[Mapping[str, Any]], job: Job) -> lis
         chosen = (part for part in parts if all(part[key] == value for key, value in wanted.items()))
         return sum(int(part["picodollars"]) for part in chosen)
 
-    calls = sum(part["calls"] for part in parts if part["kind"] != ChargeKind.RENT)
-    by_kind = [exact_usd(cost(kind=kind)) for kind in _KINDS]
+    calls = sum(part["calls"] for part in parts if part["kind"] != RENT)
+    by_kind = [exact_usd(cost(kind=kind)) for kind, _ in charge_kinds()]
     basis = " and ".join(sorted({part["basis"] for part in parts}))
     assumed = exact_usd(cost(basis=Basis.ASSUMED.value))
     return [name, calls, *by_kind, exact_usd(cost()), assumed, basis, prices_of(job)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from training.calls import KINDS
 from webapp.formatting import (
     display_usd,
     format_file_size,
@@ -86,7 +87,8 @@ def _checkpoint(payload: Payload) -> EventText:
 
 
 def _call_failed(payload: Payload) -> EventText:
-    what = "An update" if payload["call_kind"] == "update" else f"A call ({payload['call_kind']})"
+    kind = KINDS.get(payload["call_kind"])
+    what = kind.subject if kind is not None else f"A call ({payload['call_kind']})"
     again = "It is retried." if payload["will_retry"] else "It is not retried."
     text = f"{what} of round {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
     return EventText(text, "exclamation-triangle-fill", "warning")

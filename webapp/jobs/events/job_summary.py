@@ -33,7 +33,7 @@ from webapp.jobs.running.job_slots import (
     waiting_for_core,
 )
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.money.models import ChargeKind, ChargeState
+from webapp.money.models import RENT, ChargeState
 from webapp.money.queries import bill_sheet
 
 _USUAL_OVER = 20
@@ -151,7 +151,7 @@ def why_waiting(job: Job, now: datetime) -> str:
     )
     usual_s = (moments[0] - moments[-1]).total_seconds() / (len(moments) - 1) if len(moments) > 1 else None
     passed_s = (now - (moments[0] if moments else job.since)).total_seconds()
-    out = job.account.charges.filter(state=ChargeState.OPEN).exclude(kind=ChargeKind.RENT)
+    out = job.account.charges.filter(state=ChargeState.OPEN).exclude(kind=RENT)
     opened = list(out.order_by("opened_at").values_list("opened_at", flat=True))
     oldest_s = (now - opened[0]).total_seconds() if opened else None
     return stalled_sentence(job.round_no + 1, passed_s, usual_s, len(opened), oldest_s)

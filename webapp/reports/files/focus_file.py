@@ -21,7 +21,7 @@ from cloud.billing.price_book import PriceBook, UnknownSku
 from webapp.connections.models import Connection
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
-from webapp.money.models import ChargeKind
+from webapp.money.models import RENT
 from webapp.reports.bills.billed import Scope
 from webapp.reports.cells import UtcHour, settled
 from webapp.reports.cost_query import Part, known_by
@@ -105,7 +105,7 @@ def _bought(costs: Costs, facts: JobFacts) -> tuple[Bought, int]:
     read = 0
     charges = settled(costs.question).filter(account__job_id=facts.id).annotate(hour=UtcHour("resolved_at"))
     # Only rent names its resource. Parsing the usage of every call would take far longer than reading the charges.
-    of_rent = Case(When(kind=ChargeKind.RENT, then=KT("usage__resource")), default=None)
+    of_rent = Case(When(kind=RENT, then=KT("usage__resource")), default=None)
     fields = ("hour", "basis", "settled_picodollars", "lines", "epoch", "of_rent")
     rows = charges.annotate(of_rent=of_rent).values_list(*fields)
     for hour, basis, amount, lines, epoch, resource in rows.iterator(_READ_AT_ONCE):
