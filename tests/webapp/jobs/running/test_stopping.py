@@ -103,7 +103,9 @@ def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
 def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed() -> None:
     """The signal may come from outside, to the whole group, before the worker knows that it is to stop."""
     job = make_job()
-    process = subprocess.Popen([sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"], cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"], cwd=ROOT
+    )
     process.send_signal(signal.SIGTERM)
     launcher._wait_for(job.pk, "stopped", process)
     assert process.returncode == -signal.SIGTERM

@@ -1,0 +1,319 @@
+"""A kind of call is one file and one row: one for tests alone, in everything that knows kinds of calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud import wire
+from cloud.actor.body import Actor
+from cloud.answers import answer_to
+from cloud.billing.bill_context import bill_context
+from cloud.billing.full_bill import full_bill
+from cloud.billing.parts import bill_parts
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import retime
+from cloud.billing.round_times import round_times
+from cloud.billing.work import Work, WorkWriter, works_from
+from cloud.forecasting.bill import Bill, forecast_parts
+from cloud.forecasting.concurrency import Flight
+from cloud.forecasting.rounds import next_attempt
+from cloud.forecasting.workload import Workload, spaces_of
+from cloud.simulation.core import Setting, Simulation
+from cloud.simulation.draws import Draws
+from cloud.simulation.speed import Speeds
+from cloud.wire import Refusal, Request
+from tests.cloud import calls, clouds
+from tests.cloud.recorded import CHANCE, record
+from tests.training.adding import MACS, Add, AddRequest, numbers
+from tests.training.specs import tiny
+from training import engine
+from training.calls import KINDS
+from training.calls.update import UPDATE_ATTEMPTS
+from training.codec import decode, encode
+from training.deadlines import Deadlines
+from training.functions.body import WarmCache
+from training.functions.run import execute
+from training.loops.run import Run
+from training.messages import Call, CallFailed, Event, RoundFinished
+from training.stopping import Halt
+
+ROOT = Path(__file__).resolve().parents[2]
+_LUCK = Draws(start_normal=0.0, straggler_normal=0.0, failure=1.0, failure_at=1.0, late=1.0)
+
+
+@pytest.fixture
+def adding(monkeypatch: pytest.MonkeyPatch) -> Add:
+    kind = Add()
+    monkeypatch.setitem(KINDS, kind.name, kind)
+    return kind
+
+
+def _add(name: str, *given: float, **changes: Any) -> Call:
+    values: dict[str, Any] = {
+        "where": "actor",
+        "round_no": 1,
+        "seed": 0,
+        "deadline_s": 30.0,
+        "memory_mb": 1769,
+    }
+    return Call(id=name, request=AddRequest(passes=2), inputs=numbers(*given), **{**values, **changes})
+
+
+def _adding_loop(run: Run) -> Iterator[Event]:
+    """Rounds as of the synchronous loop, in which each actor's numbers are added up beside the sampling."""
+    halt = run.over()
+    while halt is None:
+        plan, states, started_s = run.plan(), dict(run.progress.env_states), run.now_s()
+        serial = run.progress.round_no + 1
+        rollouts = [run.rollout(slot, serial, states.get(slot)) for slot in range(plan.actors)]
+        sums = [_add(f"r{serial}-add{n}-a1", 1.0, n, round_no=serial) for n in range(plan.actors)]
+        landed = yield from run.flight.gather([*rollouts, *sums], 4, "actors")
+        found = run.collect_trajectories(landed[: plan.actors], states)
+        updated = (yield from run.flight.gather([run.update(found)], UPDATE_ATTEMPTS, "the learner"))[0]
+        assert updated is not None
+        assert updated.outcome is not None
+        yield from run.advance(
+            plan,
+            updated.outcome,
+            run.flight.take_tally(),
+            started_s=started_s,
+            collect_s=1.0,
+            env_states=states,
+        )
+        halt = run.over()
+    assert isinstance(halt, Halt)
+    yield from run.end(halt)
+
+
+def test_a_request_travels_as_the_model_of_its_kind(adding: Add) -> None:
+    call = _add("add1-a1", 1.0, 2.5)
+    request = Request(run="run", call=call, not_after_unix_s=2e10)
+    assert wire.read_request(wire.pack_request(request)).call == call
+    document = call.model_dump()
+    document["request"]["kind"] = "multiply"
+    with pytest.raises(ValueError, match="no kind of call is named 'multiply'"):
+        Call.model_validate(document)
+
+
+def test_its_answer_is_checked_to_the_byte(adding: Add) -> None:
+    call = _add("add1-a1", 1.0, 2.5)
+    packed = Actor().answer(wire.pack_request(Request(run="run", call=call, not_after_unix_s=2e10)))
+    _, result = answer_to(call, "run", packed)
+    assert result is not None
+    assert decode(result.payload)["sum"].tolist() == [3.5]
+    answer = wire.read_answer(packed)
+    other = answer.model_copy(update={"payload": encode({"sum": decode(answer.payload)["sum"] * 2})})
+    with pytest.raises(Refusal, match="not the sum of these numbers") as refused:
+        answer_to(call, "run", wire.pack_answer(other))
+    assert refused.value.code == "sum"
+
+
+def test_its_deadline_and_attempts_are_its_own(adding: Add) -> None:
+    assert Deadlines(60.0).for_kind("add") == 30.0
+    assert Deadlines(60.0).for_kind("rollout") == 60.0
+
+
+@pytest.mark.parametrize("chance", [{}, CHANCE], ids=["without chance", "with chance"])
+def test_a_run_with_it_is_reserved_billed_and_timed_again(
+    adding: Add, chance: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engine._LOOPS, "synchronous", _adding_loop)
+    run = record(tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4}), **chance)
+    works = [work for work in run.sitting.works if work.kind == "add"]
+    assert len({work.name for work in works}) == 9
+    assert all(work.samples == 4 and work.macs == MACS for work in works if not work.broken)
+    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    assert again.time_s == run.end_s
+    assert again.bill.picodollars == run.spent_picodollars
+    assert {line.category for line in again.bill.lines} >= {"add", "rollout", "update"} - {"update"}
+    parts = full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, 1))
+    assert parts.total == run.spent_picodollars
+    assert parts.parts["sums"] > 0
+    assert "sums" in {part.key for part in bill_parts()}
+    assert len(round_times(run.sitting)) == len(again.rounds) == 3
+    rounds = [event.report for event in run.events if isinstance(event, RoundFinished)]
+    assert [report.failed_calls > 0 for report in rounds] == [
+        any(isinstance(event, CallFailed) and event.round_no == report.round_no for event in run.events)
+        for report in rounds
+    ]
+
+
+def test_its_record_is_stored_and_read(adding: Add) -> None:
+    work = Work(id="add1-a2", name="add1", kind="add", where="actor", attempt=2, samples=3)
+    assert works_from([WorkWriter().record(work)]) == [work]
+
+
+def test_what_learns_takes_time_on_an_actors_share_and_on_the_learner(adding: Add) -> None:
+    speeds = Speeds(clouds.profile(), clouds.stack())
+    work = Work(
+        id="a", name="a", kind="add", where="actor", minibatches=2, samples=10, macs=MACS, memory_mb=500
+    )
+    alone_ns = speeds.update_ns(work)
+    assert alone_ns > 0
+    assert speeds.update_ns(replace(work, samples=20)) > alone_ns
+    # Half a core takes twice as long; the codec of a stack of round numbers takes no time.
+    assert speeds.run_ns(work, _LUCK) == 2 * alone_ns
+    assert speeds.shares_of_run(work) == (0.0, 0.0)
+    with_gpu = Speeds(clouds.profile(), clouds.stack(), gpu=True)
+    assert with_gpu.run_ns(work, _LUCK) == speeds.run_ns(work, _LUCK)
+
+
+def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
+    training = tiny()
+    workload = Workload(training, spaces_of(training)[0])
+    place = record(tiny(stop={"rounds": 1})).place
+    simulation = Simulation(place.profile, place.stack, Setting())
+    flight = Flight(simulation, 3, next_attempt, None)
+    before = flight.snapshot()
+    flight.gather([workload.call("add", f"add{n}", trajectories=2) for n in range(3)])
+    parts = Bill(place.tariff(training.rollout.memory_mb), training).parts(flight.snapshot() - before)
+    assert parts["sums"] > 0
+    assert parts["requests"] > 0
+    assert parts["actors"] == parts["evaluation"] == 0
+    assert [part.key for part in forecast_parts()] == [
+        "actors",
+        "learner",
+        "sums",
+        "evaluation",
+        "standing",
+        "requests",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["rollout", "update", "evaluate"])
+def test_any_kind_may_compute_on_either_place(kind: str) -> None:
+    """A learner's machine plays episodes, an actor learns: bodies, times and records go by the kind alone."""
+    ref_call = {
+        "rollout": calls.rollout("c-a1", None),
+        "evaluate": calls.evaluation("c-a1", None),
+        "update": calls.update("c-a1", _update_inputs()),
+    }[kind]
+    found = {}
+    for where in ("actor", "learner"):
+        call = ref_call.model_copy(update={"where": where})
+        result = execute(call, calls.weights(), WarmCache())
+        found[where] = result.payload
+    assert found["actor"] == found["learner"]
+
+
+def _update_inputs() -> tuple[bytes, ...]:
+    state = calls.learner_state()
+    sampled = execute(calls.rollout("r-a1", None), calls.weights(), WarmCache())
+    return state.encode(), sampled.payload
+
+
+_PROGRAM = """
+import json, sys
+from cloud.billing.price_book import PriceBook
+from cloud.ledger import MemoryLedger
+from cloud.local import LocalOptions, LocalPlatform
+from cloud.metering import MeteredPlatform
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
+from cloud.workers.executor import LocalExecutor
+from tests.cloud.aws import lambdas
+from training.calls.adding import AddRequest, numbers
+from training.codec import decode
+from training.messages import Call
+import training
+
+def added(platform, where="actor"):
+    call = Call(id="add-a1", request=AddRequest(passes=2), inputs=numbers(1.0, 2.5), where=where,
+                round_no=1, seed=0, deadline_s=30.0, memory_mb=1769)
+    platform.submit(call)
+    outcome = None
+    while outcome is None:
+        outcome = platform.next(30.0)
+    assert outcome.status == "done", outcome
+    return decode(outcome.payload)["sum"].tolist(), outcome.usage.samples
+
+def metered(inner, options):
+    ledger = MemoryLedger(10**12)
+    platform = MeteredPlatform(inner, ledger, options.tariff(PriceBook.load(), 1769))
+    found = added(platform)
+    platform.close()
+    return [*found, ledger.spend().spent_picodollars > 0]
+
+print(training.__file__, file=sys.stderr)
+simulated = SimulatedOptions()
+with lambdas.opened(at_once=1) as (platform, aws):
+    on_lambda = metered(platform, platform_options := lambdas.LambdaOptions())
+executor = LocalExecutor(1)
+local = LocalPlatform(LocalOptions(), executor=executor)
+found = {"local": [added(local), added(local, "learner")][0], "lambda": on_lambda}
+local.close()
+found["simulated"] = metered(SimulatedPlatform(simulated, executor=LocalExecutor(1)), simulated)
+print(json.dumps(found))
+"""
+
+
+def test_one_file_and_one_row_run_on_workers_on_the_simulated_cloud_and_on_lambda(tmp_path: Path) -> None:
+    """In a copy of the code, whose workers and functions know it as they know any other."""
+    for room in ("training", "cloud"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "tests/training/adding.py", tmp_path / "training/calls/adding.py")
+    table = tmp_path / "training/calls/__init__.py"
+    text = table.read_text()
+    row = text.replace("        Update(),\n", "        Update(),\n        Add(),\n")
+    assert row != text
+    table.write_text(
+        row.replace(
+            "from training.calls.eval", "from training.calls.adding import Add\nfrom training.calls.eval", 1
+        )
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert str(tmp_path) in answer.stderr
+    assert json.loads(answer.stdout) == {
+        "local": [[3.5], 4],
+        "lambda": [[3.5], 4, True],
+        "simulated": [[3.5], 4, True],
+    }
+
+
+_NAMES_A_KIND = {
+    # Loops send calls of certain kinds, forecasts foresee these loops, and each kind and its body are about one.
+    "training/calls",
+    "training/functions",
+    "training/loops",
+    "cloud/forecasting",
+    # These measure or keep what one kind gives.
+    "training/reward_surface.py",
+    "cloud/calibration",
+    "cloud/profiling_runs.py",
+    "cloud/trajectory_cache.py",
+    "webapp/jobs/management/commands/export.py",
+}
+
+
+def test_only_what_sends_calls_of_a_kind_names_it() -> None:
+    """All else reads the table. A module that names a kind's request or row knows one kind more than it must."""
+    found = set()
+    for room in ("training", "cloud", "webapp"):
+        for path in (ROOT / room).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            text = path.read_text()
+            if re.search(r"\b(Rollout|Evaluate|Update)Request\b|KINDS\[\"", text):
+                found.add(name)
+    odd = {
+        name for name in found if not any(name == one or name.startswith(f"{one}/") for one in _NAMES_A_KIND)
+    }
+    assert not odd
