@@ -27,11 +27,11 @@ from cloud.billing.price_parts import functions, own_price, provisioned_capacity
 from cloud.connections import AwsClients, AwsConnection
 from cloud.failures import Failure
 from cloud.outcomes import Learner, learner_outcome
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.register import Holder, holder_in_memory
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import FrozenModel
 from training.messages import BlobRef, Call, Outcome
 
 _READ_MARGIN_S = 30.0
@@ -44,7 +44,7 @@ _NO_ROOM_LASTS_S = 10.0
 _MOST_THREADS = 4000
 
 
-class LambdaOptions(FrozenModel):
+class LambdaOptions(PlatformModel):
     """AWS Lambda in an account of yours: functions sample, the learner runs here."""
 
     kind: Literal["aws_lambda"] = "aws_lambda"

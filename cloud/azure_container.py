@@ -21,13 +21,13 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
 from cloud.outcomes import Learner
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, PoolPrice, StandingResource, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from cloud.register import Holder, group_name
 from cloud.rents.payer import NoPayer, Payer
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import FrozenModel
 from training.messages import BlobRef, Call, Outcome
 
 GROUP_VCPU = 4
@@ -37,7 +37,7 @@ _CLOSE_PATIENCE_S = 180.0
 _TAGS_LAST_S = 1800.0
 
 
-class AzureContainerOptions(FrozenModel):
+class AzureContainerOptions(PlatformModel):
     """Azure containers in a subscription of yours: groups that stand and fetch their work; the learner runs here."""
 
     kind: Literal["azure_container"] = "azure_container"

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
-from training.base_model import FrozenModel
 
 # Signs of life come four times as often.
 _LEASE_S = 20.0
@@ -19,7 +19,7 @@ _LEASE_S = 20.0
 _STAY_S = 300.0
 
 
-class HostsOptions(FrozenModel):
+class HostsOptions(PlatformModel):
     """Machines of yours: any that reach this site can sample; the job's page shows the command they run."""
 
     kind: Literal["hosts"] = "hosts"

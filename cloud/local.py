@@ -15,16 +15,16 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import own_price
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
-from training.base_model import FrozenModel
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.reports import Usage
 
 
-class LocalOptions(FrozenModel):
+class LocalOptions(PlatformModel):
     """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
 
     kind: Literal["local"] = "local"

@@ -13,7 +13,7 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Profile
 from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
-from cloud.simulated_options import SimulatedOptions
+from cloud.simulated_options import SimulatedOptions, devices
 from cloud.simulation.core import Setting
 
 
@@ -55,6 +55,8 @@ class Place:
         return Setting(
             learner=self.options.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
+            learner_gpus=devices(self.machine, self.options.learner_machines),
+            learner_lanes=self.options.learner_lanes,
             provisioned=self.options.provisioned,
             seed=seed,
         )
@@ -68,6 +70,7 @@ class Place:
             memory_mb,
             self.options.provisioned,
             self.options.cache_sku,
+            self.options.learner_machines,
         )
         return tariff_of(self.profile, purchase, self.book)
 

@@ -25,13 +25,13 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import machine_parts, own_price
 from cloud.failures import Failure, OtherCode
 from cloud.outcomes import done_or_ended, learner_outcome
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
-from training.base_model import FrozenModel
 from training.environments import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
@@ -44,7 +44,7 @@ _LOOK_EVERY_S = 0.5
 __all__ = ["NoRay", "RayOptions", "RayPlatform"]
 
 
-class RayOptions(FrozenModel):
+class RayOptions(PlatformModel):
     """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster of this machine's own."""
 
     kind: Literal["ray"] = "ray"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -13,17 +14,24 @@ from cloud.numbers import machines
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Functions
+from cloud.platform_model import PlatformModel
 from cloud.pricing import Tariff
 from cloud.simulation.core import Setting
-from training.base_model import FrozenModel
 
 if TYPE_CHECKING:
     from cloud.simulated import SimulatedPlatform
 
+FUNCTION_SIZES_MB = range(128, 10_241)
+"""AWS Lambda developer guide: from 128 MB to 10,240 MB, by 1 MB."""
 _ADVANCED: JsonDict = {"advanced": True}
 
 
-class SimulatedOptions(FrozenModel):
+def _is_one(value: int) -> bool:
+    """Stored specs do not hold what they did not hold before and what is as it was."""
+    return value == 1
+
+
+class SimulatedOptions(PlatformModel):
     """Simulated cloud: real training here, with the time and the bill that a cloud would have had."""
 
     kind: Literal["simulated"] = "simulated"
@@ -48,6 +56,24 @@ class SimulatedOptions(FrozenModel):
         title="Learner's machine",
         description="Empty: the one that the cloud's profile names.",
         json_schema_extra=_ADVANCED,
+    )
+    learner_machines: int = Field(
+        1,
+        ge=1,
+        le=64,
+        title="Learner's machines",
+        description="Machines of this kind, each rented whole. Calls that learn at once are spread over their GPUs.",
+        json_schema_extra=_ADVANCED,
+        exclude_if=_is_one,
+    )
+    learner_lanes: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        title="Learning at once",
+        description="Calls that learn at the same time, over all the learner's machines. More than GPUs share them.",
+        json_schema_extra={"advanced": True, "unit": "calls"},
+        exclude_if=_is_one,
     )
     region: str | None = Field(
         None, title="Region", description="Empty: the profile's.", json_schema_extra=_ADVANCED
@@ -111,6 +137,13 @@ class SimulatedOptions(FrozenModel):
                 raise ValueError(f"{info.data['profile']} offers no functions kept warm for money")
         return value
 
+    def memory_sizes_mb(self, asked_mb: int) -> Sequence[int]:
+        """Functions that are billed by their memory have any size; other actors come in one."""
+        actors = profiles.load(self.profile).actors
+        if isinstance(actors, Functions) and actors.duration_sku is not None and not self.provisioned:
+            return FUNCTION_SIZES_MB
+        return (asked_mb,)
+
     @property
     def machine(self) -> str:
         return self.learner_sku or profiles.load(self.profile).default_learner_sku
@@ -124,6 +157,8 @@ class SimulatedOptions(FrozenModel):
         return Setting(
             learner=self.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
+            learner_gpus=devices(self.machine, self.learner_machines),
+            learner_lanes=self.learner_lanes,
             provisioned=self.provisioned,
             seed=self.seed,
         )
@@ -138,8 +173,14 @@ class SimulatedOptions(FrozenModel):
             memory_mb,
             self.provisioned,
             self.cache_sku,
+            self.learner_machines,
         )
         return tariff_of(profile, purchase, book)
+
+
+def devices(machine: str, count: int) -> int:
+    """Return how many GPUs these machines have; a machine without one counts as one."""
+    return count * max(1, machines.machine(machine).gpus)
 
 
 def _require_machine(sku: str, region: str) -> None:

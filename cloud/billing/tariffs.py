@@ -27,6 +27,7 @@ class Purchase:
     memory_mb: int
     provisioned: int = 0
     cache_sku: str | None = None
+    learner_machines: int = 1
 
 
 def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
@@ -34,7 +35,7 @@ def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
     standing = list(_standing_actors(profile, purchase, book))
     learner: CallPrice | None = None
     if purchase.learner == "server":
-        parts = machine_parts(book, purchase.learner_sku, purchase.region)
+        parts = machine_parts(book, purchase.learner_sku, purchase.region, count=purchase.learner_machines)
         standing.append(StandingResource("learner", parts))
     else:
         parts = machine_parts(book, purchase.learner_sku, purchase.region, ip_and_disk=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -96,26 +96,13 @@ class Configuration:
             units = max(1, round(actors.units * actors.actors_per_unit / fewer))
             actors = actors.model_copy(update={"units": units, "actors_per_unit": 1})
             profile = profile.model_copy(update={"actors": actors})
-        setting = Setting(
-            learner=self.setting.learner,
-            learner_gpu=self.setting.learner_gpu,
-            learner_lanes=self.setting.learner_lanes,
-            provisioned=ceil(self.setting.provisioned / fewer),
-            seed=self.setting.seed,
-        )
+        setting = replace(self.setting, provisioned=ceil(self.setting.provisioned / fewer))
         stack = with_values(self.stack, value_of)
         return Configuration(profile, stack, setting, self.tariff, self.longest_start_s)
 
     def dry_run(self, works: Workload, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
-        setting = Setting(
-            learner=self.setting.learner,
-            learner_gpu=self.setting.learner_gpu,
-            learner_lanes=self.setting.learner_lanes,
-            provisioned=self.setting.provisioned,
-            seed=seed,
-        )
-        simulation = Simulation(self.profile, self.stack, setting)
+        simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
         attempts = works.training.rollout.attempts
         flight = flight_of(simulation, attempts, next_attempt, self.tariff.pool)
         return rounds_of(loop, works, flight), flight

@@ -26,10 +26,14 @@ from cloud.timing import to_ns
 
 @dataclass(frozen=True)
 class Setting:
-    """A job's choices on a cloud: the learner's place and machine, warm capacity, and the seed of chance."""
+    """A job's choices on a cloud: the learner's place and machines, warm capacity, and the seed of chance.
+
+    Up to `learner_lanes` calls learn at once, on `learner_gpus` GPUs; a machine without one counts as one.
+    """
 
     learner: Literal["server", "function"] = "server"
     learner_gpu: bool = False
+    learner_gpus: int = 1
     learner_lanes: int = 1
     provisioned: int = 0
     seed: int = 0
@@ -46,7 +50,9 @@ class Simulation:
         self._seed = setting.seed
         self._speeds = Speeds(profile, stack, gpu=setting.learner_gpu)
         self._transfers = Transfers(profile.network)
-        self.learner = Learner(profile.learner, setting.learner, setting.learner_lanes, self._speeds)
+        self.learner = Learner(
+            profile.learner, setting.learner, setting.learner_lanes, self._speeds, setting.learner_gpus
+        )
         self._actors: FunctionFleet | ActorPool
         self.pool: ActorPool | None = None
         self._units = 0

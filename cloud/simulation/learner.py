@@ -1,7 +1,8 @@
 """The learner's place: a server that is ordered once, or a function that starts when there is an update.
 
-Simultaneous updates share one machine: with k of them each runs at 1 / (1 + (k − 1) · sharing) of its speed. Shares
-are exact fractions, so that hand-calculated cases agree to the nanosecond.
+Simultaneous updates are shared out over its GPUs (or, without any, its machines): with k of them on one each runs at
+1 / (1 + (k − 1) · sharing) of its speed. Shares are exact fractions, so that hand-calculated cases agree to the
+nanosecond.
 """
 
 from __future__ import annotations
@@ -17,27 +18,63 @@ from cloud.simulation.trip import Trip
 from cloud.timing import to_ns
 
 
+class _Device:
+    """One GPU, or a machine without any. `left_ns` says how long each of its updates would still run alone."""
+
+    def __init__(self, sharing: dict[bool, Fraction]) -> None:
+        self.left_ns: dict[Trip, Fraction] = {}
+        self._sharing = sharing
+        self._looked_ns = 0
+
+    def next_end(self) -> tuple[int, Trip] | None:
+        """Return which update ends first, and when, if no other joins."""
+        if not self.left_ns:
+            return None
+        trip, left_ns = min(self.left_ns.items(), key=lambda item: item[1])
+        return self._looked_ns + math.ceil(left_ns * self._slowness()), trip
+
+    def look(self, now_ns: int) -> None:
+        """Advance all running updates to now."""
+        done_ns = (now_ns - self._looked_ns) / self._slowness()
+        self.left_ns = {trip: max(Fraction(0), left - done_ns) for trip, left in self.left_ns.items()}
+        self._looked_ns = now_ns
+
+    def _slowness(self) -> Fraction:
+        """Return how many times longer everything takes than alone; the largest of all kinds of network."""
+        others = max(0, len(self.left_ns) - 1)
+        return 1 + others * max(
+            (self._sharing[trip.work.pictures] for trip in self.left_ns), default=Fraction(0)
+        )
+
+
 class Learner:
-    """Runs up to `lanes` updates at once; the next in the queue begins when one ends."""
+    """Runs up to `lanes` updates at once; the next in the queue begins when one ends.
+
+    An update runs on the device with the fewest at its beginning, of those alike on the first.
+    """
 
     def __init__(
-        self, place: LearnerPlace, where: Literal["server", "function"], lanes: int, speeds: Speeds
+        self,
+        place: LearnerPlace,
+        where: Literal["server", "function"],
+        lanes: int,
+        speeds: Speeds,
+        devices: int = 1,
     ) -> None:
         self.where = where
         self._server_start_ns = to_ns(place.server_start_s.value)
         self._function_start_ns = to_ns(place.function_start_s.value)
         self._keep_warm_ns = to_ns(place.function_keep_warm_s.value)
         self._warm_ns = speeds.warm_ns if where == "function" else 0
-        self._sharing = {
+        sharing = {
             False: Fraction(str(place.sharing_mlp.value)),
             True: Fraction(str(place.sharing_cnn.value)),
         }
+        self._devices = [_Device(sharing) for _ in range(devices)]
         self._lanes = lanes
         self._busy = 0
         self._waiting: deque[Trip] = deque()
         self._idle_since: list[int] = []
-        self._left_ns: dict[Trip, Fraction] = {}
-        self._looked_ns = 0
         self.ordered_ns: int | None = None
 
     def order(self, now_ns: int) -> None:
@@ -67,21 +104,22 @@ class Learner:
         return now_ns
 
     def run(self, trip: Trip, run_ns: int, now_ns: int) -> None:
-        """Begin the update's computation, which slows all others on the machine."""
-        self._look(now_ns)
-        self._left_ns[trip] = Fraction(run_ns)
+        """Begin the update's computation, which slows all others on its device."""
+        trip.place = device = min(self._devices, key=lambda one: len(one.left_ns))
+        device.look(now_ns)
+        device.left_ns[trip] = Fraction(run_ns)
 
     def next_end(self) -> tuple[int, Trip] | None:
         """Return which update ends first, and when, if no other joins."""
-        if not self._left_ns:
-            return None
-        trip, left_ns = min(self._left_ns.items(), key=lambda item: item[1])
-        return self._looked_ns + math.ceil(left_ns * self._slowness()), trip
+        ends = [end for device in self._devices if (end := device.next_end()) is not None]
+        return min(ends, key=lambda end: end[0], default=None)
 
     def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
         """End or give up the update. Return the next trip in the queue, if it may begin."""
-        self._look(now_ns)
-        self._left_ns.pop(trip, None)
+        device: _Device | None = trip.place
+        if device is not None:
+            device.look(now_ns)
+            device.left_ns.pop(trip, None)
         if survives and self.where == "function":
             self._idle_since.append(now_ns)
         if self._waiting:
@@ -91,16 +129,3 @@ class Learner:
 
     def withdraw(self, trip: Trip) -> None:
         self._waiting.remove(trip)
-
-    def _look(self, now_ns: int) -> None:
-        """Advance all running updates to now."""
-        done_ns = (now_ns - self._looked_ns) / self._slowness()
-        self._left_ns = {trip: max(Fraction(0), left - done_ns) for trip, left in self._left_ns.items()}
-        self._looked_ns = now_ns
-
-    def _slowness(self) -> Fraction:
-        """Return how many times longer everything takes than alone; the largest of all kinds of network."""
-        others = max(0, len(self._left_ns) - 1)
-        return 1 + others * max(
-            (self._sharing[trip.work.pictures] for trip in self._left_ns), default=Fraction(0)
-        )

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from cloud.billing.price_book import PriceBook
 from cloud.billing.work import Work
+from cloud.place import Place
+from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting, Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
@@ -173,6 +176,45 @@ def test_an_update_that_shares_too_long_is_stopped_at_its_deadline() -> None:
     assert (first.work.id, first.fault, first.finished_ns) == ("a", "deadline", 3 * NS)
     # b did half of its 2 s beside a, half of the rest is left and goes on alone.
     assert (second.work.id, second.fault, second.finished_ns) == ("b", "", 3.5 * NS)
+
+
+def test_updates_are_shared_out_over_gpus_and_slow_only_those_on_their_own() -> None:
+    """Of three on two GPUs the first and the third share one: c is done at 62 s, when a has 1 s left; b is alone."""
+    simulation = cloud(Setting(learner_gpus=2, learner_lanes=3))
+    simulation.submit(update("a", 20, pictures=True))
+    simulation.submit(update("b", 20, pictures=True))
+    simulation.submit(update("c", 10, pictures=True))
+    assert ends(simulation) == {"b": 62.0, "c": 62.0, "a": 63.0}
+
+
+def test_a_gpu_that_is_free_again_is_used_before_one_is_shared() -> None:
+    simulation = cloud(Setting(learner_gpus=2, learner_lanes=2), server_start_s=0.0)
+    simulation.submit(update("a", 10, pictures=True))
+    simulation.submit(update("b", 20, pictures=True))
+    simulation.submit(update("c", 10, pictures=True))
+    assert ends(simulation) == {"a": 1.0, "b": 2.0, "c": 2.0}
+
+
+def test_the_options_say_how_many_learn_at_once_on_how_many_gpus() -> None:
+    """A p3.8xlarge has four GPUs; each machine is rented whole."""
+    options = SimulatedOptions(
+        profile="stellaris-cluster", learner_sku="p3.8xlarge", learner_machines=2, learner_lanes=16
+    )
+    setting = options.setting()
+    assert (setting.learner_gpus, setting.learner_lanes) == (8, 16)
+    place = Place.of(options, PriceBook.load())
+    assert place.setting(options.seed) == setting
+    one = options.model_copy(update={"learner_machines": 1}).tariff(PriceBook.load(), 1024)
+    two = options.tariff(PriceBook.load(), 1024)
+    rents = [
+        sum(line.picodollars for standing in tariff.standing for line in standing.lines(3600 * NS))
+        for tariff in (one, two)
+        if [standing.resource for standing in tariff.standing if standing.resource == "learner"]
+    ]
+    learner_usd = float(PriceBook.load().row("p3.8xlarge", "us-east-1").price)
+    assert rents[1] - rents[0] == pytest.approx(learner_usd * 1e12, rel=0.01)
+    assert "learner_lanes" not in SimulatedOptions().model_dump(mode="json")
+    assert SimulatedOptions.model_validate(options.model_dump(mode="json")) == options
 
 
 MACHINES = {"units": 1, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from training.calls import KINDS
 from training.deadlines import Deadlines
 from training.messages import Call, CallFailed, Event, FaultCode, Outcome, Tick
 from training.ports import ControlSource, Platform
@@ -30,8 +31,8 @@ class Landed:
 
 @dataclass
 class Tally:
-    """What calls did and cost since the tally was last taken. `usages` are those of actors; the learner's are
-    separate.
+    """What calls did and cost since the tally was last taken. `usages` are those of sampling and judging, wherever it
+    ran; those of learning are separate.
     """
 
     cost_picodollars: int = 0
@@ -143,8 +144,9 @@ class Flight:
         call = flying.call
         self._tally.cost_picodollars += outcome.cost_picodollars or 0
         self._learn(call, outcome)
-        if call.where == "actor":
+        if KINDS[call.kind].role != "learning":
             self._tally.usages.append(outcome.usage)
+        if call.where == "actor":
             self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":
             return Landed(call.name, call, outcome)
