@@ -216,8 +216,8 @@ class ByReturn(Fixed):
 
     def decide(self, history: Any, bounds: Bounds, seed: int) -> Plan:
         if history and history[-1].episode_return_mean > 3:
-            return Plan(2, "it learns")
-        return Plan(self.actors, "it does not")
+            return Plan(2, bounds.memory_mb, "it learns")
+        return Plan(self.actors, bounds.memory_mb, "it does not")
 
 
 def test_a_policy_that_reads_returns_is_given_its_whole_range() -> None:

@@ -155,7 +155,8 @@ def test_its_record_is_stored_and_read(adding: Add) -> None:
 
 
 def test_what_learns_takes_time_on_an_actors_share_and_on_the_learner(adding: Add) -> None:
-    speeds = Speeds(clouds.profile(), clouds.stack())
+    stack = clouds.stack(minibatch_us_per_million_macs=1000.0)
+    speeds = Speeds(clouds.profile(), stack)
     work = Work(
         id="a", name="a", kind="add", where="actor", minibatches=2, samples=10, macs=MACS, memory_mb=500
     )
@@ -165,7 +166,7 @@ def test_what_learns_takes_time_on_an_actors_share_and_on_the_learner(adding: Ad
     # Half a core takes twice as long; the codec of a stack of round numbers takes no time.
     assert speeds.run_ns(work, _LUCK) == 2 * alone_ns
     assert speeds.shares_of_run(work) == (0.0, 0.0)
-    with_gpu = Speeds(clouds.profile(), clouds.stack(), gpu=True)
+    with_gpu = Speeds(clouds.profile(), stack, gpu=True)
     assert with_gpu.run_ns(work, _LUCK) == speeds.run_ns(work, _LUCK)
 
 

@@ -28,6 +28,7 @@ class Evaluation:
         weights: BlobRef,
         deadlines: Deadlines,
         identify: Callable[[str], str],
+        memory_mb: int,
     ) -> None:
         self.progress = progress
         self._landed: dict[str, Landed] = {}
@@ -48,7 +49,7 @@ class Evaluation:
                 round_no=progress.round_no,
                 seed=derive(spec.seed, "evaluate", progress.round_no, position),
                 deadline_s=deadlines.for_kind("evaluate", share),
-                memory_mb=spec.rollout.memory_mb,
+                memory_mb=memory_mb,
                 weights=weights,
             )
             for position, begin in enumerate(range(0, len(seeds), share))

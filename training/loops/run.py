@@ -49,6 +49,7 @@ class Run:
         self._weights = platform.publish(progress.version, progress.weights)
         self._serial = 0
         self._deciding_s = 0.0
+        self._memory_mb = spec.rollout.memory_mb
         self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
@@ -66,8 +67,10 @@ class Run:
         """Return the plan of the next round. The time of this decision is reported with the round's update."""
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
         began_s = self._platform.now_s()
-        plan = self.spec.scaling.decide(self.progress.history, self._control().bounds, seed)
+        bounds = replace(self._control().bounds, memory_mb=self.spec.rollout.memory_mb)
+        plan = self.spec.scaling.decide(self.progress.history, bounds, seed)
         self._deciding_s = self._platform.now_s() - began_s
+        self._memory_mb = plan.memory_mb
         return plan
 
     def rollout(self, slot: int, serial: int, env_state: bytes | None) -> Call:
@@ -88,7 +91,7 @@ class Run:
             round_no=self.progress.round_no + 1,
             seed=derive(self.spec.seed, "rollout", slot, serial),
             deadline_s=self._deadlines.for_kind("rollout"),
-            memory_mb=rollout.memory_mb,
+            memory_mb=self._memory_mb,
             weights=self._weights,
             env_state=env_state,
         )
@@ -109,7 +112,7 @@ class Run:
             round_no=round_no,
             seed=derive(self.spec.seed, "update", round_no),
             deadline_s=self._deadlines.for_kind("update"),
-            memory_mb=self.spec.rollout.memory_mb,
+            memory_mb=self._memory_mb,
             inputs=(self.progress.learner, *payloads),
             decision_macs=self.spec.scaling.decision_macs,
             decision_s=self._deciding_s,
@@ -167,7 +170,7 @@ class Run:
 
     def evaluation(self) -> Evaluation:
         """Return an evaluation of the newest policy, not yet sent."""
-        return Evaluation(self.spec, self.progress, self._weights, self._deadlines, self._id)
+        return Evaluation(self.spec, self.progress, self._weights, self._deadlines, self._id, self._memory_mb)
 
     @property
     def evaluation_due(self) -> bool:

@@ -14,20 +14,29 @@ from training.reports import RoundReport
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a scaling policy's choice. `because`: the reason for the bounds, if there is a special one."""
+    """The bounds of a scaling policy's choice. `because`: the reason for the bounds, if there is a special one.
+
+    `memory_mb` is what the job asks for an actor. `memory_sizes_mb` are the sizes there are, smallest first; if empty,
+    there is that one alone.
+    """
 
     actors_min: int = 1
     actors_max: int = 1024
-    memory_mb_min: int = 128
-    memory_mb_max: int = 10_240
+    memory_mb: int = 1024
+    memory_sizes_mb: Sequence[int] = ()
     because: str = "by the bounds"
+
+    def nearest_memory_mb(self, wished_mb: int) -> int:
+        """Return the size nearest to a wish, of two alike the smaller."""
+        return min(self.memory_sizes_mb or (self.memory_mb,), key=lambda size: abs(size - wished_mb))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many actors the next round gets. Users see `why`."""
+    """How many actors the next round gets, and how much memory each of them has. Users see `why`."""
 
     actors: int
+    memory_mb: int
     why: str
 
 
@@ -72,9 +81,16 @@ class PolicyBase(FrozenModel):
         return 1, self.largest
 
 
-def clip_to_bounds(actors: int, bounds: Bounds, why: str) -> Plan:
-    """Return a plan inside the bounds; its reason says so where they changed it."""
+def clip_to_bounds(actors: int, bounds: Bounds, why: str, memory_mb: int | None = None) -> Plan:
+    """Return a plan inside the bounds; its reason says so where they changed it. Without a wish for memory actors have
+    what the job asks for.
+    """
     allowed = max(bounds.actors_min, min(bounds.actors_max, actors))
     if allowed != actors:
         why = f"{why}; {actors} limited to {allowed} {bounds.because}"
-    return Plan(allowed, why)
+    if memory_mb is None:
+        return Plan(allowed, bounds.memory_mb, why)
+    size_mb = bounds.nearest_memory_mb(memory_mb)
+    if size_mb != memory_mb:
+        why = f"{why}; {size_mb:,} MB, the size nearest to {memory_mb:,} MB"
+    return Plan(allowed, size_mb, why)

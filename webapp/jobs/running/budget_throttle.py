@@ -8,6 +8,7 @@ way is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
 from training.ports import Ledger, Reservation, Room, Settlement
@@ -120,4 +121,4 @@ def bounds_near(limits: Sequence[Limit], bounds: Bounds, usual: int) -> Bounds:
     share_left = max(0.0, 1 - tightest.spent_share) / (1 - FEWER_FROM)
     most = max(bounds.actors_min, min(bounds.actors_max, ceil(min(usual, bounds.actors_max) * share_left)))
     because = f"because {100 * tightest.spent_share:.0f} % of {tightest.name} is spent"
-    return Bounds(bounds.actors_min, most, bounds.memory_mb_min, bounds.memory_mb_max, because)
+    return replace(bounds, actors_max=most, because=because)

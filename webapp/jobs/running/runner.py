@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +25,7 @@ from training.checkpoints import CheckpointError
 from training.messages import Event, RoundFinished, Stopped
 from training.ports import Control
 from training.ports import Desired as DesiredByEngine
+from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.connections.key_ring import KeysUnusable
@@ -153,7 +155,7 @@ class _Run:
         self._log = run_log
         self._notes = Notes(job_id, epoch, clock=clock)
         self._allowed = limits().actors(self._spec.platform.kind)
-        self._bounds = bounds_of(self._job.actors_least, self._job.actors_most, self._allowed)
+        self._bounds = self._bounds_of(self._job.actors_least, self._job.actors_most)
         self._ledger = WatchedLedger(
             DatabaseLedger(
                 self._job.account.pk,
@@ -280,13 +282,18 @@ class _Run:
             return None
         return data
 
+    def _bounds_of(self, least: int | None, most: int | None) -> Bounds:
+        """Return the user's bounds, with the memory sizes that the platform has."""
+        sizes_mb = self._spec.platform.memory_sizes_mb(self._spec.training.rollout.memory_mb)
+        return replace(bounds_of(least, most, self._allowed), memory_sizes_mb=sizes_mb)
+
     def _control(self) -> Control:
         if self._hand_over.is_set() and self._desired == Desired.RUN:
             return Control(desired="paused", bounds=self._bounds)
         if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
             self._asked_s = time.monotonic()
             wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
-            self._desired, self._bounds = Desired(wanted[0]), bounds_of(*wanted[1:], self._allowed)
+            self._desired, self._bounds = Desired(wanted[0]), self._bounds_of(*wanted[1:])
             self._control_now = self._control_near_limit()
         return self._control_now
 

@@ -1,0 +1,88 @@
+"""Memory in the plan: the bounds say which sizes there are, and a call has what its round's plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import retime
+from cloud.hosts import HostsOptions
+from cloud.local import LocalOptions
+from cloud.platforms import PlatformOptions
+from cloud.ray_cluster import RayOptions
+from cloud.simulated_options import SimulatedOptions
+from tests.cloud.recorded import record
+from tests.training.specs import tiny
+from training.ports import Control
+from training.reports import RoundReport
+from training.scaling.fixed import Fixed
+from training.scaling.plan import Bounds, Plan, clip_to_bounds
+
+SIZES = (512, 1024, 3008)
+
+
+class ByTurns(Fixed):
+    """A policy that wishes for little and for much memory by turns."""
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        wished_mb = 3000 if len(history) % 2 else 500
+        return clip_to_bounds(self.actors, bounds, "by turns", wished_mb)
+
+
+@pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
+def test_calls_have_their_rounds_memory_and_are_paid_by_it(loop: str) -> None:
+    changes: dict[str, Any] = {"loop": {"kind": loop}, "stop": {"rounds": 4}}
+    spec = tiny(**changes).model_copy(update={"scaling": ByTurns(actors=2)})
+    bounds = Bounds(memory_sizes_mb=SIZES)
+    run = record(spec, control=lambda: Control(bounds=bounds))
+    used = {work.memory_mb for work in run.sitting.works if work.kind == "rollout"}
+    assert used == {512, 3008}
+    if loop == "synchronous":
+        by_round = {(work.round_no, work.memory_mb) for work in run.sitting.works if work.kind == "rollout"}
+        assert by_round == {(1, 512), (2, 3008), (3, 512), (4, 3008)}
+        again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+        assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
+
+
+def test_without_a_wish_every_call_has_what_the_job_asks_for() -> None:
+    run = record(
+        tiny(rollout={"memory_mb": 1769}), control=lambda: Control(bounds=Bounds(memory_sizes_mb=SIZES))
+    )
+    assert {work.memory_mb for work in run.sitting.works} == {1769}
+
+
+def test_a_wish_becomes_the_nearest_size_and_the_reason_says_so() -> None:
+    bounds = Bounds(memory_sizes_mb=SIZES)
+    assert clip_to_bounds(2, bounds, "so", 1024) == Plan(2, 1024, "so")
+    assert clip_to_bounds(2, bounds, "so", 700) == Plan(2, 512, "so; 512 MB, the size nearest to 700 MB")
+    assert clip_to_bounds(2, bounds, "so", 768).memory_mb == 512
+    assert clip_to_bounds(2, replace(bounds, memory_sizes_mb=()), "so", 9000).memory_mb == bounds.memory_mb
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LocalOptions(),
+        LambdaOptions(),
+        AzureContainerOptions(),
+        HostsOptions(),
+        RayOptions(),
+        SimulatedOptions(profile="aci-today"),
+        SimulatedOptions(profile="one-machine"),
+        SimulatedOptions(provisioned=4),
+    ],
+    ids=lambda options: getattr(options, "profile", options.kind),
+)
+def test_memory_is_one_size_where_it_is_not_bought_by_the_call(options: PlatformOptions) -> None:
+    assert list(options.memory_sizes_mb(1769)) == [1769]
+
+
+def test_simulated_functions_have_every_size_of_lambda() -> None:
+    sizes = SimulatedOptions().memory_sizes_mb(1769)
+    assert (sizes[0], sizes[-1], 1769 in sizes) == (128, 10_240, True)
