@@ -318,3 +318,30 @@ def test_only_what_sends_calls_of_a_kind_names_it() -> None:
         name for name in found if not any(name == one or name.startswith(f"{one}/") for one in _NAMES_A_KIND)
     }
     assert not odd
+
+
+@pytest.mark.parametrize("chance", [{}, CHANCE], ids=["without chance", "with chance"])
+def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
+    chance: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tiny(stop={"rounds": 2}, rollout={"steps_per_call": 4, "attempts": 4})
+    beside = record(spec, **chance)
+    made = Run.update
+    monkeypatch.setattr(
+        Run, "update", lambda run, payloads: made(run, payloads).model_copy(update={"where": "actor"})
+    )
+    run = record(spec, **chance)
+    updates = [work for work in run.sitting.works if work.kind == "update"]
+    assert {work.where for work in updates} == {"actor"}
+    paid = [one for one in run.sitting.settlements if "-update-" in one.id]
+    assert len(paid) == len(updates)
+    assert all(line.sku.startswith("lambda.") for one in paid for line in one.lines)
+    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
+    reports, others = (
+        [event.report for event in one.events if isinstance(event, RoundFinished)] for one in (run, beside)
+    )
+    assert [report.update for report in reports] == [report.update for report in others]
+    # What actors did in a round is what they sampled, wherever the learning was.
+    assert [report.usage.minibatches for report in reports] == [0, 0]
+    assert all(report.usage.env_steps >= report.env_steps for report in reports)
