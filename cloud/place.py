@@ -34,7 +34,9 @@ class Place:
         Raises ProfileError or OSError if there is no such profile or stack.
         """
         if profile != options.profile:
-            options = SimulatedOptions(learner=options.learner, seed=options.seed)
+            options = SimulatedOptions(
+                learner=options.learner, learner_lanes=options.learner_lanes, seed=options.seed
+            )
         return Place(
             profiles.read(Path(profile)) if _is_file(profile) else profiles.load(profile),
             stacks.read(Path(stack)) if _is_file(stack) else stacks.load(stack),

@@ -64,6 +64,8 @@ class Bill:
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
         rollout, evaluate, update = (first_call(training, kind) for kind in ("rollout", "evaluate", "update"))
         self._tariff = tariff
+        self._parts = [part.key for part in forecast_parts()]
+        self._kinds = [(kind.part.key, index_of(name, Billed.ACTOR_MS)) for name, kind in KINDS.items()]
         self._actor = _Rate.of(tariff.actor, rollout)
         self._ready = _Rate.of(tariff.actor, rollout, provisioned=True)
         self._learner = _Rate.of(tariff.learner, update)
@@ -96,11 +98,10 @@ class Bill:
 
     def parts(self, counts: Counts) -> Mapping[str, float]:
         """Return picodollars by part."""
-        found = {part.key: 0.0 for part in forecast_parts()}
+        found = dict.fromkeys(self._parts, 0.0)
         on_actors = on_learner = 0.0
-        for name, kind in KINDS.items():
-            begin = index_of(name, Billed.ACTOR_MS)
-            found[kind.part.key] += (
+        for part, begin in self._kinds:
+            found[part] += (
                 counts[begin + Billed.ACTOR_MS] * self._actor.per_ms
                 + counts[begin + Billed.ACTOR_READY_MS] * self._ready.per_ms
                 + counts[begin + Billed.LEARNER_MS] * self._learner.per_ms
