@@ -8,7 +8,7 @@ from math import ceil
 from cloud.billing.work import OF_USAGE, Work
 from training.architectures import CNN
 from training.calls import KINDS
-from training.calls.foresight import CallAhead, sizes_of
+from training.calls.planned import PlannedCall, sizes_of
 from training.deadlines import Deadlines
 from training.environments.catalogue import ENTRIES
 from training.environments.spaces import Spaces
@@ -43,7 +43,7 @@ class Workload:
         self.sizes = sizes_of(training, spaces)
         rollout = training.rollout
         self.steps_a_call = rollout.steps_per_call * rollout.environments_per_actor
-        self._ahead = CallAhead(training, self.sizes, fewer=fewer)
+        self._planned = PlannedCall(training, self.sizes, fewer=fewer)
         self._deadlines = Deadlines(rollout.deadline_s)
         self._kept: dict[str, Work] = {}
         self._alike: dict[tuple[str, int, int, int, int], Work] = {}
@@ -63,8 +63,10 @@ class Workload:
         key = kind, trajectories, episodes, env_steps, share
         like = self._alike.get(key)
         if like is None:
-            ahead = replace(self._ahead, trajectories=trajectories, episodes=episodes, env_steps=env_steps)
-            like = self._alike[key] = self._first(kind, KINDS[kind].foresee(ahead), share)
+            planned = replace(
+                self._planned, trajectories=trajectories, episodes=episodes, env_steps=env_steps
+            )
+            like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
         return replace(like, id=f"{name}-a{attempt}", name=name, attempt=attempt)
 
     def rollout(self, name: str, *, attempt: int = 1) -> Work:

@@ -12,7 +12,7 @@ from training.functions.body import Result, WarmCache
 from training.reports import Usage
 
 if TYPE_CHECKING:
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.messages import Call
 
 MACS = 2_000_000
@@ -51,9 +51,9 @@ class Add(CallKind[AddRequest]):
         if result.usage != self._usage(call, request):
             raise BadAnswer("work", "the work that is told of is not that of the numbers")
 
-    def foresee(self, ahead: CallAhead) -> Usage:
+    def expected_work(self, planned: PlannedCall) -> Usage:
         return Usage(
-            minibatches=1, samples=max(1, ahead.trajectories), macs=MACS, bytes_in=100, bytes_out=100
+            minibatches=1, samples=max(1, planned.trajectories), macs=MACS, bytes_in=100, bytes_out=100
         )
 
     def _usage(self, call: Call, request: AddRequest) -> Usage:

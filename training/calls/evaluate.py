@@ -20,7 +20,7 @@ from training.functions.body import Result, WarmCache
 from training.reports import Usage
 
 if TYPE_CHECKING:
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.messages import Call
 
 _KEYS = {"returns", "lengths"}
@@ -70,16 +70,16 @@ class Evaluate(CallKind[EvaluateRequest]):
         if result.usage.episodes != episodes or int(document["lengths"].sum()) != result.usage.env_steps:
             raise BadAnswer("work", "the steps that are told of are not those of the episodes")
 
-    def foresee(self, ahead: CallAhead) -> Usage:
-        sizes = ahead.sizes
+    def expected_work(self, planned: PlannedCall) -> Usage:
+        sizes = planned.sizes
         return Usage(
-            env_steps=ahead.env_steps,
-            inferences=ahead.env_steps,
-            episodes=ahead.episodes,
+            env_steps=planned.env_steps,
+            inferences=planned.env_steps,
+            episodes=planned.episodes,
             macs=sizes.policy_macs,
             pictures=sizes.pictures,
             bytes_in=sizes.weights,
-            bytes_out=_HEADER_BYTES + 16 * ahead.episodes,
+            bytes_out=_HEADER_BYTES + 16 * planned.episodes,
         )
 
     def environment(self, request: EvaluateRequest) -> str:

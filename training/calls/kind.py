@@ -11,7 +11,7 @@ from training.functions.body import Result, WarmCache
 from training.reports import Message, Usage
 
 if TYPE_CHECKING:
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.messages import Call
 
 LONGEST_CALL_S = 900.0
@@ -86,7 +86,7 @@ class CallKind(ABC, Generic[RequestOfKind]):
         """Raise BadAnswer unless `result` can be used as the answer to this call. Actors are not trusted."""
 
     @abstractmethod
-    def foresee(self, ahead: CallAhead) -> Usage:
+    def expected_work(self, planned: PlannedCall) -> Usage:
         """Return the work and the bytes of a call before it runs, by arithmetic from the spec."""
 
     def environment(self, request: RequestOfKind) -> str:

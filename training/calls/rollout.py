@@ -24,7 +24,7 @@ from training.functions.body import Result, WarmCache
 from training.reports import Usage
 
 if TYPE_CHECKING:
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.messages import Call
 
 STATE_LIMIT_BYTES = 64 * 2**20
@@ -96,8 +96,8 @@ class Rollout(CallKind[RolloutRequest]):
         _check_episodes(result.usage, document, prod(asked))
         _check_state(result.env_state, request.environments)
 
-    def foresee(self, ahead: CallAhead) -> Usage:
-        rollout, sizes = ahead.training.rollout, ahead.sizes
+    def expected_work(self, planned: PlannedCall) -> Usage:
+        rollout, sizes = planned.training.rollout, planned.sizes
         steps = rollout.steps_per_call * rollout.environments_per_actor
         return Usage(
             env_steps=steps,

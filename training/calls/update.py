@@ -26,7 +26,7 @@ from training.reports import CurvatureReport, Message, NoiseScaleReport, UpdateR
 
 if TYPE_CHECKING:
     from training.batch import Batch
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.learner import LearnerState
     from training.messages import Call
 
@@ -96,11 +96,11 @@ class Update(CallKind[UpdateRequest]):
         _check_reports(document)
         _check_work(request, result.usage, after, batch.size)
 
-    def foresee(self, ahead: CallAhead) -> Usage:
+    def expected_work(self, planned: PlannedCall) -> Usage:
         """Return passes over minibatches, as any algorithm makes them."""
-        algorithm, sizes, rollout = ahead.training.algorithm, ahead.sizes, ahead.training.rollout
+        algorithm, sizes, rollout = planned.training.algorithm, planned.sizes, planned.training.rollout
         steps = rollout.steps_per_call * rollout.environments_per_actor
-        batch = max(1, ahead.trajectories * ahead.fewer * steps)
+        batch = max(1, planned.trajectories * planned.fewer * steps)
         passes = int(getattr(algorithm, "epochs", 1))
         return Usage(
             minibatches=passes * ceil(batch / int(getattr(algorithm, "minibatch_size", batch))),
@@ -108,8 +108,8 @@ class Update(CallKind[UpdateRequest]):
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
             # A fleet that represents a larger one has lines that are as many times slower.
-            bytes_in=sizes.learner // ahead.fewer + ahead.trajectories * sizes.trajectory,
-            bytes_out=(sizes.learner + sizes.weights + _UPDATE_REPORT_BYTES) // ahead.fewer,
+            bytes_in=sizes.learner // planned.fewer + planned.trajectories * sizes.trajectory,
+            bytes_out=(sizes.learner + sizes.weights + _UPDATE_REPORT_BYTES) // planned.fewer,
         )
 
 

@@ -17,7 +17,7 @@ from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
-from training.calls.foresight import sizes_of
+from training.calls.planned import sizes_of
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural

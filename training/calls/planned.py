@@ -31,7 +31,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class CallAhead:
+class PlannedCall:
     """A call that has not run, and how much of the job falls to it.
 
     `trajectories` come in, `episodes` of `env_steps` in all are played. `fewer`: each trajectory stands for this many,
