@@ -13,6 +13,7 @@ import training.functions.evaluate
 import training.functions.rollout  # noqa: F401
 from cloud.actor.body import Actor
 from cloud.wire import Envelope, Refusal, from_event
+from training.environments.native.cores import cores_with_memory
 
 # A response may have 6 MiB as JSON, and base64 makes four bytes of three.
 RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
@@ -22,16 +23,8 @@ _PACKING_S = 0.5
 _READY = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency"
 # Memory that comes with one core.
 _CORE_MB = 1769
-
-
-def cores_of(memory_mb: int) -> int:
-    """Return how many cores a function of this memory uses: half a core counts as one."""
-    return max(1, round(memory_mb / _CORE_MB))
-
-
-_ACTOR = Actor(
-    provisioned=_READY, cores=cores_of(int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "0")))
-)
+_MEMORY_MB = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "0"))
+_ACTOR = Actor(provisioned=_READY, cores=cores_with_memory(_MEMORY_MB, _CORE_MB))
 
 
 def handler(event: Any, context: Any) -> dict[str, str]:

@@ -73,7 +73,7 @@ def test_one_way_goes_on_with_what_the_other_saved(task: str) -> None:
 def test_several_cores_give_the_same(
     task: str, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 0.0)
+    monkeypatch.setattr(native_copies, "WORTH_THREADS_S", 0.0)
     environment = EnvironmentSpec(id=task)
     together, alone = make_copies(environment, count, cores), make_copies(environment, count)
     seen, expected = begin(together, 5), begin(alone, 5)
@@ -83,7 +83,7 @@ def test_several_cores_give_the_same(
 
 
 def test_what_goes_wrong_on_another_core_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 0.0)
+    monkeypatch.setattr(native_copies, "WORTH_THREADS_S", 0.0)
     copies = make_copies(EnvironmentSpec(id="Hopper-v5"), 2, 2)
     seen = begin(copies, 1)
     assert isinstance(copies, NativeCopies)
@@ -94,11 +94,11 @@ def test_what_goes_wrong_on_another_core_is_raised(monkeypatch: pytest.MonkeyPat
 
 
 def test_short_steps_are_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_copies, "_WORTH_THREADS_S", 60.0)
+    monkeypatch.setattr(native_copies, "WORTH_THREADS_S", 60.0)
     copies = make_copies(EnvironmentSpec(id="InvertedPendulum-v5"), 2, 2)
     assert isinstance(copies, NativeCopies)
     played(copies, random_actions(copies, 20, 1), begin(copies, 1))
-    assert copies._shares == [range(2)]
+    assert copies._threads == 1
 
 
 def test_every_family_and_all_of_the_catalogue_is_compared() -> None:

@@ -39,12 +39,12 @@ class Ant(Robot):
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         record[0] = self._body_position.item(0)
-        self._ctrl[:] = action
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
         record[1] = self._body_position.item(0)
         if self._feels:
             self._mj_contact_forces(self._model, self._data)
-            forces = clip(self._forces, self._low_force, self._high_force, out=record[3:])
+            forces = clip(self._forces, self._low_force, self._high_force, record[3:])
             if self._sees_forces:
                 seen[self._first_contact :] = forces[self._unseen :]
         self._observe_motion(seen)
@@ -64,7 +64,7 @@ class Ant(Robot):
         seen[self._first_velocity : self._first_contact] = self._qvel
 
     def _healthy(self) -> bool:
-        if not self._low_z <= self._qpos.item(2) <= self._high_z:
+        if not self._low_z <= self._position[2] <= self._high_z:
             return False
         # A finite sum of squares has finite parts; one that is not may have overflowed.
         return bool(

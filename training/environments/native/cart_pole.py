@@ -25,10 +25,10 @@ class CartPole(Classic):
 
     def restart(self, seen: Seen) -> None:
         """Draw as Gymnasium's reset does: its episodes are so short that all else in that reset counts."""
-        self._base.state = self._base.np_random.uniform(-0.05, 0.05, (4,))
+        state = self._base.state = self._base.np_random.uniform(-0.05, 0.05, 4)
         self._base.steps_beyond_terminated = None
-        seen[:] = self._base.state
-        self.adopt()
+        seen[...] = state
+        self._state, self._moved = tuple(state.tolist()), False
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         x, x_dot, theta, theta_dot = self._state
@@ -48,11 +48,11 @@ class CartPole(Classic):
         self._state = (x, x_dot, theta, theta_dot)
         self._moved = True
         seen[0], seen[1], seen[2], seen[3] = self._state
-        over = (
+        over: bool = (
             x < -self._x_limit or x > self._x_limit or theta < -self._angle_limit or theta > self._angle_limit
         )
         record[0] = self._last_reward if over else self._reward
-        return bool(over)
+        return over
 
     def hand_over(self) -> None:
         if self._moved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from time import perf_counter
@@ -15,14 +15,13 @@ import numpy.typing as npt
 from gymnasium.wrappers import TimeLimit
 
 from training.environments.copies import Copies, End
+from training.environments.native.cores import WORTH_THREADS_S
 from training.environments.native.families import Family
 
 _STEPS_TOGETHER = 64
 """Rewards are computed for this many steps at once, because an array operation costs the same for one as for many."""
 
-# Waking a thread takes up to 80 us where machines are virtual: steps of all copies that take less stay on one core.
 _TRIAL_STEPS = 9
-_WORTH_THREADS_S = 300e-6
 
 
 class NativeCopies(Copies):
@@ -36,10 +35,12 @@ class NativeCopies(Copies):
         kind = family.load()
         first = made[0].unwrapped
         self._copies = [kind(environment.unwrapped, first) for environment in made]
-        self._steps = [copy.step for copy in self._copies]
+        self._steps = list(enumerate(copy.step for copy in self._copies))
+        self._terminations = [End(n, True, False, True) for n in range(len(made))]
         self._limits: list[Any] = [
             environment if isinstance(environment, TimeLimit) else None for environment in made
         ]
+        self._longest = [inf if limit is None else limit._max_episode_steps for limit in self._limits]
         shape = self.action_space.shape
         self._reads_actions = kind.reads_actions
         count = len(made)
@@ -49,8 +50,8 @@ class NativeCopies(Copies):
         self._actions = np.zeros((_STEPS_TOGETHER, count, *shape), dtype=np.float32)
         threads = min(cores, count) if kind.releases else 1
         self._threads = threads
-        self._shares = [range(count)]
-        self._trial_s: list[float] | None = [] if threads > 1 else None
+        self._shared = False
+        self._trial_s: list[float] = []
         self._written = 0
         self._rewards: list[npt.NDArray[np.float64]] = []
         # All copies share a clock of steps: when each reaches its time limit, and when the first does.
@@ -64,53 +65,49 @@ class NativeCopies(Copies):
         if self._reads_actions:
             self._actions[written] = actions
         rows = self._rows[written]
-        ended = self._advance_all(actions, rows, seen)
-        self._written = written + 1
-        if self._written == _STEPS_TOGETHER:
+        if self._threads == 1:
+            ended = [n for n, step in self._steps if step(actions[n], rows[n], seen[n])]
+        else:
+            ended = self._advance_in_threads(actions, rows, seen)
+        self._written = written = written + 1
+        if written == _STEPS_TOGETHER:
             self._settle()
         if self._clock < self._next_cut_off:
-            return [End(n, True, False, True) for n in sorted(ended)] if ended else ()
+            return [self._terminations[n] for n in ended] if ended else ()
         cut_off = [n for n, at in enumerate(self._cut_off_at) if at <= self._clock]
         return [End(n, n in ended, n in cut_off, True) for n in sorted({*ended, *cut_off})]
 
-    def _advance_all(self, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
-        """Step all copies. Return those that terminated."""
-        here, *elsewhere = self._shares
-        if not elsewhere:
-            if self._trial_s is None:
-                return self._advance(here, actions, rows, seen)
+    def _advance_in_threads(self, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
+        """Step all copies. Return those that terminated. The first steps are a trial on one core."""
+        if not self._shared:
             began_s = perf_counter()
-            ended = self._advance(here, actions, rows, seen)
+            ended = _advance(iter(self._steps), actions, rows, seen)
             self._consider_threads(perf_counter() - began_s)
             return ended
-        # This thread steps its own share while the others step theirs.
-        pool = _threads(len(elsewhere))
-        waited = [pool.submit(self._advance, share, actions, rows, seen) for share in elsewhere]
-        ended = self._advance(here, actions, rows, seen)
-        for share in waited:
-            ended += share.result()
-        return ended
+        # Each thread takes the next copy from here when it has stepped its last one.
+        left = iter(self._steps)
+        pool = _threads(self._threads - 1)
+        helpers = [pool.submit(_advance, left, actions, rows, seen) for _ in range(self._threads - 1)]
+        ended = _advance(left, actions, rows, seen)
+        for helper in helpers:
+            # One that has not woken by now has nothing left to do.
+            if not helper.cancel():
+                ended += helper.result()
+        return sorted(ended)
 
     def _consider_threads(self, took_s: float) -> None:
-        """Share copies out if the first steps took so long that it saves more time than threads need to wake."""
-        assert self._trial_s is not None
+        """Step in threads if the first steps took so long that it saves more time than threads need to wake."""
         self._trial_s.append(took_s)
         if len(self._trial_s) < _TRIAL_STEPS:
             return
-        if statistics.median(self._trial_s) >= _WORTH_THREADS_S:
-            count = len(self._copies)
-            self._shares = [range(n, count, self._threads) for n in range(self._threads)]
-        self._trial_s = None
-
-    def _advance(self, share: range, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
-        """Step the copies of `share`. Return those that terminated."""
-        steps = self._steps
-        return [n for n in share if steps[n](actions[n], rows[n], seen[n])]
+        if statistics.median(self._trial_s) >= WORTH_THREADS_S:
+            self._shared = True
+        else:
+            self._threads = 1
 
     def restart(self, n: int, seen: npt.NDArray[Any]) -> None:
         self._copies[n].restart(seen)
-        limit = self._limits[n]
-        self._set_limit(n, inf if limit is None else limit._max_episode_steps)
+        self._set_limit(n, self._longest[n])
 
     def rewards(self) -> npt.NDArray[np.float64]:
         self._settle()
@@ -141,6 +138,13 @@ class NativeCopies(Copies):
         if written := self._written:
             self._rewards.append(self._copies[0].rewards(self._records[:written], self._actions[:written]))
             self._written = 0
+
+
+def _advance(
+    left: Iterator[tuple[int, Any]], actions: Any, rows: list[Any], seen: npt.NDArray[Any]
+) -> list[int]:
+    """Step copies as long as some are left. Return those that terminated."""
+    return [n for n, step in left if step(actions[n], rows[n], seen[n])]
 
 
 @functools.cache

@@ -30,13 +30,8 @@ class FullBody(Robot):
                 shown.append(array.reshape(-1))
             elif getattr(base, f"_include_{name}_in_observation") is True:
                 shown.append(array[begin:].reshape(-1))
-        ends = np.cumsum([len(view) for view in shown]).tolist()
-        self._parts = [(slice(end - len(view), end), view) for view, end in zip(shown, ends, strict=True)]
+        self._put_together(*shown)
         self._forces = data.cfrc_ext.reshape(-1)
-
-    def observe(self, seen: Seen) -> None:
-        for part, view in self._parts:
-            seen[part] = view
 
 
 class Humanoid(FullBody):
@@ -62,14 +57,14 @@ class Humanoid(FullBody):
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         record[self._before] = self._centres
-        self._ctrl[:] = action
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
         self._mj_contact_forces(self._model, self._data)
         record[self._after] = self._centres
         if not self._older:
             record[self._contacts] = self._forces
         self.observe(seen)
-        healthy = self._low_z < self._qpos.item(2) < self._high_z
+        healthy = self._low_z < self._position[2] < self._high_z
         record[0] = healthy or self._always_paid
         return bool(self._ends and not healthy)
 

@@ -27,10 +27,10 @@ class HumanoidStandup(FullBody):
             self._cost_weight, self._impact_weight = base._ctrl_cost_weight, base._impact_cost_weight
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
-        self._ctrl[:] = action
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
         self._mj_contact_forces(self._model, self._data)
-        record[0] = self._qpos.item(2)
+        record[0] = self._position[2]
         record[1:] = self._forces
         self.observe(seen)
         return False
@@ -44,5 +44,5 @@ class HumanoidStandup(FullBody):
         rewards: Row = height - effort - impact + 1
         return rewards
 
-    def _noise_scale(self) -> float:
-        return 0.01 if self._older else super()._noise_scale()
+    def noise_scale(self) -> float:
+        return 0.01 if self._older else super().noise_scale()

@@ -15,44 +15,49 @@ _LOW, _HIGH = np.array(-10.0), np.array(10.0)
 
 
 class InvertedDoublePendulum(Robot):
-    """Records the tip's x and height, both poles' speeds, and whether the episode ended."""
+    """Records whether the episode ended, the tip's place, and all speeds."""
 
-    width = 5
+    width = 7
     reads_actions = False
 
     def __init__(self, base: Any, first: Any) -> None:
         super().__init__(base, first)
         self._tip = base.data.site_xpos[0]
-        self._angles = self._qpos[1:]
+        self._height = memoryview(self._tip)[2:]
+        self._cart, self._angles = self._qpos[:1], self._qpos[1:]
         # The older version pays for the last step too.
         self._bonuses = (10, 10) if self._older else (base._healthy_reward * 1, base._healthy_reward * 0)
         self._constraint = base.data.qfrc_constraint[: None if self._older else 1]
-        # What is seen is put together here, in parts that are taken once.
-        first, second = 1 + len(self._angles), 1 + 2 * len(self._angles)
-        self._shown = np.empty(second + self._velocities + len(self._constraint))
-        self._sines, self._cosines = self._shown[1:first], self._shown[first:second]
-        self._clipped = self._shown[second:]
-        self._speeds, self._pushes = self._clipped[: self._velocities], self._clipped[self._velocities :]
+        # What is seen and what is recorded are put together in two arrays, in parts that are taken once.
+        shown = self._shown = np.empty(5 + self._velocities + len(self._constraint))
+        self._place_seen, self._sines, self._cosines, self._clipped = (
+            shown[:1],
+            shown[1:3],
+            shown[3:5],
+            shown[5:],
+        )
+        found = np.zeros(4 + len(self._clipped))
+        self._tip_found, self._unclipped, self._found = found[1:4], found[4:], found[:7]
+        self._speeds, self._pushes = found[4:7], found[7:]
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
-        self._ctrl[:] = action
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
         self.observe(seen)
-        height = self._tip.item(2)
-        over: bool = height <= 1
-        record[0], record[1] = self._tip.item(0), height
-        record[2], record[3] = self._qvel.item(1), self._qvel.item(2)
-        record[4] = over
+        self._tip_found[...] = self._tip
+        over: bool = self._height[0] <= 1
+        self._found[0] = over
+        record[...] = self._found
         return over
 
     def observe(self, seen: Seen) -> None:
-        self._shown[0] = self._qpos.item(0)
-        np.sin(self._angles, out=self._sines)
-        np.cos(self._angles, out=self._cosines)
-        self._speeds[:] = self._qvel
-        self._pushes[:] = self._constraint
-        clip(self._clipped, _LOW, _HIGH, out=self._clipped)
-        seen[:] = self._shown
+        self._place_seen[...] = self._cart
+        np.sin(self._angles, self._sines)
+        np.cos(self._angles, self._cosines)
+        self._speeds[...] = self._qvel
+        self._pushes[...] = self._constraint
+        clip(self._unclipped, _LOW, _HIGH, self._clipped)
+        seen[...] = self._shown
 
     def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
         # Powers of single numbers, as Gymnasium takes them: arrays would be squared by a product, which may differ.
@@ -60,12 +65,12 @@ class InvertedDoublePendulum(Robot):
         rewards = [
             (last if over else alive) - (0.01 * x**2 + (y - 2) ** 2) - (1e-3 * v1**2 + 5e-3 * v2**2)
             for step in records.tolist()
-            for x, y, v1, v2, over in step
+            for over, x, _, y, _, v1, v2 in step
         ]
         return np.array(rewards, dtype=np.float64).reshape(records.shape[:2])
 
-    def _noise_scale(self) -> float:
-        return 0.1 if self._older else super()._noise_scale()
+    def noise_scale(self) -> float:
+        return 0.1 if self._older else super().noise_scale()
 
     def _place(self, rng: np.random.Generator) -> None:
         self._place_with_normal_speed(rng)

@@ -50,15 +50,19 @@ class MountainCarContinuous(Classic):
         elif velocity < -self._single_max_speed:
             velocity, fast_enough = -self._single_max_speed, -self._max_speed >= self._goal_speed
         single[0] = position + velocity
-        position = min(max(single[0], self._low), self._high)
-        if position == self._low and velocity < 0:
-            velocity, fast_enough = 0.0, self._goal_speed <= 0
+        position = single[0]
+        if position > self._high:
+            position = self._high
+        elif position <= self._low:
+            position = self._low
+            if velocity < 0:
+                velocity, fast_enough = 0.0, self._goal_speed <= 0
         self._state = (position, velocity)
         self._moved = True
         seen[0], seen[1] = self._state
-        over = position >= self._goal and fast_enough
+        over: bool = fast_enough and position >= self._goal
         record[0] = (100.0 if over else 0) - pow(throttle, 2) * 0.1
-        return bool(over)
+        return over
 
     def hand_over(self) -> None:
         if self._moved:

@@ -32,21 +32,21 @@ class Reacher(Robot):
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         if self._older:
-            np.subtract(self._tip, self._target, out=record)
-        self._ctrl[:] = action
+            np.subtract(self._tip, self._target, record)
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
         self.observe(seen)
         if not self._older:
-            record[:] = self._way
+            record[...] = self._way
         return False
 
     def observe(self, seen: Seen) -> None:
-        np.cos(self._angles, out=self._cosines)
-        np.sin(self._angles, out=self._sines)
-        self._put_rest[:] = self._rest
-        self._put_speeds[:] = self._speeds
-        np.subtract(self._tip, self._target, out=self._way)
-        seen[:] = self._shown
+        np.cos(self._angles, self._cosines)
+        np.sin(self._angles, self._sines)
+        self._put_rest[...] = self._rest
+        self._put_speeds[...] = self._speeds
+        np.subtract(self._tip, self._target, self._way)
+        seen[...] = self._shown
 
     def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
         distance = -lengths(records) * self._distance_weight
@@ -55,11 +55,11 @@ class Reacher(Robot):
         return rewards
 
     def _place(self, rng: np.random.Generator) -> None:
-        np.add(rng.uniform(-0.1, 0.1, self._positions), self._base.init_qpos, out=self._qpos)
+        np.add(rng.uniform(-0.1, 0.1, self._positions), self._first_qpos, self._qpos)
         while True:
             goal = rng.uniform(-0.2, 0.2, 2)
             if sqrt(goal.dot(goal)) < 0.2:
                 break
         self._qpos[-2:] = goal
-        np.add(self._base.init_qvel, rng.uniform(-0.005, 0.005, self._velocities), out=self._qvel)
+        np.add(self._first_qvel, rng.uniform(-0.005, 0.005, self._velocities), self._qvel)
         self._qvel[-2:] = 0

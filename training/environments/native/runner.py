@@ -11,7 +11,7 @@ from training.environments.native.copy import Row, Seen
 from training.environments.native.robot import Robot, clip, control_cost
 
 # As arrays, which a function of arrays takes faster than numbers.
-_SLOWEST, _FASTEST = np.array(-10, dtype=np.float32), np.array(10, dtype=np.float32)
+_SLOWEST, _FASTEST = np.array(-10.0), np.array(10.0)
 
 
 class Runner(Robot):
@@ -22,24 +22,24 @@ class Runner(Robot):
 
     def __init__(self, base: Any, first: Any) -> None:
         super().__init__(base, first)
-        self._shown = (
-            self._qpos[self.hidden :] if base._exclude_current_positions_from_observation else self._qpos
-        )
-        self._first_velocity = len(self._shown)
+        hidden = self.hidden if base._exclude_current_positions_from_observation else 0
+        self._put_together(self._qpos[hidden:], self._qvel)
+        (self._seen_positions, self._seen_from), (self._seen_velocities, _) = self._parts
         self._forward_weight = base._forward_reward_weight
         self._cost_weight = base._ctrl_cost_weight
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
-        record[0] = self._qpos.item(0)
-        self._ctrl[:] = action
+        record[0] = self._position[0]
+        self._ctrl[...] = action
         self._mj_step(self._model, self._data, self._frames)
-        record[1] = self._qpos.item(0)
+        record[1] = self._position[0]
         self.observe(seen)
         return False
 
     def observe(self, seen: Seen) -> None:
-        seen[: self._first_velocity] = self._shown
-        seen[self._first_velocity :] = self._qvel
+        self._seen_positions[...] = self._seen_from
+        self._seen_velocities[...] = self._qvel
+        seen[...] = self._shown
 
     def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
         rewards: Row = self._forward(records) - control_cost(self._cost_weight, actions)
@@ -71,16 +71,14 @@ class Balancer(Runner):
         return bool(self._ends and not healthy)
 
     def observe(self, seen: Seen) -> None:
-        seen[: self._first_velocity] = self._shown
-        velocities = seen[self._first_velocity :]
-        # Rounded, then clipped: the same as the other way round, as the limits are whole numbers.
-        velocities[:] = self._qvel
-        clip(velocities, _SLOWEST, _FASTEST, out=velocities)
+        self._seen_positions[...] = self._seen_from
+        clip(self._qvel, _SLOWEST, _FASTEST, self._seen_velocities)
+        seen[...] = self._shown
 
     def healthy(self) -> bool:
-        qpos = self._qpos
+        position = self._position
         return bool(
-            self._low_z < qpos.item(1) < self._high_z and self._low_angle < qpos.item(2) < self._high_angle
+            self._low_z < position[1] < self._high_z and self._low_angle < position[2] < self._high_angle
         )
 
     def rewards(self, records: Row, actions: npt.NDArray[np.float32]) -> Row:
