@@ -2,7 +2,8 @@
 
 All of a task take the same actions from the same seeds in turns, so they pass through the same states and the same
 resets; only EnvPool draws its own. Raw physics is a loop of `mj_step` over prepared actions, with `mj_resetData`,
-a prepared pose and `mj_forward` where an episode begins. Processor time on one core.
+a prepared pose and `mj_forward` where an episode begins. Processor time on one core: like actors, all compute in one
+thread. Only the comparison of threads is in time on the wall.
 """
 
 import json
@@ -50,7 +51,13 @@ _PILOT_STEPS = 50
 
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """Everything; `quick` takes a few turns."""
-    turns = 5 if quick else _TURNS
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield from _figures(5 if quick else _TURNS)
+
+
+def _figures(turns: int) -> Iterator[Figure]:
     if not _has("envpool"):
         yield Figure("EnvPool takes no part: .venv-bench/bin/pip install envpool==1.2.5 (740 MB)", 0.0, "")
     for copies in (_COPIES, 1):
@@ -280,8 +287,14 @@ class _Peer:
             f"benchmarks.peers.{module}",
             json.dumps(arguments),
         ]
+        one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=ROOT,
+            env={**os.environ, **one_thread},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self._input, self._output = self._process.stdin, self._process.stdout
 

@@ -14,9 +14,11 @@ import numpy as np
 def main(told: dict[str, Any]) -> None:
     """Print the seconds of the processor of each turn."""
     import ale_py
+    import cv2
     import gymnasium
     from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
+    cv2.setNumThreads(1)
     gymnasium.register_envs(ale_py)
     options = {"frameskip": 1} if told["game"].startswith("ALE/") else {}
     game = gymnasium.make(told["game"], disable_env_checker=True, **options)
