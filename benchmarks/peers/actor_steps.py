@@ -1,0 +1,18 @@
+"""An actor's body, its bare steps and its policy, as calibration measures them: stepped natively or by Gymnasium."""
+
+import json
+import sys
+from typing import Any
+
+from cloud.calibration.parts import actor
+from training.environments import making
+
+
+def main(told: dict[str, Any]) -> dict[str, Any]:
+    if not told["native"]:
+        making.recognise = lambda made: (None, "this is the measurement of what was before")
+    return actor.measure(told)
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(json.loads(sys.argv[1]))))
