@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
 from cloud.profiling import Run
+from cloud.simulation.speed import speed_up
 from cloud.workers.processes import bound_to_this_process
 from training.base_model import FrozenModel
 from training.calls.rollout import RolloutRequest
@@ -33,6 +34,7 @@ class Plan(FrozenModel):
 
     environment: EnvironmentSpec
     memory_mb: tuple[int, ...] = Field(min_length=1, max_length=8)
+    environments_per_actor: int = Field(1, ge=1, le=256)
     steps: int = Field(1024, ge=64, le=16_384)
     calls: int = Field(4, ge=2, le=10)
 
@@ -46,7 +48,11 @@ class Plan(FrozenModel):
 
     def call(self, memory_mb: int, number: int, *, name: str = "profile") -> Call:
         request = RolloutRequest(
-            environment=self.environment, environments=1, steps=self.steps, slot=0, discount=0.99
+            environment=self.environment,
+            environments=self.environments_per_actor,
+            steps=self.steps,
+            slot=0,
+            discount=0.99,
         )
         return Call(
             id=f"{name}-{memory_mb}-{number}",
@@ -66,13 +72,17 @@ def most_picodollars(plan: Plan, tariff: Tariff) -> int:
 
 def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
     """Return about what they will cost, from the software's measured speed on a whole core."""
-    step = stack.environment_step_us.get(plan.environment.id, stack.environment_step_fallback_us)
-    step_us = step.value + stack.step_us.value + stack.inference.mlp.fixed_us.value
-    run_s = stack.call_ms.value / 1000 + plan.steps * step_us / 1e6
+    environment, copies = plan.environment.id, plan.environments_per_actor
+    step_us = stack.environment_step_us.get(environment, stack.environment_step_fallback_us).value
+    beside_us = stack.step_us.value + stack.inference.mlp.fixed_us.value
+    further = 0.0 if stack.further_core_share is None else stack.further_core_share.value
     start_s = stack.import_s.value + stack.first_environment_s.value
     total = 0
     for size in plan.memory_mb:
-        share = min(1.0, size / _WHOLE_CORE_MB)
+        cores = size / _WHOLE_CORE_MB
+        share = min(1.0, cores)
+        quicker = speed_up(environment, copies, cores, step_us / 1e6, further)
+        run_s = stack.call_ms.value / 1000 + plan.steps * copies * (step_us / quicker + beside_us) / 1e6
         for number in range(plan.calls):
             billed_s = (run_s + (start_s if number == 0 else 0.0)) / share
             call = plan.call(size, number)

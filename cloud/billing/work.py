@@ -31,7 +31,8 @@ class Work:
     `after` names the tasks that the call depends on: it is submitted at the moment when the last of them lands.
     `macs` are multiplications of one forward pass of one sample, of the policy for actors and of policy and critic
     for the learner; `decision_macs` those of the network that decided how many actors the round gets, reported with
-    the round's update. `broken`: its body raised, as it would do anywhere.
+    the round's update. `copies` are the environments that a call steps together. `broken`: its body raised, as it
+    would do anywhere.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Work:
     bytes_in: int = 0
     bytes_out: int = 0
     memory_mb: int = 0
+    copies: int = 1
     deadline_s: float = 0.0
     after: tuple[str, ...] = ()
     broken: bool = False
@@ -90,6 +92,7 @@ def work_of(
         environment=kind.environment(call.request),
         episodes=usage.episodes if asked is None else asked,
         memory_mb=call.memory_mb,
+        copies=kind.copies(call.request),
         deadline_s=call.deadline_s,
         decision_macs=call.decision_macs,
         after=call.after,

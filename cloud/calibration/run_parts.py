@@ -113,6 +113,7 @@ def calibration(
                 0.0, 0.0, 0.0, "environments stay warm, or are restored within call_ms", "measured"
             ),
             **actor,
+            **_further_cores(found, where),
             "inference": inference,
             "update": update,
             "codec_us_per_megabyte": codec,
@@ -142,6 +143,10 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
         plan[name] = PartRun(f"steps of {name}", "actor", arguments)
     # One that fills caches as most training does, to measure what sharing cores costs.
     crowd = next((name for name in ("Hopper-v5", "Humanoid-v5") if name in environments), environments[-1])
+    heavy = [name for name in ("Humanoid-v5", "Ant-v5", "Hopper-v5") if name in environments]
+    if heavy and cores() > 1:
+        arguments = {"environment": heavy[0], "steps": max(effort.lengths) // 2, "repeats": effort.repeats}
+        plan["cores"] = PartRun(f"copies of {heavy[0]} on two cores", "cores", arguments)
     return plan | {
         "update": PartRun("the learner's updates", "update", _updates(effort)),
         "starts": PartRun(
@@ -265,6 +270,15 @@ def _loop(name: str, measured: dict[str, Any], inference: Inference, codec_us: f
         bare_us.append(bare / longest["steps"])
         beside_us.append(max(0.0, (body_us - call - bare - longest["inference_us"]) / longest["steps"]))
     return _Loop(name, call_us, step_us, statistics.median(bare_us), beside_us, policy_us)
+
+
+def _further_cores(found: dict[str, dict[str, Any]], where: str) -> dict[str, Quantity]:
+    """Return what a second core adds; nothing if it was not measured."""
+    if "cores" not in found:
+        return {}
+    gained = [max(0.0, speed_up - 1.0) for speed_up in found["cores"]["speed_ups"]]
+    source = f"4 copies on two cores over the same on one, in wall-clock time, less one; {where}"
+    return {"further_core_share": quantity(gained, source)}
 
 
 def _coordinator(measured: dict[str, Any], where: str) -> Quantity:

@@ -100,6 +100,12 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("stack", "environment_step_fallback_us"): _Phrase(
         "Step of the environment", "A step of an environment that was not measured takes {}", "µs"
     ),
+    ("stack", "further_core_share"): _Phrase(
+        "Further cores",
+        "Each further core adds {} of the first one's speed to the environment's steps",
+        "%",
+        100,
+    ),
     ("stack", "coordinator_ms"): _Phrase("Coordinator", "The coordinator takes {} for each outcome", "ms"),
     ("stack", "codec_us_per_megabyte"): _Phrase("Packing data", "Packing data takes {} a megabyte", "µs"),
     ("stack", "update", "call_ms"): _Phrase(
@@ -173,8 +179,18 @@ def relevant(name: Name, training: TrainingSpec, configuration: Configuration) -
             return kind == ("gpu_" if configuration.setting.learner_gpu else "") + (
                 "cnn" if pictures else "mlp"
             )
-        case ("stack", "hessian_product_per_gradient") | ("profile", "actors", "most_cores"):
+        case ("stack", "hessian_product_per_gradient"):
             return False
+        case ("stack", "further_core_share"):
+            return training.rollout.environments_per_actor > 1
+        case ("profile", "actors", "most_cores"):
+            functions = configuration.profile.actors
+            return (
+                isinstance(functions, Functions)
+                and configuration.stack.further_core_share is not None
+                and training.rollout.environments_per_actor > 1
+                and training.rollout.memory_mb > functions.most_cores.low * functions.whole_core_mb.value
+            )
         case ("profile", "actors", "most_actors"):
             return (
                 not isinstance(configuration.profile.actors, Pool)

@@ -35,9 +35,15 @@ def configuration_of(training: TrainingSpec, options: PlatformOptions) -> Config
         return Configuration(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
     if isinstance(options, AzureContainerOptions):
         alike = SimulatedOptions(profile="aci-today")
-        profile = load_profile(alike.profile)
+        profile = _with_cores(load_profile(alike.profile), options.vcpu)
         return Configuration(profile, stacks.load(alike.stack), alike.setting(), tariff, options.start_cap_s)
     return Configuration(load_profile(options.profile), stacks.load(options.stack), options.setting(), tariff)
+
+
+def _with_cores(profile: Profile, cores: int) -> Profile:
+    """Return the same cloud with actors of this many cores."""
+    actors = profile.actors.model_copy(update={"cores_per_actor": float(cores)})
+    return profile.model_copy(update={"actors": actors})
 
 
 def _of_so_many(profile: Profile, at_once: int | None) -> Profile:

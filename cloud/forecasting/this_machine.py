@@ -57,8 +57,9 @@ def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: Pri
         "actor_mbit_per_s": _number(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
         "coordinator_mbit_per_s": _number(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
     }
-    share = min(1.0, options.cpus_per_actor)
-    profile = _profile(_workers(options.most_actors, share), network)
+    # An actor steps copies on whole cores only.
+    cpus = options.cpus_per_actor if options.cpus_per_actor < 1 else int(options.cpus_per_actor)
+    profile = _profile(_workers(options.most_actors, cpus), network)
     return Configuration(
         profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
     )
@@ -98,7 +99,7 @@ def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> P
     )
 
 
-def _workers(workers: int, share: float) -> dict[str, Any]:
+def _workers(workers: int, cores_per_actor: float) -> dict[str, Any]:
     return {
         "kind": "pool",
         "start_s": _number(0.2, 0.1, 0.5, "a process is started"),
@@ -109,7 +110,7 @@ def _workers(workers: int, share: float) -> dict[str, Any]:
         "idle_s": _fixed(_NEVER),
         "most_actors": _fixed(float(workers)),
         "units": workers,
-        "cores_per_actor": share,
+        "cores_per_actor": cores_per_actor,
     }
 
 

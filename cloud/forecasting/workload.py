@@ -105,6 +105,7 @@ class Workload:
             # The network that decides on a round comes with the call that ends it.
             decision_macs=self.training.scaling.decision_macs if like.makes_version else 0,
             memory_mb=self.training.rollout.memory_mb,
+            copies=self.training.rollout.environments_per_actor if like.role == "sampling" else 1,
             deadline_s=self._deadlines.for_kind(kind, share if like.grows_with_episodes else 1),
             **{name: getattr(work, name) for name in OF_USAGE},
             episodes=work.episodes,

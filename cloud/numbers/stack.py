@@ -52,6 +52,10 @@ class Update(FrozenModel):
 
 
 class Stack(FrozenModel):
+    """`further_core_share`: what each further core of an actor adds to the speed of MuJoCo's steps, as a share of the
+    first core's; None where copies are not stepped in threads.
+    """
+
     title: str = Field(min_length=3)
     words: str = Field(min_length=10)
     import_s: Quantity
@@ -61,6 +65,7 @@ class Stack(FrozenModel):
     step_us: Quantity
     environment_step_us: dict[str, Quantity]
     environment_step_fallback_us: Quantity
+    further_core_share: Quantity | None = Field(None, exclude_if=lambda share: share is None)
     inference: Inference
     update: Update
     hessian_product_per_gradient: Quantity

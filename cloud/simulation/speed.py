@@ -8,8 +8,10 @@ from cloud.billing.work import Work
 from cloud.numbers.profile import Functions, Profile
 from cloud.numbers.stack import Speed, Stack
 from cloud.simulation.draws import Draws
-from cloud.timing import to_ns
+from cloud.timing import NS, to_ns
 from training.calls import KINDS
+from training.environments.catalogue import ENTRIES
+from training.environments.native.cores import WORTH_THREADS_S, quickest_steps
 
 
 class Speeds:
@@ -31,7 +33,11 @@ class Speeds:
         self.late_share, self.late_ns = chance.late_share.value, to_ns(chance.late_s.value)
         self._ns_per_us = 1000.0 / core
         self._whole_core_mb = actors.whole_core_mb.value if isinstance(actors, Functions) else 0.0
-        self._pool_share = min(1.0, 1.0 if isinstance(actors, Functions) else actors.cores_per_actor)
+        self._most_cores = actors.most_cores.value if isinstance(actors, Functions) else 1.0
+        self._pool_cores = 1.0 if isinstance(actors, Functions) else actors.cores_per_actor
+        share = stack.further_core_share
+        self._further_core_share = 0.0 if share is None else share.value
+        self._speed_ups: dict[tuple[str, int, int], float] = {}
         self.coordinator_ns = to_ns(stack.coordinator_ms.value / 1000.0)
 
     def _start(self, profile: Profile, stack: Stack, core: float) -> None:
@@ -49,10 +55,9 @@ class Speeds:
 
     def _actor_rates(self, stack: Stack) -> None:
         self._call_us = stack.call_ms.value * 1000.0 + stack.rebuild_s.value * 1e6
-        self._step_us = {
-            name: one.value + stack.step_us.value for name, one in stack.environment_step_us.items()
-        }
-        self._step_fallback_us = stack.environment_step_fallback_us.value + stack.step_us.value
+        self._environment_us = {name: one.value for name, one in stack.environment_step_us.items()}
+        self._environment_fallback_us = stack.environment_step_fallback_us.value
+        self._step_us = stack.step_us.value
         self._inference = {False: _plain(stack.inference.mlp), True: _plain(stack.inference.cnn)}
         self._codec_us_per_byte = stack.codec_us_per_megabyte.value / 1e6
 
@@ -70,7 +75,7 @@ class Speeds:
         work_us = (
             self._learning_us(work, self._on_core) if _learns(work) else self._sampling_us(work)
         ) + work.bytes_out * self._codec_us_per_byte
-        share = min(work.memory_mb / self._whole_core_mb, 1.0) if self._whole_core_mb else self._pool_share
+        share = min(self._cores(work.memory_mb), 1.0)
         straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
         return round(work_us * self._ns_per_us / share * straggling)
 
@@ -95,7 +100,21 @@ class Speeds:
         return self._call_us + self._stepping_us(work) + asking_us
 
     def _stepping_us(self, work: Work) -> float:
-        return work.env_steps * self._step_us.get(work.environment, self._step_fallback_us)
+        step_us = self._environment_us.get(work.environment, self._environment_fallback_us)
+        if work.copies > 1:
+            key = work.environment, work.memory_mb, work.copies
+            if key not in self._speed_ups:
+                cores, step_s = self._cores(work.memory_mb), step_us * self._ns_per_us / NS
+                share = self._further_core_share
+                self._speed_ups[key] = speed_up(work.environment, work.copies, cores, step_s, share)
+            step_us /= self._speed_ups[key]
+        return work.env_steps * (step_us + self._step_us)
+
+    def _cores(self, memory_mb: int) -> float:
+        """Return how many cores an actor has."""
+        if not self._whole_core_mb:
+            return self._pool_cores
+        return min(memory_mb / self._whole_core_mb, self._most_cores)
 
     def _inference_us(self, macs: int, *, pictures: bool) -> float:
         fixed_us, sample_us, per_million_us = self._inference[pictures]
@@ -121,6 +140,15 @@ class Speeds:
 
 def _learns(work: Work) -> bool:
     return KINDS[work.kind].timed_as == "learning"
+
+
+def speed_up(environment: str, copies: int, cores: float, step_s: float, further_core_share: float) -> float:
+    """Return how many times as fast an actor's copies step on all of its cores as on one."""
+    entry = ENTRIES.get(environment)
+    if entry is None or entry.family != "MuJoCo" or copies * step_s < WORTH_THREADS_S:
+        return 1.0
+    quickest = min(quickest_steps(copies, max(1, round(cores))), max(1.0, cores))
+    return 1.0 + (quickest - 1.0) * further_core_share
 
 
 def _plain(speed: Speed) -> tuple[float, float, float]:

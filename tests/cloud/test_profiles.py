@@ -47,6 +47,48 @@ def test_a_rollout_by_hand() -> None:
     assert speeds.run_ns(asked, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("memory_mb", "copies", "quicker"),
+    [
+        (500, 4, 0.5),  # half a core
+        (1000, 4, 1.0),
+        (1400, 4, 1.0),  # one thread: the rest of the second core is not used
+        (1600, 4, 1 + 0.6 * 0.5),  # two threads on 1.6 cores
+        (2000, 4, 1 + 1.0 * 0.5),
+        (2000, 3, 1 + 0.5 * 0.5),  # one thread steps two copies, the other one
+        (2000, 1, 1.0),
+        (3000, 4, 1 + 1.0 * 0.5),  # the busiest of three threads still steps two copies
+        (4000, 4, 1 + 3.0 * 0.5),
+        (9000, 8, 1 + 3.0 * 0.5),  # six cores at most: the busiest steps two copies
+    ],
+)
+def test_copies_share_the_cores_of_a_large_function(memory_mb: int, copies: int, quicker: float) -> None:
+    speeds = Speeds(profile(), stack(environment_step_fallback_us=100.0, further_core_share=0.5))
+    asked = work(environment="Hopper-v5", env_steps=1000, memory_mb=memory_mb, copies=copies)
+    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * 100_000 / quicker, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("environment", "step_us", "share"),
+    [("CartPole-v1", 100.0, 0.5), ("Hopper-v5", 70.0, 0.5), ("Hopper-v5", 100.0, 0.0)],
+    ids=["Python holds its lock", "threads take longer to wake", "a stack without threads"],
+)
+def test_other_copies_stay_on_one_core(environment: str, step_us: float, share: float) -> None:
+    threads = {"further_core_share": share} if share else {}
+    speeds = Speeds(profile(), stack(environment_step_fallback_us=step_us, **threads))
+    asked = work(environment=environment, env_steps=1000, memory_mb=2000, copies=4)
+    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * step_us * 1000, abs=1)
+
+
+def test_a_container_with_several_cores_steps_copies_on_them() -> None:
+    speeds = Speeds(
+        profile(pool={"cores_per_actor": 2.0}),
+        stack(environment_step_fallback_us=100.0, further_core_share=0.5),
+    )
+    asked = work(environment="Hopper-v5", env_steps=1000, memory_mb=500, copies=4)
+    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * 100_000 / 1.5, abs=1)
+
+
 def test_an_update_by_hand() -> None:
     """5 ms a call, 2 MB at 1 ms, 80 minibatches of 400 µs, 20,480 samples of .01 million macs at 300 µs a million."""
     speeds = Speeds(

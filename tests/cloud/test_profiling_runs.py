@@ -14,6 +14,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.numbers import stack as stacks
+from cloud.numbers.quantity import Quantity
 from cloud.profiling import choice, sizes_of
 from cloud.profiling_runs import Plan, first_weights, likely_picodollars, measure_runs, most_picodollars
 from cloud.simulated import SimulatedPlatform
@@ -22,6 +23,7 @@ from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
+from training.environments.model import EnvironmentSpec
 
 PLAN = Plan(environment=calls.CARTPOLE, memory_mb=(2048, 512), steps=64, calls=3)
 LAMBDA = LambdaOptions()
@@ -117,6 +119,19 @@ def test_what_it_may_cost_is_said_before_and_is_far_above_what_it_likely_does() 
     # 3 calls of (30 + 60) s at 0.5 GB and at 2 GB, and 6 requests: 675 GB-s.
     assert most == pytest.approx(675 * 0.0000166667e12 + 6 * 0.0000002e12, rel=1e-6)
     assert 0 < likely < most / 10
+
+
+def test_copies_of_an_environment_share_the_cores_of_a_large_function() -> None:
+    tariff, environment = LAMBDA.tariff(PriceBook.load(), 1024), EnvironmentSpec(id="Hopper-v5")
+    share = Quantity(value=0.5, low=0.5, high=0.5, source="made up", kind="assumed")
+    stack = stacks.load("starling-stack")
+    plan = Plan(environment=environment, memory_mb=(3538,), environments_per_actor=4)
+    request = plan.call(3538, 0).request
+    assert (request.environments, request.steps) == (4, plan.steps)  # type: ignore[union-attr]
+    threads = stack.model_copy(update={"further_core_share": share})
+    assert likely_picodollars(plan, tariff, threads) < 0.8 * likely_picodollars(plan, tariff, stack)
+    alone = plan.model_copy(update={"environments_per_actor": 1})
+    assert likely_picodollars(alone, tariff, threads) == likely_picodollars(alone, tariff, stack)
 
 
 @pytest.mark.parametrize("sizes", [(), (64,), (20_000,), tuple(range(128, 137))])

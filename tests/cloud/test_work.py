@@ -77,6 +77,14 @@ def test_calls_that_wait_for_the_same_hold_it_once() -> None:
         works_from(records[1:])
 
 
+def test_a_record_knows_how_many_copies_step_together() -> None:
+    call = calls.rollout("r-a1", None)
+    several = call.request.model_copy(update={"environments": 4})
+    assert work_of(call, Usage()).copies == 1
+    assert work_of(call.model_copy(update={"request": several}), Usage()).copies == 4
+    assert work_of(calls.evaluation("e", None), Usage()).copies == 1
+
+
 def test_an_evaluation_that_failed_still_knows_its_episodes() -> None:
     assert work_of(calls.evaluation("e", None), Usage(), broken=True).episodes == 2
 

@@ -93,6 +93,10 @@ class CallKind(ABC, Generic[RequestOfKind]):
         """Return the environment that the call steps; empty if it steps none."""
         return ""
 
+    def copies(self, request: RequestOfKind) -> int:
+        """Return how many copies of the environment the call steps together."""
+        return 1
+
     def episodes(self, request: RequestOfKind) -> int | None:
         """Return how many episodes the call asks for, or None if their number is not its question."""
         return None

@@ -111,6 +111,9 @@ class Rollout(CallKind[RolloutRequest]):
     def environment(self, request: RolloutRequest) -> str:
         return request.environment.id
 
+    def copies(self, request: RolloutRequest) -> int:
+        return request.environments
+
     def slot(self, request: RolloutRequest) -> int | None:
         return request.slot
 

@@ -21,12 +21,16 @@ class ProfileForm(forms.Form):
 
     environment = forms.CharField(label="Environment", max_length=100, initial="Hopper-v5")
     memory_mb = forms.CharField(label="Sizes of memory", max_length=100, initial=SIZES)
+    environments_per_actor = forms.IntegerField(
+        label="Environment copies per actor", initial=1, min_value=1, max_value=256, required=False
+    )
     steps = forms.IntegerField(label="Steps of a call", initial=1024, min_value=64, max_value=16_384)
     keep = forms.BooleanField(label="Keep new functions", required=False)
 
     def __init__(self, *args: Any, in_account: bool, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["steps"].widget = forms.TextInput(attrs={"inputmode": "numeric"})
+        for name in ("environments_per_actor", "steps"):
+            self.fields[name].widget = forms.TextInput(attrs={"inputmode": "numeric"})
         self.fields["environment"].widget.attrs["list"] = "environments"
         if not in_account:
             del self.fields["keep"]
@@ -51,6 +55,7 @@ class ProfileForm(forms.Form):
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             wanted = {name: cleaned[name] for name in ("environment", "memory_mb", "steps")}
+            wanted["environments_per_actor"] = cleaned["environments_per_actor"] or 1
             try:
                 self.plan = Plan(**wanted)
             except ValidationError as error:

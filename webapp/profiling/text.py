@@ -65,8 +65,9 @@ def into_the_form(profile: MemoryProfile) -> dict[str, str]:
     place = (
         {"profile": "lambda"} if profile.connection_id is None else {"connection": str(profile.connection_id)}
     )
-    environment = profile.parsed_plan.environment.id
-    return {"memory_mb": str(found.memory_mb), "environment": environment, **place}
+    plan = profile.parsed_plan
+    copies = {"copies": str(plan.environments_per_actor)} if plan.environments_per_actor > 1 else {}
+    return {"memory_mb": str(found.memory_mb), "environment": plan.environment.id, **copies, **place}
 
 
 def profile_standing(profile: MemoryProfile | None, now: datetime) -> Status:

@@ -152,7 +152,19 @@ def test_the_page_tells_the_choice_and_hands_it_to_the_form(owner: Any, connecti
     assert f'<option value="{connection.pk}" selected>' in form
 
 
-@pytest.mark.parametrize("query", ["memory_mb=1", "memory_mb=much", "environment=No-Such-v9", "connection=x"])
+def test_copies_of_the_environment_go_into_the_profile_and_the_jobs_form(owner: Any) -> None:
+    project, page = make_project(owner), _as(owner)
+    fields = {"environment": "Hopper-v5", "memory_mb": "3538", "steps": "64", "environments_per_actor": "4"}
+    assert page.post(_address(project, "simulated"), fields).status_code == 302
+    profile = MemoryProfile.objects.get()
+    assert profile.parsed_plan.environments_per_actor == 4
+    form = page.get(f"/p/{project.slug}/jobs/new/?environment=Hopper-v5&copies=4").content.decode()
+    assert 'name="training.rollout.environments_per_actor" value="4"' in form
+
+
+@pytest.mark.parametrize(
+    "query", ["memory_mb=1", "copies=0", "memory_mb=much", "environment=No-Such-v9", "connection=x"]
+)
 def test_a_form_that_is_handed_nonsense_begins_as_usual(owner: Any, query: str) -> None:
     project = make_project(owner)
     page = _as(owner)

@@ -126,6 +126,7 @@ def _profile(one: MemoryProfile) -> ProfileShape:
         asked_at=one.asked_at,
         environment=plan.environment.id,
         memory_mb=list(plan.memory_mb),
+        environments_per_actor=plan.environments_per_actor,
         steps=plan.steps,
         calls=plan.calls,
         spent_usd=exact_usd(one.spent_picodollars),

@@ -126,6 +126,7 @@ class ProfileShape(BaseModel):
     asked_at: datetime
     environment: str
     memory_mb: list[int]
+    environments_per_actor: int
     steps: int
     calls: int
     spent_usd: Usd

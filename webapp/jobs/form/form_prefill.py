@@ -20,7 +20,7 @@ from webapp.jobs.seed_groups import without_seed
 from webapp.jobs.spec import JobSpec
 
 FILE = "file"
-_NAMED = ("preset", "environment", "memory_mb", "connection", "scheduler", "profile")
+_NAMED = ("preset", "environment", "memory_mb", "copies", "connection", "scheduler", "profile")
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,8 @@ def _changes(query: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append({"training.environment.id": query["environment"]})
     if query.get("memory_mb", "").isdecimal():
         found.append({"training.rollout.memory_mb": int(query["memory_mb"])})
+    if query.get("copies", "").isdecimal():
+        found.append({"training.rollout.environments_per_actor": int(query["copies"])})
     if query.get("connection"):
         found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
     if query.get("scheduler"):
