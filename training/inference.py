@@ -37,6 +37,8 @@ class NumpyPolicy:
         self._mean: Floats | None = document.get("observation_mean")
         self._scale: Floats | None = document.get("observation_scale")
         self.outputs_size = len(self._layers[-1][1])
+        ends = np.cumsum(self.action_counts).tolist()
+        self._parts = [slice(end - count, end) for end, count in zip(ends, self.action_counts, strict=True)]
         log_std: Floats | None = document.get("policy.log_std")
         self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
 
@@ -61,44 +63,55 @@ class NumpyPolicy:
         size = self.outputs_size if self._free is not None else self.outputs_size // 2
         return rng.standard_normal((steps, environments, size), dtype=np.float32)
 
-    def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
-        """Return actions and their log-probabilities. Continuous actions are not clipped here: the environment clips
+    def act(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
+        """Return actions and the network's outputs. Continuous actions are not clipped here: the environment clips
         them.
         """
         outputs = self.outputs(observations)
         if self.discrete:
-            return self._chosen(outputs, outputs + noise)
-        squares = -0.5 * (noise * noise).sum(axis=1)
+            return self._choose(outputs + noise), outputs
         if self._free is not None:
-            std, log_std_sum = self._free
-            constant = log_std_sum + _HALF_LOG_TWO_PI * noise.shape[1]
-            return outputs + std * noise, (squares - constant).astype(np.float32)
+            return outputs + self._free[0] * noise, outputs
         size = noise.shape[1]
         log_std = np.clip(outputs[:, size:], *LOG_STD_LIMITS)
-        log_probs = squares - log_std.sum(axis=1) - _HALF_LOG_TWO_PI * size
-        return outputs[:, :size] + np.exp(log_std) * noise, log_probs.astype(np.float32)
+        return outputs[:, :size] + np.exp(log_std) * noise, outputs
+
+    def log_probs(self, outputs: Floats, noise: Floats, actions: npt.NDArray[Any]) -> Floats:
+        """Return the log-probabilities of what `act` returned, of one step or of many at once."""
+        if self.discrete:
+            flat = outputs.reshape(-1, self.outputs_size)
+            chosen = actions.reshape(len(flat), len(self.action_counts))
+            found = np.zeros(len(flat), dtype=np.float32)
+            rows = np.arange(len(flat))
+            for n, part in enumerate(self._parts):
+                logits = flat[:, part]
+                found += logits[rows, chosen[:, n]] - _log_sum(logits)
+            return found.reshape(outputs.shape[:-1])
+        squares = -0.5 * (noise * noise).sum(axis=-1)
+        size = noise.shape[-1]
+        if self._free is not None:
+            return (squares - (self._free[1] + _HALF_LOG_TWO_PI * size)).astype(np.float32)
+        log_std = np.clip(outputs[..., size:], *LOG_STD_LIMITS)
+        found = squares - log_std.sum(axis=-1) - _HALF_LOG_TWO_PI * size
+        return found.astype(np.float32)
+
+    def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
+        """Return actions and their log-probabilities."""
+        actions, outputs = self.act(observations, noise)
+        return actions, self.log_probs(outputs, noise, actions)
 
     def best(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the deterministic policy's actions: the likeliest discrete actions, or the mean."""
         outputs = self.outputs(observations)
         if self.discrete:
-            return self._chosen(outputs, outputs)[0]
+            return self._choose(outputs)
         return outputs if self._free is not None else outputs[:, : self.outputs_size // 2]
 
-    def _chosen(self, logits: Floats, scores: Floats) -> tuple[npt.NDArray[Any], Floats]:
-        """Return each action's choice with the highest score, and the log-probability of all choices together."""
-        rows = np.arange(len(logits))
-        if len(self.action_counts) == 1:
-            actions = np.argmax(scores, axis=1)
-            return actions, logits[rows, actions] - _log_sum(logits)
-        picked, log_probs, begin = [], np.zeros(len(logits), dtype=np.float32), 0
-        for count in self.action_counts:
-            part = slice(begin, begin + count)
-            actions = np.argmax(scores[:, part], axis=1)
-            picked.append(actions)
-            log_probs += logits[:, part][rows, actions] - _log_sum(logits[:, part])
-            begin += count
-        return np.stack(picked, axis=1), log_probs
+    def _choose(self, scores: Floats) -> npt.NDArray[Any]:
+        """Return each action's choice with the highest score."""
+        if len(self._parts) == 1:
+            return np.argmax(scores, axis=1)
+        return np.stack([np.argmax(scores[:, part], axis=1) for part in self._parts], axis=1)
 
 
 def normalise(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats | None) -> Any:
@@ -106,8 +119,10 @@ def normalise(observations: npt.NDArray[Any], mean: Floats | None, scale: Floats
     if mean is None or scale is None:
         return observations
     # Clipped by two ufuncs: np.clip costs several times as much on arrays this small.
-    shifted = (observations - mean) * scale
-    return np.minimum(np.maximum(shifted, -OBSERVATION_CLIP), OBSERVATION_CLIP)
+    shifted = observations - mean
+    shifted *= scale
+    np.maximum(shifted, -OBSERVATION_CLIP, out=shifted)
+    return np.minimum(shifted, OBSERVATION_CLIP, out=shifted)
 
 
 def _log_sum(logits: Floats) -> Floats:

@@ -67,7 +67,7 @@ def _loop_s(made: Copies, document: Document, policy: NumpyPolicy, *, infers: bo
         noise = policy.draw_noise(np.random.Generator(np.random.PCG64(0)), *actions.shape[:2])
     for t, row in enumerate(rows):
         if infers:
-            policy.sample(observations[t], noise[t])
+            policy.act(observations[t], noise[t])
         for end in made.step(row, seen[t]):
             if end.over:
                 made.restart(end.n, seen[t, end.n])
@@ -78,8 +78,9 @@ def _loop_s(made: Copies, document: Document, policy: NumpyPolicy, *, infers: bo
 def _inference_s(policy: NumpyPolicy, seed: int, observations: np.ndarray) -> float:
     began_s = time.process_time()
     noise = policy.draw_noise(np.random.Generator(np.random.PCG64(seed)), *observations.shape[:2])
-    for t in range(len(observations)):
-        policy.sample(observations[t], noise[t])
+    acted = [policy.act(observations[t], noise[t]) for t in range(len(observations))]
+    actions, outputs = (np.stack(one) for one in zip(*acted, strict=True))
+    policy.log_probs(outputs, noise, actions)
     return time.process_time() - began_s
 
 

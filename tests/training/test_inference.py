@@ -68,6 +68,19 @@ def test_numpy_policy_equals_torch_policy(seed, network, kind):
     )
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31), MLPS, st.sampled_from(list(VECTORS)), st.integers(1, 5))
+def test_log_probabilities_of_a_fragment_are_those_of_its_steps(seed, network, kind, copies):
+    """Bit for bit, so that they do not depend on how many steps a fragment has."""
+    spaces, rng = VECTORS[kind], np.random.default_rng(seed)
+    policy = NumpyPolicy(state_of(network, spaces, seed).actor_weights(network))
+    observations = rng.standard_normal((40, copies, spaces.observation_size)).astype(np.float32)
+    noise = policy.draw_noise(rng, 40, copies)
+    actions, outputs = map(np.stack, zip(*map(policy.act, observations, noise), strict=True))
+    alone = [policy.sample(*one)[1] for one in zip(observations, noise, strict=True)]
+    np.testing.assert_array_equal(policy.log_probs(outputs, noise, actions), np.stack(alone))
+
+
 @pytest.mark.parametrize("layers", ["nature", "papers"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("frames", [3, 4])

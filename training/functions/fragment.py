@@ -71,8 +71,8 @@ def sample(
     # One row more than there are steps: each step's next observation is the following step's observation.
     observations = np.empty((steps + 1, *slot.observations.shape), dtype=slot.observations.dtype)
     observations[0] = slot.observations
-    log_probs = np.empty((steps, request.environments), dtype=np.float32)
     taken: list[np.ndarray] = []
+    outputs: list[np.ndarray] = []
     ends: list[tuple[int, End]] = []
     final_observations: list[np.ndarray] = []
     space = copies.action_space
@@ -80,9 +80,10 @@ def sample(
     inference_s, began_s = 0.0, perf_counter()
     for t in range(steps):
         asked_s = perf_counter()
-        actions, log_probs[t] = policy.sample(observations[t], noise[t])
+        actions, output = policy.act(observations[t], noise[t])
         inference_s += perf_counter() - asked_s
         taken.append(actions)
+        outputs.append(output)
         # The log-probability belongs to the unclipped action that was sampled; only the environment gets it clipped.
         if policy.discrete:
             applied = actions.tolist() if one_choice else actions
@@ -95,6 +96,10 @@ def sample(
                 if not end.terminated:
                     final_observations.append(following[end.n].copy())
                 copies.restart(end.n, following[end.n])
+    asked_s = perf_counter()
+    actions = np.stack(taken)
+    log_probs = policy.log_probs(np.stack(outputs), noise, actions)
+    inference_s += perf_counter() - asked_s
     rewards = copies.rewards()
     discounted, episodes = _tally(slot, rewards, ends, request.discount)
     took_s = perf_counter() - began_s
@@ -102,7 +107,7 @@ def sample(
     cut_off = [(t, end.n) for t, end in ends if end.over and not end.terminated]
     document = {
         "observations": observations[:-1],
-        "actions": np.stack(taken),
+        "actions": actions,
         "log_probs": log_probs,
         "rewards": rewards.astype(np.float32),
         "terminated": _marked(rewards, [(t, end.n) for t, end in ends if end.terminated]),

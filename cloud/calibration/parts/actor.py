@@ -82,6 +82,7 @@ def _inference_s(policy: NumpyPolicy, document: Document, seed: int) -> float:
     observations = document["observations"]
     began_s = time.process_time()
     noise = policy.draw_noise(np.random.Generator(np.random.PCG64(seed)), len(observations), 1)
-    for t in range(len(observations)):
-        policy.sample(observations[t], noise[t])
+    acted = [policy.act(observations[t], noise[t]) for t in range(len(observations))]
+    actions, outputs = (np.stack(one) for one in zip(*acted, strict=True))
+    policy.log_probs(outputs, noise, actions)
     return time.process_time() - began_s
