@@ -41,7 +41,7 @@ class SimulatedOptions(PlatformModel):
         description="How actors start, run, wait and fail there. Every number has a source.",
     )
     stack: str = Field(
-        "starling-stack",
+        stacks.OURS,
         title="Software",
         description="Our own engine as measured, or an RLlib-like one as in the papers.",
     )

@@ -22,11 +22,11 @@ from training.spec import TrainingSpec
 def configuration_of(training: TrainingSpec, options: PlatformOptions) -> Configuration:
     book = PriceBook.load()
     if isinstance(options, LocalOptions):
-        return this_machine(training, options, stacks.load("starling-stack"), book)
+        return this_machine(training, options, stacks.load(stacks.OURS), book)
     if isinstance(options, HostsOptions):
-        return other_machines(training, options, stacks.load("starling-stack"), book)
+        return other_machines(training, options, stacks.load(stacks.OURS), book)
     if isinstance(options, RayOptions):
-        return cluster(training, options, stacks.load("starling-stack"), book)
+        return cluster(training, options, stacks.load(stacks.OURS), book)
     tariff = options.tariff(book, training.rollout.memory_mb)
     if isinstance(options, LambdaOptions):
         # The learner is local, and its start is short compared with functions'.

@@ -14,6 +14,8 @@ from cloud.numbers.files import NumberFiles
 from cloud.numbers.quantity import Quantity, read_toml
 from training.base_model import FrozenModel
 
+OURS = "starling-stack"
+"""The software as it is now: new jobs, forecasts and profiles begin with it. Other stacks stay for older runs."""
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
 _NOTHING = Quantity(value=0.0, low=0.0, high=0.0, source="not known", kind="assumed")
 

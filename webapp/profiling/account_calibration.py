@@ -26,7 +26,7 @@ from webapp.connections.models import Connection
 from webapp.profiling.budget_check import require_room
 
 LIMIT_PICODOLLARS = 10**12
-_BASE, _STACK = "lambda", "starling-stack"
+_BASE = "lambda"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Measured:
 def likely_cost(connection: Connection, effort: Effort, sizes: tuple[int, ...]) -> int:
     """About what a calibration costs, in picodollars. Raises UnknownSku if the region has no prices."""
     tariff = LambdaOptions(region=connection.region).tariff(PriceBook.load(), sizes[0])
-    return likely_picodollars(effort.plan(sizes), tariff, stacks.load(_STACK))
+    return likely_picodollars(effort.plan(sizes), tariff, stacks.load(stacks.OURS))
 
 
 def calibrate_account(
@@ -89,7 +89,7 @@ def calibrate_account(
             platform.close()
         about = Account(connection.region, inner.limits.concurrent, connection.emulated)
     found = account_profile(
-        samples, about, profiles.load(_BASE), stacks.load(_STACK), clock.now().astimezone(UTC).date()
+        samples, about, profiles.load(_BASE), stacks.load(stacks.OURS), clock.now().astimezone(UTC).date()
     )
     return Measured(found, samples, ledger.spend().spent_picodollars)
 

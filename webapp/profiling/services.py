@@ -27,7 +27,6 @@ from webapp.profiling.models import MemoryProfile
 log = logging.getLogger(__name__)
 
 LIMIT_PICODOLLARS = 25 * 10**10
-_STACK = "starling-stack"
 
 
 class ProfileRefused(Exception):
@@ -54,7 +53,7 @@ def tariff_of(connection: Connection | None) -> Tariff:
 
 def cost_of(connection: Connection | None, plan: Plan) -> Cost:
     tariff = tariff_of(connection)
-    return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(_STACK)))
+    return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(stacks.OURS)))
 
 
 @transaction.atomic

@@ -32,7 +32,7 @@ def training_form(project: Any, data: Mapping[str, Any] | None, query: Mapping[s
         "workload": _workloads(),
         "begin_with": [_FROM_SCRATCH, *begin_with],
         "platform.profile": _files(profiles, "lambda"),
-        "platform.stack": _files(stacks, "starling-stack"),
+        "platform.stack": _files(stacks, stacks.OURS),
     }
     return SpecForm(
         TrainingRequest,

@@ -263,7 +263,7 @@ def job_form(
     connections = connections or dict.fromkeys(CLOUD_OF, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
-        "platform.stack": _named(stacks, "starling-stack"),
+        "platform.stack": _named(stacks, stacks.OURS),
         "platform.simulated.learner": places.learners(),
         "platform.simulated.learner_sku": places.machines_for_rent(),
         "platform.simulated.region": places.regions(),

@@ -8,8 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-_BASE = "starling-stack"
-
 
 class Command(BaseCommand):
     help = (
@@ -62,7 +60,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from None
         today = datetime.now(UTC).date()
         effort = run_parts.QUICK if options["quick"] else run_parts.Effort()
-        found = run_parts.calibration(chosen, effort, stacks.load(_BASE), today, self._tell)
+        found = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self._tell)
         for line in report.table(found):
             self._tell(line)
         if not (found.good or options["quick"] or options["anyway"]):
