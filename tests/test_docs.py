@@ -78,6 +78,24 @@ def test_a_document_names_files_that_exist(document: Path) -> None:
     assert (_missing_paths(document, text), _missing_modules(text)) == ([], [])
 
 
+def _mapped(text: str) -> Iterator[str]:
+    """Yield the files that the map of the architecture names, with their folder."""
+    folder = ""
+    for line in text.split("```")[1].splitlines():
+        if line and not line[0].isspace():
+            folder = line.split()[0]
+        # Names come first in a line; what follows two spaces describes them.
+        yield from (
+            f"{folder}{name}" for name in re.findall(r"[\w/]+\.py", re.split(r"\s{2,}", line.strip())[0])
+        )
+
+
+def test_the_map_of_the_architecture_names_files_that_exist() -> None:
+    named = set(_mapped((ROOT / "docs" / "architecture.md").read_text("utf-8")))
+    assert len(named) > 80
+    assert not sorted(name for name in named if not (ROOT / name).exists())
+
+
 def test_code_and_settings_name_modules_that_exist() -> None:
     """In imports, in strings for patches and tasks, in comments and in the tools' settings."""
     sources = _tracked("*.py", "*.toml", "*.html", "Makefile")
