@@ -53,7 +53,7 @@ export class RoundTimeRecipe {
       variable,
     }));
     if (at !== null || !this.totals?.length) return entries;
-    // Asked for here too: the chart itself takes its range only after the legend is written.
+    // Read here too: the chart itself takes its range only after the legend is written.
     const [, top] = this.yRange(0, this.totals.reduce((most, one) => Math.max(most, one), 0));
     const beyond = this.totals.filter((seconds) => seconds > top).length;
     return beyond ? [...entries, { name: "beyond the chart", value: count(beyond) }] : entries;

@@ -21,9 +21,9 @@ export class SpendRecipe {
 
   /** @param {object|null} ahead as the job's header tells it @returns {boolean} whether it is another one */
   setAhead(ahead) {
-    const told = JSON.stringify(ahead ?? null);
-    if (told === this.told) return false;
-    Object.assign(this, { told, ahead: ahead ?? null });
+    const received = JSON.stringify(ahead ?? null);
+    if (received === this.received) return false;
+    Object.assign(this, { received, ahead: ahead ?? null });
     return true;
   }
 

@@ -28,11 +28,11 @@ export class View {
 
   read() {
     const wanted = new URLSearchParams(location.search);
-    const told = (name) => wanted.get(name) ?? USUAL[name];
-    this.axisName = told("x") in AXES ? told("x") : "steps";
-    this.smoothing = Math.min(0.98, Math.max(0, Number(told("smooth")) || 0));
-    this.log = told("log") === "1";
-    const [from, to] = [Number(told("from")), Number(told("to"))];
+    const setting = (name) => wanted.get(name) ?? USUAL[name];
+    this.axisName = setting("x") in AXES ? setting("x") : "steps";
+    this.smoothing = Math.min(0.98, Math.max(0, Number(setting("smooth")) || 0));
+    this.log = setting("log") === "1";
+    const [from, to] = [Number(setting("from")), Number(setting("to"))];
     this.zoom = from > 0 && to > from ? [from, to] : null;
   }
 
@@ -44,8 +44,8 @@ export class View {
   set(changes) {
     Object.assign(this, changes);
     const address = new URL(location.href);
-    const told = { x: this.axisName, smooth: String(this.smoothing), log: this.log ? "1" : "", from: String(this.zoom?.[0] ?? ""), to: String(this.zoom?.[1] ?? "") };
-    for (const [name, value] of Object.entries(told)) {
+    const settings = { x: this.axisName, smooth: String(this.smoothing), log: this.log ? "1" : "", from: String(this.zoom?.[0] ?? ""), to: String(this.zoom?.[1] ?? "") };
+    for (const [name, value] of Object.entries(settings)) {
       if (value === USUAL[name]) address.searchParams.delete(name);
       else address.searchParams.set(name, value);
     }

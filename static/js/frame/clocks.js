@@ -11,12 +11,12 @@ const IN_UTC = /(?:(\d{1,2} [A-Z][a-z]+),? )?(\d\d:\d\d) UTC(?: on (\d{1,2} [A-Z
 
 /** A sentence with the reader's own time before each moment in UTC: "19:50 (14:20 UTC, ± 6 min)". */
 export function inLocalTime(words, now = new Date()) {
-  return words?.replace(IN_UTC, (told, before, time, after, doubt) => {
+  return words?.replace(IN_UTC, (text, before, time, after, doubt) => {
     const day = before ?? after ?? `${now.getUTCDate()} ${now.toLocaleString("en-GB", { month: "long", timeZone: "UTC" })}`;
     const moment = new Date(`${day} ${now.getUTCFullYear()} ${time} UTC`);
-    if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) return told;
+    if (Number.isNaN(moment.getTime()) || moment.getTimezoneOffset() === 0) return text;
     const elsewhere = DAY.format(moment) === DAY.format(now) ? "" : `${DAY.format(moment)} `;
-    const utc = doubt ? told.replace(` (${doubt})`, `, ${doubt}`) : told;
+    const utc = doubt ? text.replace(` (${doubt})`, `, ${doubt}`) : text;
     return `${elsewhere}${CLOCK.format(moment)} (${utc})`;
   });
 }
@@ -51,6 +51,6 @@ export function timeElement(iso, style = "ago") {
 
 export function startClocks() {
   document.querySelectorAll("time[datetime]").forEach(setExact);
-  for (const told of document.querySelectorAll("[data-moments]")) told.textContent = inLocalTime(told.textContent);
+  for (const element of document.querySelectorAll("[data-moments]")) element.textContent = inLocalTime(element.textContent);
   setInterval(() => document.querySelectorAll("time[data-elapsed]").forEach(setElapsed), 1000);
 }

@@ -7,7 +7,7 @@ const field = dialog?.querySelector("input");
 const list = dialog?.querySelector("[role=listbox]");
 const WAIT_MS = 120;
 let timer = 0;
-let asked = 0;
+let latest = 0;
 
 const options = () => [...list.querySelectorAll("[role=option]")];
 const chosen = () => list.querySelector("[aria-selected=true]");
@@ -21,17 +21,17 @@ function choose(option) {
 }
 
 async function ask() {
-  const turn = ++asked;
+  const turn = ++latest;
   const address = new URL(dialog.dataset.palette, location.href);
   address.searchParams.set("options", "1");
   address.searchParams.set("q", field.value);
   try {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (turn !== asked) return; // the text has changed since
+    if (turn !== latest) return; // the text has changed since
     if (!answer.ok || answer.redirected) throw new Error(`status ${answer.status}`);
     list.innerHTML = await answer.text();
   } catch {
-    if (turn === asked) say("The site does not answer just now. Type again in a moment.");
+    if (turn === latest) say("The site does not answer just now. Type again in a moment.");
     return;
   }
   options().forEach((option, at) => (option.id = `palette-option-${at}`));

@@ -11,7 +11,7 @@ export class EventList {
     this.seen = new Set([...list.children].map((row) => Number(row.dataset.seq)));
   }
 
-  /** Puts events in by their number, each once; what somebody is reading stays where it is. */
+  /** Adds events by their number, each once. The lines that a user is reading keep their place. */
   add(events) {
     const before = this.list.scrollHeight;
     const reading = this.list.scrollTop > 8;
