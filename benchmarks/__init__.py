@@ -15,7 +15,7 @@ class NotSetUp(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured figure, and the most or the least it may be (neither: only told). `data` is what lies behind it."""
+    """A measured figure and its bound, if any: the most or the least it may be. `data` is where it comes from."""
 
     what: str
     value: float

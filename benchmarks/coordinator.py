@@ -33,7 +33,7 @@ _REPEATS = 3
 
 
 def measure(*, quick: bool = False) -> Iterator[Figure]:
-    """The goal is for a synchronous round of 1,000; each of the other shapes is told beside it."""
+    """The goal is for a synchronous round of 1,000; the other shapes are reported beside it."""
     prepared = _prepared()
     repeats = 1 if quick else _REPEATS
     for loop, actors in (
@@ -43,36 +43,36 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         ("asynchronous", 1000),
     ):
         rounds = _WARM_UP_ROUNDS + (1 if quick else max(4, 4000 // actors))
-        asked = {**prepared, "loop": loop, "actors": actors, "rounds": rounds}
+        case = {**prepared, "loop": loop, "actors": actors, "rounds": rounds}
         # Others on this machine can only make it slower, so the quickest of a few is nearest to the truth.
-        best = min((_child(asked) for _ in range(repeats)), key=lambda told: told["cpu_ms"])
+        best = min((_child(case) for _ in range(repeats)), key=lambda timed: timed["cpu_ms"])
         words = f"{loop}, {actors:,} in flight"
         yield Figure(
             f"{words}: completions on one core", 1000.0 / best["cpu_ms"], "1/s", at_least=_LEAST_PER_S
         )
         yield Figure(f"{words}: CPU of one", best["cpu_ms"], "ms", at_most=_MOST_MS, data=best)
-    asked = {
+    case = {
         **prepared,
         "loop": "synchronous",
         "actors": 100,
         "rounds": _WARM_UP_ROUNDS + (1 if quick else 10),
     }
     with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
-        cached = _cached(asked, Path(folder))
+        cached = _cached(case, Path(folder))
         yield Figure("CPU of one, with the cache of trajectories", cached["cpu_ms"], "ms", data=cached)
-        written = _child({**asked, "database": True}, STARLING_DATA=folder)
+        written = _child({**case, "database": True}, STARLING_DATA=folder)
     yield Figure(
         "CPU of one, apart from the database writes beside it", written["cpu_ms"], "ms", at_most=_MOST_MS
     )
     yield Figure("database writes of one, SQLite", written["database_ms"], "ms", data=written)
 
 
-def _cached(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The same with each trajectory kept in a Valkey of its own, none of which is asked for again."""
+def _cached(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with each trajectory kept in a Valkey of its own, and none is read again."""
     server = embedded_valkey(folder, port=free_port(), password="")
     with server_process(server.command):
         wait_until(server.answers, within_s=10, what="Valkey answers")
-        return _child({**asked, "cache": server.url})
+        return _child({**case, "cache": server.url})
 
 
 def _prepared() -> dict[str, Any]:
@@ -84,18 +84,18 @@ def _prepared() -> dict[str, Any]:
         check=True,
         text=True,
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    timed: dict[str, Any] = json.loads(done.stdout)
+    return timed
 
 
-def _child(asked: dict[str, Any], **environment: str) -> dict[str, Any]:
+def _child(case: dict[str, Any], **environment: str) -> dict[str, Any]:
     """One run in a process of its own, on a machine that was waited for until it was quiet."""
     busy = peers.wait_until_quiet()
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.coordinator"],
         cwd=ROOT,
         env={**os.environ, **environment},
-        input=json.dumps(asked),
+        input=json.dumps(case),
         stdout=subprocess.PIPE,
         check=True,
         text=True,
@@ -136,35 +136,35 @@ def prepare() -> None:
         "env_state": sampled.env_state or b"",
         "update": updated.payload,
     }
-    told = {name: base64.b64encode(data).decode() for name, data in made.items()}
+    encoded = {name: base64.b64encode(data).decode() for name, data in made.items()}
     works = {"work": sampled.usage, "update_work": updated.usage}
-    print(json.dumps(told | {name: Work.of(usage).model_dump() for name, usage in works.items()}))
+    print(json.dumps(encoded | {name: Work.of(usage).model_dump() for name, usage in works.items()}))
 
 
-def _spec(asked: dict[str, Any]) -> Any:
+def _spec(case: dict[str, Any]) -> Any:
     from training.spec import TrainingSpec
 
     return TrainingSpec.model_validate(
         {
             "environment": {"id": "Hopper-v5"},
             "algorithm": {"kind": "ppo", "epochs": 1, "minibatch_size": 256},
-            "loop": {"kind": asked["loop"]},
-            "scaling": {"kind": "fixed", "actors": asked["actors"]},
+            "loop": {"kind": case["loop"]},
+            "scaling": {"kind": "fixed", "actors": case["actors"]},
             "rollout": {"memory_mb": 1769},
             "evaluation": {"every_rounds": 100_000, "episodes": 1},
-            "stop": {"rounds": asked["rounds"], "env_steps": None, "target_return": None},
+            "stop": {"rounds": case["rounds"], "env_steps": None, "target_return": None},
         }
     )
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.read())
-    if asked.get("database"):
-        with_database(asked)
+    case = json.loads(sys.stdin.read())
+    if case.get("database"):
+        with_database(case)
     else:
         from cloud.ledger import MemoryLedger
 
-        print(json.dumps(_timed(asked, MemoryLedger(10**18), lambda event: None)))
+        print(json.dumps(_timed(case, MemoryLedger(10**18), lambda event: None)))
 
 
 class _Clocked:
@@ -188,7 +188,7 @@ class _Clocked:
 
 
 def _timed(
-    asked: dict[str, Any], ledger: Any, record: Callable[[Any], None], writers: Sequence[_Clocked] = ()
+    case: dict[str, Any], ledger: Any, record: Callable[[Any], None], writers: Sequence[_Clocked] = ()
 ) -> Any:
     """A whole run, without its first rounds."""
     from benchmarks.null_cloud import NullCloud, Prepared
@@ -199,11 +199,11 @@ def _timed(
     from training.messages import RoundFinished
     from training.ports import Control
 
-    cloud = NullCloud(Prepared.told(asked))
+    cloud = NullCloud(Prepared.from_json(case))
     platform = MeteredPlatform(
-        _remembering(cloud, asked), ledger, LambdaOptions().tariff(PriceBook.load(), 1769)
+        _remembering(cloud, case), ledger, LambdaOptions().tariff(PriceBook.load(), 1769)
     )
-    spec = _spec(asked)
+    spec = _spec(case)
 
     def counts() -> tuple[int, ...]:
         return (
@@ -243,14 +243,14 @@ def _of_rounds(marks: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     }
 
 
-def _remembering(cloud: Any, asked: dict[str, Any]) -> Any:
-    if "cache" not in asked:
+def _remembering(cloud: Any, case: dict[str, Any]) -> Any:
+    if "cache" not in case:
         return cloud
     import redis
 
     from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
 
-    return CachingPlatform(cloud, TrajectoryCache(redis.Redis.from_url(asked["cache"]), "bench", 10**8))
+    return CachingPlatform(cloud, TrajectoryCache(redis.Redis.from_url(case["cache"]), "bench", 10**8))
 
 
 class _Nowhere:
@@ -265,7 +265,7 @@ class _Nowhere:
         raise LookupError(name)
 
 
-def with_database(asked: dict[str, Any]) -> None:
+def with_database(case: dict[str, Any]) -> None:
     """The same with the dashboard's ledger and its recorder, on a database of its own."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
     import django
@@ -274,7 +274,7 @@ def with_database(asked: dict[str, Any]) -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    job_id, account_id, epoch = _job(asked)
+    job_id, account_id, epoch = _job(case)
     from webapp.jobs.running.recorder import Recorder
     from webapp.money.ledger import DatabaseLedger
 
@@ -287,10 +287,10 @@ def with_database(asked: dict[str, Any]) -> None:
         if event.kind != "stopped":
             recorder.record(event)
 
-    print(json.dumps(_timed(asked, ledger, record, [ledger, recorder])))
+    print(json.dumps(_timed(case, ledger, record, [ledger, recorder])))
 
 
-def _job(asked: dict[str, Any]) -> tuple[str, int, int]:
+def _job(case: dict[str, Any]) -> tuple[str, int, int]:
     """A job of a new project that this process may write for."""
     from django.contrib.auth import get_user_model
     from django.utils import timezone
@@ -304,7 +304,7 @@ def _job(asked: dict[str, Any]) -> tuple[str, int, int]:
     user = get_user_model().objects.create(email="bench@example.org")
     project = Project.objects.create(name="Bench", slug="bench")
     now = timezone.now()
-    spec = JobSpec(training=_spec(asked), budget_usd=Decimal(1000)).model_dump(mode="json")
+    spec = JobSpec(training=_spec(case), budget_usd=Decimal(1000)).model_dump(mode="json")
     # Row by row: a launch would ring for a worker.
     job = Job.objects.create(project=project, spec=spec, created_by=user, created_at=now, since=now)
     account = open_account(job=job, limit_usd=Decimal(1000))

@@ -3,7 +3,7 @@
 Contestants take turns, each in a process of its own, in steady state: imports, construction and the first rounds are
 not counted. Peers run with what was best for them in a short pilot. The limit is measured in the same turns: the bare
 environment loop on both cores, then the bare update as the learner does it: pictures on both cores, all else on one.
-Load that others make in the meantime is told with it.
+Load from other processes in the meantime is reported with it.
 """
 
 import statistics
@@ -84,12 +84,12 @@ def case(name: str, goals: _Goals, repeats: int, overheads: list[Any]) -> Iterat
     chosen = {peer: _best_setting(peer, name) for peer in competing}
     turns: dict[str, list[dict[str, Any]]] = {}
     for seed in range(repeats):
-        told = {"case": name, "seed": seed}
-        turns.setdefault("ours", []).append(peers.run("ours", **told))
-        turns.setdefault("limit", []).append(peers.run("bare", **told))
+        settings = {"case": name, "seed": seed}
+        turns.setdefault("ours", []).append(peers.run("ours", **settings))
+        turns.setdefault("limit", []).append(peers.run("bare", **settings))
         for peer, setting in chosen.items():
-            turns.setdefault(peer, []).append(peers.run(peer, **told, **setting))
-        pipelined = peers.run("ours", loop={"kind": "pipelined"}, **told)
+            turns.setdefault(peer, []).append(peers.run(peer, **settings, **setting))
+        pipelined = peers.run("ours", loop={"kind": "pipelined"}, **settings)
         turns.setdefault("ours_pipelined", []).append(pipelined)
     ours = turns["ours"]
     for one in ours:
@@ -148,8 +148,8 @@ def _overlap(repeats: int) -> Iterator[Figure]:
     ):
         ratios, passes = [], []
         for seed in range(repeats):
-            told = {"case": "hopper", "seed": seed, **where}
-            ppo, impact = peers.run("ours", **told), peers.run("ours", **told, **overlapped)
+            settings = {"case": "hopper", "seed": seed, **where}
+            ppo, impact = peers.run("ours", **settings), peers.run("ours", **settings, **overlapped)
             ratios.append(ppo["platform_steps_per_s"] / impact["platform_steps_per_s"])
             passes.append(impact["minibatches"] / ppo["minibatches"])
         yield Figure(

@@ -26,4 +26,4 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     yield Figure("the same, its scripts, styles and page alone", found["static_kb"], "kB")
     yield Figure("requests to other hosts", found["other_hosts"], "", at_most=0)
     yield Figure(f"{what}: the server's first look, all events read", found["first_look_s"], "s")
-    yield Figure(f"{what}: part of the run on zoom, asked and got", found["zoom_ms"], "ms")
+    yield Figure(f"{what}: part of the run on zoom, requested and received", found["zoom_ms"], "ms")

@@ -1,4 +1,4 @@
-"""A thousand invocations in flight from one process through boto3, on parked functions of an emulated account.
+"""A thousand invocations in flight from one process through boto3, on stub functions of an emulated account.
 
 Two processes of its own: the emulator, whose functions answer after a given time without computing anything, and the
 one that is measured, with LambdaPlatform in it and nothing else. `manage.py bench lambda_calls` starts both.
@@ -38,25 +38,25 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         assert emulator.stdout is not None
         try:
             values = json.loads(emulator.stdout.readline())
-            told = _measured(values, seconds)
+            timed = _measured(values, seconds)
             most_mb = _most_memory_mb(emulator.pid)
         finally:
             emulator.stdin.close()
             emulator.wait()
             emulator.stdout.close()
-    yield from _figures(told, seconds)
+    yield from _figures(timed, seconds)
     yield Figure("the emulator's own memory at its most", most_mb, "MB")
 
 
-def _figures(told: dict[str, Any], seconds: float) -> Iterator[Figure]:
-    few, many = told["few"], told["many"]
+def _figures(timed: dict[str, Any], seconds: float) -> Iterator[Figure]:
+    few, many = timed["few"], timed["many"]
     each_s = many["cpu_s"] / MANY
     yield Figure(f"{MANY} calls handed over", many["submitted_s"], "s", at_most=_SUBMIT_AT_MOST_S)
     yield Figure(
         f"{MANY} calls have reached their functions", many["all_out_s"], "s", at_most=_SUBMIT_AT_MOST_S
     )
     yield Figure(
-        f"memory with {MANY} in flight", told["memory_mb"], "MB", at_most=_MEMORY_AT_MOST_MB, data=told
+        f"memory with {MANY} in flight", timed["memory_mb"], "MB", at_most=_MEMORY_AT_MOST_MB, data=timed
     )
     yield Figure("CPU of one call on this side", 1000.0 * each_s, "ms")
     yield Figure(f"{FEW} calls of {seconds:g} s, all back", few["took_s"], "s")
@@ -65,26 +65,26 @@ def _figures(told: dict[str, Any], seconds: float) -> Iterator[Figure]:
 
 
 def _measured(values: dict[str, Any], seconds: float) -> dict[str, Any]:
-    asked = json.dumps({"values": values, "seconds": seconds})
+    request = json.dumps({"values": values, "seconds": seconds})
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.lambda_calls"],
         cwd=ROOT,
-        input=asked,
+        input=request,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         timeout=600,
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    timed: dict[str, Any] = json.loads(done.stdout)
+    return timed
 
 
 # What follows runs in the measured process.
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.read())
-    values, seconds = asked["values"], asked["seconds"]
+    request = json.loads(sys.stdin.read())
+    values, seconds = request["values"], request["seconds"]
     from cloud.aws_lambda import LambdaOptions, LambdaPlatform
     from cloud.connections import AwsConnection, AwsKeys
 
@@ -92,16 +92,16 @@ def main() -> None:
     connection = AwsConnection(keys, endpoint_url=values["endpoint"])
     trajectory, weights = _real_result()
     _set_up(connection, values["actor_role"])
-    told: dict[str, Any] = {"base_mb": _memory_mb("VmRSS")}
+    timed: dict[str, Any] = {"base_mb": _memory_mb("VmRSS")}
     for name, count in (("few", FEW), ("many", MANY)):
         _desk(
             values["endpoint"], "park", function="starling-actor-1769mb", seconds=seconds, result=trajectory
         )
         platform = LambdaPlatform(LambdaOptions(), connection.open(), learner=_NoLearner)
-        told[name] = _timed(platform, weights, count, lambda: _in_flight(values["endpoint"]))
+        timed[name] = _timed(platform, weights, count, lambda: _in_flight(values["endpoint"]))
         platform.close()
-    told["memory_mb"] = _memory_mb("VmHWM")
-    print(json.dumps(told))
+    timed["memory_mb"] = _memory_mb("VmHWM")
+    print(json.dumps(timed))
 
 
 class _NoLearner:
@@ -177,7 +177,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
     program = (
         "import base64, json, sys\n"
         "from benchmarks.lambda_calls import _call\n"
-        "from cloud.emulator.aws.stub_functions import encoded\n"
+        "from cloud.emulator.aws.stub_functions import encode_result\n"
         "from training.environments.making import spaces_of\n"
         "from training.functions.body import WarmCache\n"
         "from training.functions.run import execute\n"
@@ -186,7 +186,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
         "spec = TrainingSpec()\n"
         "state = spec.algorithm.initial_state(spec.network, spaces_of(call.request.environment), seed=1)\n"
         "weights = state.actor_weights(spec.network)\n"
-        "result = encoded(execute(call, weights, WarmCache()))\n"
+        "result = encode_result(execute(call, weights, WarmCache()))\n"
         "print(json.dumps([result, base64.b64encode(weights).decode()]))\n"
     )
     import base64

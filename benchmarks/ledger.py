@@ -24,7 +24,7 @@ EACH = 10**9
 BATCH = 64
 ACCOUNTS = 8
 ROOM = 0.9
-"""So much of what is asked for has room: the rest must be refused."""
+"""The share of the requests that has room; the rest must be refused."""
 
 
 def measure(quick: bool = False) -> Iterator[Figure]:
@@ -55,13 +55,15 @@ def _measured(
             check=True,
         )
         who = f"{processes * threads} {'threads' if threads > 1 else 'processes'}"
-        for size, asked, floor in ((1, singly, least), (BATCH, batched, 2000)):
-            limit = int(asked * EACH * ROOM)
+        for size, requests, floor in ((1, singly, least), (BATCH, batched, 2000)):
+            limit = int(requests * EACH * ROOM)
             _desk(environment, "open", str(limit), str(size))
-            granted, seconds = _crowd(environment, processes, threads, asked // (processes * threads), size)
+            granted, seconds = _crowd(
+                environment, processes, threads, requests // (processes * threads), size
+            )
             findings = int(_desk(environment, "check", str(limit), str(size)))
             how = "one by one" if size == 1 else f"in batches of {size}"
-            yield Figure(f"{database}, {who}: reserves {how}", asked / seconds, "/s", at_least=floor)
+            yield Figure(f"{database}, {who}: reserves {how}", requests / seconds, "/s", at_least=floor)
             over = max(0, granted * EACH - limit)
             yield Figure(f"{database}, {who}: overspend {how}", over / 10**12, "USD", at_most=0)
             yield Figure(f"{database}, {who}: findings in the books", findings, "", at_most=0)

@@ -14,8 +14,8 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     """From an event's commit to its arrival at each viewer; memory is the web process's own."""
     seconds = 6 if quick else _SECONDS
     found = measured("viewers", _VIEWERS, _JOBS, _EVENTS_A_SECOND, seconds)
-    told = f"{_VIEWERS} viewers, {_JOBS} jobs, {_EVENTS_A_SECOND} events/s each"
-    yield Figure(f"{told}: committed to received, p99", found["p99_ms"], "ms", at_most=500)
+    load = f"{_VIEWERS} viewers, {_JOBS} jobs, {_EVENTS_A_SECOND} events/s each"
+    yield Figure(f"{load}: committed to received, p99", found["p99_ms"], "ms", at_most=500)
     yield Figure("the same, median", found["p50_ms"], "ms")
     yield Figure("events that a viewer missed or got out of order", found["missed"], "", at_most=0)
     yield Figure("events received, all viewers together", found["received"], "")

@@ -1,4 +1,4 @@
-"""How soon pages answer among 10,000 jobs while 50 of them are asked for each second, whether or not others answered.
+"""How soon pages answer among 10,000 jobs at 50 requests a second, whether or not others answered.
 
 Times are counted from when a request was due, so that one that had to wait for its turn is not let off.
 """
@@ -70,13 +70,13 @@ def _asked(port: int, filled: dict[str, Any], seconds: int) -> Iterator[Figure]:
     begun = time.monotonic() + 0.5
     with ThreadPoolExecutor(_ASKING) as pool:
         due = [(names[at % len(names)], begun + at / _RATE) for at in range(seconds * _RATE)]
-        asked = [(name, pool.submit(_ask_ms, port, pages[name], cookie, moment)) for name, moment in due]
-        took = [(name, one.result()) for name, one in asked]
+        requests = [(name, pool.submit(_ask_ms, port, pages[name], cookie, moment)) for name, moment in due]
+        took = [(name, one.result()) for name, one in requests]
     everything = sorted(ms for _, ms in took)
     yield Figure(f"pages at {_RATE} requests a second: p95", _p95(everything), "ms", at_most=_AT_MOST_MS)
     yield Figure("the same: median", everything[len(everything) // 2], "ms")
     for name in pages:
-        yield Figure(f"{name}: p95", _p95(sorted(ms for asked, ms in took if asked == name)), "ms")
+        yield Figure(f"{name}: p95", _p95(sorted(ms for requested, ms in took if requested == name)), "ms")
         yield Figure(f"{name}: alone, best of 8", alone[name], "ms")
 
 

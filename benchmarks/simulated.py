@@ -23,13 +23,13 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         effort,
         stacks.load("starling-stack"),
         datetime.now(UTC).date(),
-        lambda told: None,
+        lambda line: None,
     )
     with tempfile.TemporaryDirectory(prefix="starling-bench-") as folder:
         stack, profile = Path(folder) / "stack.toml", Path(folder) / "profile.toml"
         write_toml(stack, found.stack, "for this benchmark")
         write_toml(profile, found.profile, "for this benchmark")
-        parts = Parts(lambda told: None, patience_s=0.0 if quick else _PATIENCE_S)
+        parts = Parts(lambda line: None, patience_s=0.0 if quick else _PATIENCE_S)
         for compared in check.compare(parts, stack, profile, rounds=3 if quick else None):
             yield Figure(
                 f"{compared.shape.name}: round, simulated off measured",

@@ -74,7 +74,7 @@ def _dashboard(folder: Path) -> Iterator[str]:
     try:
         if not any("Starling is ready" in line for line in process.stdout):
             raise RuntimeError("manage.py up ended before it was ready")
-        # Whoever stops reading a pipe stops its writer sooner or later.
+        # If a pipe is not read, its writer blocks sooner or later.
         drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -14,21 +14,22 @@ from typing import Literal
 
 from pydantic import Field
 
-from cloud.aws.concurrency_limit import AccountLimits, Gate
+from cloud.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
 from cloud.aws.flight import Flight, Landed, outcome_of
 from cloud.aws.functions import function_name
 from cloud.aws.invoke import Reply
-from cloud.aws.invoker import Asking
-from cloud.aws.provisioned import KeptReady
-from cloud.aws.thread_pool import Senders
+from cloud.aws.invoker import Invoker
+from cloud.aws.provisioned import ProvisionedConcurrency
+from cloud.aws.thread_pool import ThreadPool
 from cloud.aws.weights import AwsWeights
 from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import functions, own_price, provisioned_capacity
+from cloud.billing.price_parts import functions, provisioned_capacity
 from cloud.connections import AwsClients, AwsConnection
 from cloud.failures import Failure
 from cloud.outcomes import Learner, learner_outcome
+from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
-from cloud.pricing import Part, StandingResource, Tariff
+from cloud.pricing import Tariff
 from cloud.register import Holder, holder_in_memory
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
@@ -40,7 +41,7 @@ _CANCEL_PATIENCE_S = 10.0
 _LOOK_EVERY_S = 0.5
 _THROTTLE_PATIENCE_S = 120.0
 _BACKOFF_S = (0.1, 5.0)
-_NO_ROOM_LASTS_S = 10.0
+_THROTTLED_FOR_S = 10.0
 _MOST_THREADS = 4000
 
 
@@ -71,7 +72,7 @@ class LambdaOptions(PlatformModel):
         ge=0,
         le=1000,
         title="Functions kept ready",
-        description="They start at once, and are paid while they stand, busy or not.",
+        description="They start at once, and are paid while they are kept, busy or not.",
         json_schema_extra={"advanced": True},
     )
     start_cap_s: float = Field(
@@ -79,31 +80,20 @@ class LambdaOptions(PlatformModel):
         ge=5.0,
         le=120.0,
         title="Longest start",
-        description="A call that did not begin by then is not run any more. Counts into the worst case.",
+        description="A call that has not begun by then is not run. Counts into the worst case.",
         json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     function_timeout_s: int = Field(
         900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}
     )
-    learner_usd_per_hour: Decimal = Field(
-        Decimal(0),
-        ge=0,
-        le=10_000,
-        title="Price of the learner",
-        description="Rent from the job's start to its end for the machine that learns.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
-    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
         return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """UnknownSku where the book has no price for the region."""
-        standing = []
-        if self.learner_usd_per_hour:
-            standing.append(
-                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),))
-            )
+        """Return the prices. Raises UnknownSku if the book has none for the region."""
+        standing = [*rents(learner=self.learner_usd_per_hour)]
         if self.provisioned:
             standing.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
         actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)
@@ -113,8 +103,8 @@ class LambdaOptions(PlatformModel):
 class LambdaPlatform:
     """Implements `training.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread here.
 
-    A function cannot be stopped from outside. One whose call is cancelled or given up ends by itself at its deadline;
-    its outcome waits a little for what it cost, and is told without it after that.
+    A function cannot be stopped from outside. If its call is cancelled or given up, it ends by itself at its deadline.
+    The outcome of a cancelled call waits a little for its cost, and is returned without it after that.
     """
 
     def __init__(
@@ -130,50 +120,55 @@ class LambdaPlatform:
         self._prefix = connection.prefix
         self._run = secrets.token_hex(16)
         self.limits = AccountLimits.of(clients.client("lambda"))
-        self._gate = Gate(min(self.limits.unreserved, options.at_once or _MOST_THREADS, _MOST_THREADS))
-        # One try: the SDK's own retries could run a call twice without our knowing.
+        most = min(self.limits.unreserved, options.at_once or _MOST_THREADS, _MOST_THREADS)
+        self._limit = ConcurrencyLimit(most)
+        # One try: retries of the SDK could run a call twice unnoticed.
         self._client = clients.client(
             "lambda",
             tries=1,
-            connections=self._gate.most,
+            connections=self._limit.most,
             read_timeout_s=options.function_timeout_s + _READ_MARGIN_S,
         )
         s3 = clients.client("s3") if connection.bucket else None
         self._weights = AwsWeights(s3, connection.bucket, f"{self._prefix}/weights/{self._run}")
-        self._ready = KeptReady(clients.client("lambda"), options.provisioned, holder or holder_in_memory())
-        self._asking = Asking(
-            self._client, self._weights, self._ready, self._prefix, self._run, options.start_cap_s
+        self._provisioned = ProvisionedConcurrency(
+            clients.client("lambda"), options.provisioned, holder or holder_in_memory()
+        )
+        self._invoker = Invoker(
+            self._client, self._weights, self._provisioned, self._prefix, self._run, options.start_cap_s
         )
         self._finished: queue.SimpleQueue[Landed | Execution] = queue.SimpleQueue()
-        self._senders: Senders[Flight] = Senders(self._gate.most, self._fly)
+        self._threads: ThreadPool[Flight] = ThreadPool(self._limit.most, self._fly)
         self._make_learner = learner
         self._learner_made: Learner | None = None
         self._flights: dict[str, Flight] = {}
         self._lock = threading.Lock()
-        self._look_s = 0.0
+        self._next_look_s = 0.0
         self._closing = threading.Event()
-        self._no_room = ("", float("-inf"))
+        self._throttled = ("", float("-inf"))
 
     @property
     def _learner(self) -> Learner:
-        """Made when it is first needed or waited for: it begins with seconds of imports, and calls go out first."""
+        """Created at its first use: it begins with seconds of imports, and calls must go out before."""
         if self._learner_made is None:
             self._learner_made = self._make_learner(self._finished.put)
         return self._learner_made
 
     @property
     def at_once(self) -> int:
-        """How many functions may be out now."""
-        return self._gate.allowed
+        """How many functions may run now."""
+        return self._limit.allowed
 
     def throttling_reasons(self) -> str:
         """Implements `cloud.throttling.ReportsThrottling`."""
-        words, said_s = self._no_room
+        reason, noted_s = self._throttled
         waiting = sum(one.state == "waiting" for one in self._flights.values())
-        if not waiting or self.now_s() - said_s > _NO_ROOM_LASTS_S:
+        if not waiting or self.now_s() - noted_s > _THROTTLED_FOR_S:
             return ""
         wait = "call waits" if waiting == 1 else "calls wait"
-        return f"{words}. {waiting:,} {wait}; {self.at_once:,} at most go out at once until it takes more."
+        return (
+            f"{reason}. {waiting:,} {wait}; at most {self.at_once:,} are sent at once until AWS accepts more."
+        )
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return self._weights.publish(version, blob)
@@ -185,23 +180,24 @@ class LambdaPlatform:
         elif call.where == "learner":
             self._learner.submit(call, None, call.deadline_s)
         else:
-            self._ready.begin(function_name(self._prefix, call.memory_mb))
-            self._senders.submit(flight)
+            self._provisioned.begin(function_name(self._prefix, call.memory_mb))
+            self._threads.submit(flight)
 
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s
-        self._ready.keep()
+        self._provisioned.renew()
         while self._flights:
             self._learner.enforce_limit()
             self._give_up()
-            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._look_s - self.now_s())
+            now_s = self.now_s()
+            wait_s = min(end_s - now_s, self._learner.seconds_to_limit(), self._next_look_s - now_s)
             try:
                 finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
             except queue.Empty:
                 if self.now_s() >= end_s:
                     return None
                 continue
-            # Whoever was given up may still answer; his outcome has been told.
+            # A call that was given up may still be answered; its outcome has been returned.
             flight = self._flights.pop(finished.call_id, None)
             if flight is not None:
                 if isinstance(finished, Execution):
@@ -230,50 +226,50 @@ class LambdaPlatform:
         return time.monotonic()
 
     def close(self) -> None:
-        """Send nothing more and give back what stands. Functions that run end at their own deadlines."""
+        """Send nothing more and delete provisioned instances. Running functions end at their own deadlines."""
         if self._closing.is_set():
             return
         self._closing.set()
-        self._gate.close()
-        self._senders.close()
+        self._limit.close()
+        self._threads.close()
         if self._learner_made is not None:
             self._learner_made.close()
         self._flights.clear()
-        self._ready.close()
+        self._provisioned.close()
         self._weights.close()
         self._client.close()
 
-    # What follows up to the next line of this kind runs in the senders' threads.
+    # These run in the thread pool.
 
     def _fly(self, flight: Flight) -> None:
-        """Ask until the function has run or certainly will not."""
+        """Invoke the function until it has run or certainly will not."""
         patience_s: float | None = None
-        while self._gate.enter():
-            if not self._send(flight):
-                self._gate.leave(throttled=False)
+        while self._limit.enter():
+            if not self._mark_sent(flight):
+                self._limit.leave(throttled=False)
                 return
             try:
-                landed = self._asking.ask(flight.call)
+                landed = self._invoker.invoke(flight.call)
             except Exception as error:
                 words = f"{type(error).__name__}: {error}"
                 landed = Landed(
                     flight.call.id, Reply(), self.now_s(), None, Failure("function_failed", words)
                 )
             again = landed.reply.again
-            self._gate.leave(throttled=again)
+            self._limit.leave(throttled=again)
             if again and landed.reply.failure is not None:
-                self._no_room = (landed.reply.failure.reason, self.now_s())
+                self._throttled = (landed.reply.failure.reason, self.now_s())
             if patience_s is None:
                 patience_s = self.now_s() + _THROTTLE_PATIENCE_S
-            if not again or self.now_s() > patience_s or not self._wait_again(flight):
+            if not again or self.now_s() > patience_s or not self._mark_waiting(flight):
                 self._finished.put(landed)
                 return
             least_s, most_s = _BACKOFF_S
             if self._closing.wait(random.uniform(least_s, min(most_s, least_s * 2**flight.attempts))):
                 return
 
-    def _send(self, flight: Flight) -> bool:
-        """Note that it is out now; False when nobody wants it any more."""
+    def _mark_sent(self, flight: Flight) -> bool:
+        """Return False if its outcome has been returned already."""
         with self._lock:
             if flight.state == "over":
                 return False
@@ -283,25 +279,25 @@ class LambdaPlatform:
             flight.give_up_s = now_s + self._options.start_cap_s + flight.call.deadline_s + _GIVE_UP_MARGIN_S
             return True
 
-    def _wait_again(self, flight: Flight) -> bool:
-        """It did not run and may be sent once more, unless it was cancelled meanwhile."""
+    def _mark_waiting(self, flight: Flight) -> bool:
+        """Mark a call that did not run as waiting. Return False if it was cancelled meanwhile."""
         with self._lock:
             flight.state, flight.give_up_s = "waiting", None
             return not flight.cancelled
 
-    # What follows runs in the caller's thread.
+    # These run in the caller's thread.
 
     def _land(self, flight: Flight, reply: Reply) -> None:
         why = reply.failure or Failure("cancelled", "cancelled")
         self._finished.put(Landed(flight.call.id, reply, self.now_s(), None, why))
 
     def _give_up(self) -> None:
-        """Tell the outcomes of those from whom nothing was heard for too long. What they cost is not known."""
+        """End calls that have not answered for too long. Their cost is not known."""
         now_s = self.now_s()
-        if now_s < self._look_s:
+        if now_s < self._next_look_s:
             return
-        # Not at every outcome: with a thousand out, going through them would take as long as all else together.
-        self._look_s = now_s + _LOOK_EVERY_S
+        # Not at every outcome: looking at a thousand flights takes as long as everything else.
+        self._next_look_s = now_s + _LOOK_EVERY_S
         with self._lock:
             late = [
                 one for one in self._flights.values() if one.give_up_s is not None and one.give_up_s <= now_s
@@ -309,6 +305,6 @@ class LambdaPlatform:
             for flight in late:
                 flight.state, flight.give_up_s = "over", None
         for flight in late:
-            words = f"nothing was heard for {now_s - flight.sent_s:.0f} s; what it cost is not known yet"
+            words = f"no answer came for {now_s - flight.sent_s:.0f} s; its cost is not known yet"
             why = Failure("function_failed", words)
             self._finished.put(Landed(flight.call.id, Reply(failure=why), now_s, None, why))

@@ -1,4 +1,4 @@
-"""Azure Container Instances as a platform: groups of containers that stand, and pull their work from our gateway."""
+"""Azure Container Instances as a platform: groups of containers that fetch their work from our gateway."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pydantic import Field, model_validator
 
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.azure.clients import AzureClients
-from cloud.azure.container_lifecycle import EMULATED_PACE, Lives, Order, Pace
+from cloud.azure.container_lifecycle import EMULATED_PACE, ContainerLifecycle, Order, Pace
 from cloud.azure.create_limit import CreateLimit
 from cloud.azure.fleet import Fleet, FleetPlan
 from cloud.azure.groups import AzureGroups, Container
 from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import own_price
 from cloud.connections import AzureConnection
 from cloud.outcomes import Learner
+from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
-from cloud.pricing import Part, PoolPrice, StandingResource, Tariff
+from cloud.pricing import Part, PoolPrice, Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 from cloud.register import Holder, group_name
 from cloud.rents.payer import NoPayer, Payer
@@ -38,7 +38,7 @@ _TAGS_LAST_S = 1800.0
 
 
 class AzureContainerOptions(PlatformModel):
-    """Azure containers in a subscription of yours: groups that stand and fetch their work; the learner runs here."""
+    """Azure containers in a subscription of yours: groups of actors that fetch their work; the learner runs here."""
 
     kind: Literal["azure_container"] = "azure_container"
     connection: str = Field(
@@ -73,7 +73,7 @@ class AzureContainerOptions(PlatformModel):
         ge=1,
         le=GROUP_MEMORY_GB,
         title="Memory of an actor",
-        description="Paid while it stands, used or not.",
+        description="Paid while the actor runs, used or not.",
         json_schema_extra={"advanced": True, "unit": "GB"},
     )
     containers_a_group: int = Field(
@@ -81,7 +81,7 @@ class AzureContainerOptions(PlatformModel):
         ge=1,
         le=GROUP_VCPU,
         title="Actors a group",
-        description="They come and go together. Azure starts 300 groups an hour.",
+        description="They start and end together. Azure starts 300 groups an hour.",
         json_schema_extra={"advanced": True},
     )
     most_actors: int = Field(
@@ -89,7 +89,7 @@ class AzureContainerOptions(PlatformModel):
         ge=1,
         le=400,
         title="Actors at once",
-        description="At most so many stand; further calls wait.",
+        description="At most so many run; further calls wait.",
         json_schema_extra={"advanced": True},
     )
     spot: bool = Field(
@@ -103,7 +103,7 @@ class AzureContainerOptions(PlatformModel):
         ge=10.0,
         le=3600.0,
         title="Kept when idle",
-        description="So long an actor without work stays, and is paid, before it is given up.",
+        description="How long an actor without work is kept, and paid.",
         json_schema_extra={"advanced": True, "unit": "s"},
     )
     start_cap_s: float = Field(
@@ -111,17 +111,10 @@ class AzureContainerOptions(PlatformModel):
         ge=30.0,
         le=1800.0,
         title="Longest start",
-        description="A group that has not come to work by then is given up.",
+        description="A group that has not fetched work by then is deleted.",
         json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
-    learner_usd_per_hour: Decimal = Field(
-        Decimal(0),
-        ge=0,
-        le=10_000,
-        title="Price of the learner",
-        description="Rent from the job's start to its end for the machine that learns.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
-    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     @model_validator(mode="after")
     def _fits_into_a_group(self) -> Self:
@@ -139,26 +132,21 @@ class AzureContainerOptions(PlatformModel):
         return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
 
     def tariff(self, book: PriceBook, memory_mb: int = 0) -> Tariff:
-        """UnknownSku or UnknownPrice where the book has none for the region, as for spot anywhere."""
+        """Return the prices. Raises UnknownSku or UnknownPrice if the book has none, as for spot in every region."""
         ending = ".spot" if self.spot else ""
         actor = (
             Part(book.row(f"aci.vcpu.linux{ending}", self.region), self.vcpu),
             Part(book.row(f"aci.memory.linux{ending}", self.region), self.memory_gb),
         )
-        standing: tuple[StandingResource, ...] = ()
-        if self.learner_usd_per_hour:
-            standing = (
-                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),)),
-            )
         pool = PoolPrice(actor, most=self.most_actors, idle_s=self.idle_s, in_groups=True)
-        return Tariff(standing=standing, pool=pool)
+        return Tariff(standing=rents(learner=self.learner_usd_per_hour), pool=pool)
 
 
 class AzureContainerPlatform:
     """Implements `training.ports.Platform` and `cloud.rents.payer.RentsItsResources`. Its clock is this machine's.
 
-    Groups come when calls wait for actors, and go when they had none for a while. A call for which no group can be had
-    fails with Azure's reason; one for which no group can be paid is refused.
+    Groups are created while calls wait for actors, and deleted when they have been idle for a while. A call fails with
+    Azure's reason if no group can be created; it is refused if no group can be paid for.
     """
 
     def __init__(
@@ -178,10 +166,14 @@ class AzureContainerPlatform:
         self._holder = holder
         self._patience = patience or Patience(begin_s=options.start_cap_s + 300.0)
         self._calls = PulledCalls(reached.mailbox, self._patience, learner=learner)
-        # One try: the SDK's own retries would hide whether a create came through.
+        # One try: retries of the SDK would hide whether a create succeeded.
         self._clients = AzureClients(connection, tries=1)
-        pace = pace or (EMULATED_PACE if connection.emulated else Pace())
-        lives = Lives(AzureGroups(self._clients), CreateLimit(holder.creates), reached.mailbox.wake, pace)
+        lifecycle = ContainerLifecycle(
+            AzureGroups(self._clients),
+            CreateLimit(holder.creates),
+            reached.mailbox.wake,
+            pace or (EMULATED_PACE if connection.emulated else Pace()),
+        )
         plan = FleetPlan(
             most=options.most_actors,
             a_group=options.containers_a_group,
@@ -190,7 +182,7 @@ class AzureContainerPlatform:
             stay_s=self._patience.stay_s,
             order=self._order,
         )
-        self.fleet = Fleet(plan, lives, holder.register, NoPayer(), now_s=self._calls.now_s)
+        self.fleet = Fleet(plan, lifecycle, holder.register, NoPayer(), now_s=self._calls.now_s)
         self._flying: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
         self._closed = False
@@ -214,12 +206,12 @@ class AzureContainerPlatform:
                 outcome = self._ready.popleft()
             else:
                 left_s = max(0.0, end_s - self.now_s())
-                told = self._calls.next(min(_ATTEND_S, left_s))
-                if told is None:
+                arrived = self._calls.next(min(_ATTEND_S, left_s))
+                if arrived is None:
                     if self._closed or left_s <= 0.0:
                         return None
                     continue
-                outcome = told
+                outcome = arrived
             if self._flying.pop(outcome.call_id, None) is not None:
                 return outcome
         return None
@@ -235,7 +227,7 @@ class AzureContainerPlatform:
         return self._calls.now_s()
 
     def close(self) -> None:
-        """Tell the actors to go and delete their groups, until they are gone. What lasts longer the register knows."""
+        """Tell the actors to leave and delete their groups. The register knows groups that outlast this call."""
         if self._closed:
             return
         self._closed = True
@@ -248,20 +240,20 @@ class AzureContainerPlatform:
     def _attend(self) -> None:
         waiting = [call.id for call in self._flying.values() if call.where == "actor"]
         self.fleet.attend(len(waiting), self._calls.pullers())
-        if self.fleet.poor or self.fleet.failing:
+        if self.fleet.unpaid or self.fleet.failing:
             for call_id in waiting:
                 self._give_up(call_id)
 
     def _give_up(self, call_id: str) -> None:
-        """Nobody will come for it: it could not be paid for, or there is no group to be had."""
+        """End a call for which no group can be paid for or created."""
         self._calls.cancel(call_id)
-        status, code = ("refused", "budget") if self.fleet.poor else ("failed", "no_actors")
-        # What came in before the cancelling is told as it is; of the rest there are no outcomes but these.
+        status, code = ("refused", "budget") if self.fleet.unpaid else ("failed", "no_actors")
+        reason = self.fleet.unpaid or self.fleet.failing
+        # Outcomes that arrived before the cancellation are returned as they are.
         while (outcome := self._calls.next(0.0)) is not None:
             if outcome.call_id == call_id and outcome.status == "cancelled":
-                told = {"status": status, "reason_code": code}
-                told["reason"] = self.fleet.poor or self.fleet.failing
-                outcome = outcome.model_copy(update=told)
+                changes = {"status": status, "reason_code": code, "reason": reason}
+                outcome = outcome.model_copy(update=changes)
             self._ready.append(outcome)
 
     def _order(self, number: int, actors: int) -> Order:
@@ -287,5 +279,5 @@ class AzureContainerPlatform:
         return Order(name, containers, self._tags, options.spot)
 
     def _tags(self) -> Mapping[str, str]:
-        """Until when it may stand, unless these are renewed: they are, as long as somebody wants it."""
+        """Return the group's tags, which say until when it may exist. They are renewed while it is wanted."""
         return self._holder.tags(time.time() + _TAGS_LAST_S)

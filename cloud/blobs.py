@@ -1,4 +1,4 @@
-"""Published weights, held by hash for the calls that name them."""
+"""Published weights by hash, for the calls that name them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _VERSIONS_KEPT = 8
 
 
 class MissingWeights(LookupError):
-    """A call names weights that nobody published here, or that were dropped long ago."""
+    """A call names weights that were not published here, or were dropped long ago."""
 
 
 class BlobShelf:
-    """The last few published blobs. A call takes its bytes along when it is submitted, so older ones may go."""
+    """The last few published blobs. A call receives its bytes when it is submitted, so older ones may be dropped."""
 
     def __init__(self) -> None:
         self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
@@ -29,7 +29,7 @@ class BlobShelf:
         return ref
 
     def weights_of(self, call: Call) -> bytes | None:
-        """The bytes that `call` names, None if it names none; MissingWeights if they are not here."""
+        """Return the bytes that `call` names, or None if it names none. Raises MissingWeights if they are not here."""
         if call.weights is None:
             return None
         blob = self._by_sha256.get(call.weights.sha256)
@@ -39,7 +39,7 @@ class BlobShelf:
 
 
 def bytes_in(call: Call) -> int:
-    """What travels to a function: weights, the environments' state and other inputs."""
+    """Return the bytes sent to a function: weights, the environments' state and other inputs."""
     weights = call.weights.byte_count if call.weights is not None else 0
     return weights + len(call.env_state or b"") + sum(map(len, call.inputs))
 

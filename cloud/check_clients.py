@@ -1,5 +1,6 @@
-"""The clouds' SDKs as the test of a connection wants them: short time limits, hardly a retry, and no address of their
-own choosing. They are imported when they are needed: a page that shows a connection does without them.
+"""The clouds' SDKs for the test of a connection: with short time limits, few retries and no configured addresses.
+
+They are imported at their first use: a page that shows a connection does not need them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _ATTEMPTS = 2
 
 
 def aws_clients(connection: AwsConnection) -> ClientMaker:
-    """Clients under the connection's keys; for a role, under those that it is taken on with."""
+    """Return a maker of clients with the connection's keys; for a role, with the keys that assume it."""
 
     opened: dict[str, AwsClients] = {}
 
@@ -33,7 +34,7 @@ def aws_clients(connection: AwsConnection) -> ClientMaker:
         else:
             access = connection.access.ours
         if access is None:
-            return _under_our_own_identity(service, connection)
+            return _with_our_own_identity(service, connection)
         if access.access_key_id not in opened:
             opened[access.access_key_id] = replace(connection, access=access).open()
         return opened[access.access_key_id].client(service, read_timeout_s=_READ_S, tries=_ATTEMPTS)
@@ -41,8 +42,8 @@ def aws_clients(connection: AwsConnection) -> ClientMaker:
     return make
 
 
-def _under_our_own_identity(service: str, connection: AwsConnection) -> Any:
-    """A client under what this machine has from its own cloud or its environment, and from no file."""
+def _with_our_own_identity(service: str, connection: AwsConnection) -> Any:
+    """Return a client with the credentials of this machine's own cloud or environment, but of no file."""
     import botocore.session
     from botocore.config import Config
 
@@ -61,5 +62,5 @@ def _under_our_own_identity(service: str, connection: AwsConnection) -> Any:
 
 
 def azure_clients(connection: AzureConnection, *, transport: Any = None) -> AzureClients:
-    """`transport` stands in for the network in tests."""
+    """`transport` replaces the network in tests."""
     return AzureClients(connection, read_timeout_s=_READ_S, tries=_ATTEMPTS, transport=transport)

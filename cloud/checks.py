@@ -1,7 +1,7 @@
-"""What the test of a connection tells: who we are there, what the account allows, and each right on a row of its own.
+"""The result of a connection's test: our identity, the account's quotas, and a row for each right.
 
-The questions themselves are in `aws_checks` and `azure_checks`. They write into `Findings` as they go, so that a test
-that is cut off by its time limit still tells what it found.
+The tests themselves are in `cloud.aws.checks` and `cloud.azure.checks`. They write into `Findings` as they go, so a
+test that is cut off by its time limit still reports what it found.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ CUT_OFF = "The test did not end"
 
 @dataclass(frozen=True)
 class Check:
-    """One question and its answer. `ok` is None where it could not be found out; `fix` says what to do.
+    """One check and its result. `ok` is None if the result is not known; `fix` says what to do.
 
-    An `optional` one that fails takes one feature away and nothing else.
+    If an `optional` check fails, a single feature does not work.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Quota:
-    """A limit of the account, as the cloud tells it; `used` where it tells that too."""
+    """A limit of the account; `used` if the cloud reports that too."""
 
     name: str
     limit: int
@@ -41,7 +41,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Report:
-    """A test's answer, whole. `account` is what the cloud itself says it is."""
+    """The whole result of a test. `identity` and `account` are what the cloud itself reports."""
 
     identity: str
     account: str
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing that is needed is known to be missing."""
+        """True if nothing that is needed is known to be missing."""
         return bool(self.checks) and all(check.ok is not False or check.optional for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Report:
 
 @dataclass
 class Findings:
-    """What has been found so far. Filled by one thread, read by another."""
+    """The results so far. One thread adds them, another reads them."""
 
     region: str
     identity: str = ""
@@ -76,23 +76,24 @@ class Findings:
 
 
 class Unanswered(Exception):
-    """A question whose answer makes all further ones pointless; its row is among the findings."""
+    """A check failed that all later checks need; its row is among the findings."""
 
 
-def within(limit_s: float, region: str, ask: Callable[[Findings], None]) -> Report:
-    """The report of `ask`, at the latest after `limit_s`: with what was found until then, and a row that says so.
+def within(limit_s: float, region: str, test: Callable[[Findings], None]) -> Report:
+    """Return the report of `test`, at the latest after `limit_s`: then with the results so far and a row that says so.
 
-    A thread that hangs in a network call cannot be stopped; it ends by the call's own time limit and is heard no more.
+    A thread that hangs in a network call cannot be stopped. It ends by the call's own time limit, and its later results
+    are ignored.
     """
     findings = Findings(region)
     unexpected: list[str] = []
 
     def run() -> None:
         try:
-            ask(findings)
+            test(findings)
         except Unanswered:
             pass
-        except Exception as error:  # of a kind, not of a text: that may hold anything
+        except Exception as error:  # only its type is reported: the text may hold secrets
             unexpected.append(type(error).__name__)
 
     thread = threading.Thread(target=run, name="connection-test", daemon=True)
@@ -102,15 +103,15 @@ def within(limit_s: float, region: str, ask: Callable[[Findings], None]) -> Repo
     if thread.is_alive():
         return _with(
             report,
-            Check(CUT_OFF, False, f"The cloud had not answered everything after {limit_s:g} s.", _AGAIN),
+            Check(CUT_OFF, False, f"The cloud has not answered everything after {limit_s:g} s.", _AGAIN),
         )
     if unexpected:
-        words = f"Something unforeseen came back ({unexpected[0]}), and the test ended there."
+        words = f"An unexpected error ended the test ({unexpected[0]})."
         return _with(report, Check(CUT_OFF, False, words, _AGAIN))
     return report
 
 
-_AGAIN = "Test again. If it stays so, see the cloud's status page, and whether this server may reach it."
+_AGAIN = "Test again. If it fails again, check the cloud's status page, and whether this server may reach it."
 
 
 def _with(report: Report, *checks: Check) -> Report:
@@ -118,7 +119,7 @@ def _with(report: Report, *checks: Check) -> Report:
 
 
 def scrubbed(report: dict[str, Any], secrets: Sequence[str]) -> dict[str, Any]:
-    """The report with each of the secrets blotted out, should a cloud have sent one back in an error."""
+    """Return the report with dots in place of each secret, in case a cloud repeated one in an error."""
 
     def clean(part: Any) -> Any:
         match part:

@@ -1,7 +1,7 @@
-"""What is known of somebody's account, and the SDK's clients made from it.
+"""Connections to cloud accounts, and the SDK's clients for them.
 
-Plain values that the caller decrypted for the moment. Secrets do not show in their `repr`, nothing is read from this
-machine's own configuration, and an endpoint other than the vendor's is used only when the deployment gave one.
+They are plain values that the caller has decrypted for a moment. Their `repr` shows no secrets, nothing is read from
+this machine's own configuration, and another endpoint than the vendor's is used only if the deployment sets one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ CONNECT_TIMEOUT_S = 5.0
 _SESSION_NAME = "starling"
 _READ_TIMEOUT_S = 30.0
 _SESSION_S = 3600
-# Files and variables of this machine are for whoever runs it, not for somebody's connection. The SDK's form: the
-# option's name in a file, the variables it is read from, and what it is otherwise.
+# Files and variables of this machine belong to its operator, not to a connection. The SDK's format is: the option's
+# name in a file, the variables it is read from, its default, and a converter.
 _NOT_FROM_HERE = {
     "profile": (None, None, None, None),
     "config_file": (None, None, "/dev/null", None),
@@ -27,7 +27,7 @@ _NOT_FROM_HERE = {
 
 @dataclass(frozen=True)
 class AwsKeys:
-    """An access key of a user, or of ourselves where we assume other people's roles."""
+    """An access key of a user, or our own, with which we assume other accounts' roles."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -36,9 +36,9 @@ class AwsKeys:
 
 @dataclass(frozen=True)
 class AwsRole:
-    """A role in somebody's account that trusts us, for as long as we show the external id made for this connection.
+    """A role in another account that trusts us if we show this connection's external id.
 
-    `ours` are the keys we assume it with; None: those that the machine has from its own cloud.
+    `ours` are the keys that we assume it with; None: those that this machine has from its own cloud.
     """
 
     role_arn: str
@@ -48,7 +48,7 @@ class AwsRole:
 
 @dataclass(frozen=True)
 class AwsConnection:
-    """One account in one region. `endpoint_url` stands for every service of an emulated cloud."""
+    """One account in one region. `endpoint_url` is the address of every service of an emulated cloud."""
 
     access: AwsRole | AwsKeys
     region: str = "us-east-1"
@@ -75,8 +75,8 @@ class AzurePrincipal:
 
 @dataclass(frozen=True)
 class AzureConnection:
-    """One resource group of one subscription. `endpoint_url` stands for the sign-in and the resource manager of an
-    emulated cloud, `ca` is the file with the certificate by which that one is known.
+    """One resource group of one subscription. `endpoint_url` is the address of an emulated cloud's sign-in and resource
+    manager, `ca` the file with the certificate to trust there.
     """
 
     access: AzurePrincipal
@@ -97,7 +97,7 @@ class AzureConnection:
 
 
 class AwsClients:
-    """The SDK's clients for one connection. Sessions of a role are renewed by the SDK before they end."""
+    """The SDK's clients for one connection. The SDK renews sessions of a role before they end."""
 
     def __init__(self, connection: AwsConnection) -> None:
         self.connection = connection
@@ -106,7 +106,7 @@ class AwsClients:
     def client(
         self, service: str, *, read_timeout_s: float = _READ_TIMEOUT_S, tries: int = 3, connections: int = 10
     ) -> Any:
-        """A client that asks at most `tries` times. One try means that nothing is sent twice without our knowing."""
+        """Return a client that tries each request at most `tries` times. With 1 it never repeats a request."""
         from botocore.config import Config
 
         config = Config(
@@ -116,7 +116,7 @@ class AwsClients:
             max_pool_connections=connections,
             tcp_keepalive=True,
             proxies={},
-            # Addresses to read from are signed as everything else is, which is not what the SDK does by itself.
+            # Presigned addresses have signatures of version 4 too, which is not the SDK's default.
             signature_version="s3v4" if service == "s3" else None,
             s3={"addressing_style": "path"} if self.connection.emulated else None,
         )
@@ -129,7 +129,7 @@ class AwsClients:
 
 
 def _session(connection: AwsConnection) -> Any:
-    """A boto3 session that knows these credentials and no others."""
+    """Return a boto3 session with these credentials and no others."""
     import boto3
     import botocore.session
 
@@ -146,14 +146,14 @@ def _session(connection: AwsConnection) -> Any:
 
 @cache
 def _descriptions() -> Any:
-    """What the SDK knows of each service: megabytes of files, which every session would read anew."""
+    """Return the SDK's descriptions of services: megabytes of files that every session would read again."""
     from botocore.loaders import create_loader
 
     return create_loader()
 
 
 def _assumed(inner: Any, role: AwsRole, connection: AwsConnection) -> Any:
-    """Credentials that assume the role when they are first needed, and again before they end."""
+    """Return credentials that assume the role at their first use, and again before they end."""
     from botocore.credentials import (
         AssumeRoleCredentialFetcher,
         Credentials,
@@ -170,7 +170,7 @@ def _assumed(inner: Any, role: AwsRole, connection: AwsConnection) -> Any:
         if role.ours is None:
             source = inner.get_component("credential_provider").load_credentials()
             if source is None:
-                # The SDK would go on with nothing and stumble over it.
+                # The SDK would continue without credentials and fail later.
                 raise NoCredentialsError
         else:
             ours = role.ours

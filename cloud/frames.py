@@ -1,4 +1,4 @@
-"""What a pool and its workers say to each other: length-prefixed msgpack of frozen models; never pickle."""
+"""The messages of a pool and its workers: length-prefixed msgpack of frozen models; never pickle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOBS_KEPT = 4
 
 
 class FrameError(ValueError):
-    """The other side sent something that is not a frame of ours."""
+    """The other side sent something that is not a valid frame."""
 
 
 class Hold(Message):
@@ -54,7 +54,7 @@ class Done(Message):
 
 
 class Broke(Message):
-    """The call's body raised; the worker lives on."""
+    """The call's body raised an error; the worker continues."""
 
     kind: Literal["broke"] = "broke"
     call_id: str
@@ -72,7 +72,7 @@ _FROM_WORKER: TypeAdapter[FromWorker] = TypeAdapter(
 
 
 def pack(message: ToWorker | FromWorker) -> bytes:
-    """One frame: the length of the body in 4 bytes, little endian, then the body."""
+    """Return one frame: the length of the body in 4 bytes, little endian, then the body."""
     body: bytes = msgpack.packb(message.model_dump(), use_bin_type=True)
     if len(body) > FRAME_LIMIT_BYTES:
         raise FrameError(f"a message of {len(body)} bytes; at most {FRAME_LIMIT_BYTES} are allowed")
@@ -92,7 +92,7 @@ def _plain(body: bytes) -> object:
 
 
 class Inbox:
-    """Bytes as they come in, whole frames out."""
+    """Collects received bytes and returns whole frames."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -117,7 +117,7 @@ Value = TypeVar("Value")
 
 
 class KeptBlobs(Generic[Value]):
-    """The last few weights by hash. Pool and worker run the same rule, so the pool knows what the worker has."""
+    """The last few weights by hash. Pool and worker follow the same rule, so the pool knows what the worker has."""
 
     def __init__(self) -> None:
         self._by_sha256: OrderedDict[str, Value] = OrderedDict()

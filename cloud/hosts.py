@@ -1,4 +1,4 @@
-"""Machines of the user's own as a platform: whatever runs a puller with this run's token works for it."""
+"""Machines of the user's own as a platform: any that runs a puller with this run's token works for it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Literal
 from pydantic import Field
 
 from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import own_price
+from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
-from cloud.pricing import Part, StandingResource, Tariff
+from cloud.pricing import Tariff
 from cloud.pulled import Patience, PulledCalls, Reached
 
-# Signs of life come four times as often.
+# Heartbeats come four times as often.
 _LEASE_S = 20.0
-# A machine leaves by itself so long after this process was last heard of.
+# A machine leaves by itself so long after the last sign of this process.
 _STAY_S = 300.0
 
 
@@ -28,7 +28,7 @@ class HostsOptions(PlatformModel):
         ge=1,
         le=1000,
         title="Machines",
-        description="So many are to call. The job begins with the first, and the price is that of all.",
+        description="How many will come. The job begins with the first, and pays for all.",
     )
     processes: int = Field(
         1,
@@ -42,7 +42,7 @@ class HostsOptions(PlatformModel):
         ge=0,
         le=10_000,
         title="Price of a machine",
-        description="Rent of each from the job's start to its end, whether it has called or not.",
+        description="Rent of each from the job's start to its end, whether it has come or not.",
         json_schema_extra={"unit": "USD/h", "advanced": True},
     )
     wait_min: float = Field(
@@ -50,38 +50,22 @@ class HostsOptions(PlatformModel):
         gt=0.0,
         le=1440.0,
         title="Wait for machines",
-        description="A call that none has fetched by then fails, and so does the job after a few.",
+        description="A call that no machine has fetched by then fails. The job fails after a few such calls.",
         json_schema_extra={"unit": "min", "advanced": True},
     )
-    learner_usd_per_hour: Decimal = Field(
-        Decimal(0),
-        ge=0,
-        le=10_000,
-        title="Price of the learner",
-        description="Rent from the job's start to its end for the machine that learns.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
-    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     @property
     def actors(self) -> int:
         return self.machines * self.processes
 
     def open(self, reached: Reached) -> PulledCalls:
-        """Machines are told to leave when it is closed. Nobody has to be there yet."""
+        """Return the platform. No machine has to be there yet; closing it tells all of them to leave."""
         return PulledCalls(
             reached.mailbox, Patience(begin_s=self.wait_min * 60.0, lease_s=_LEASE_S, stay_s=_STAY_S)
         )
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """Rent for what the user put a price on; calls cost nothing of their own."""
-        rents = {
-            "learner": self.learner_usd_per_hour,
-            "machines": self.machine_usd_per_hour * self.machines,
-        }
-        return Tariff(
-            standing=tuple(
-                StandingResource(resource, (Part(own_price(resource, usd)),))
-                for resource, usd in rents.items()
-                if usd
-            )
-        )
+        """Return the rent of the machines that have a price. Calls themselves cost nothing."""
+        machines = self.machine_usd_per_hour * self.machines
+        return Tariff(standing=rents(learner=self.learner_usd_per_hour, machines=machines))

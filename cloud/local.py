@@ -10,18 +10,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from cloud import blobs
 from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import own_price
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
+from cloud.outcomes import call_outcome
+from cloud.own_machines import rents
 from cloud.platform_model import PlatformModel
-from cloud.pricing import Part, StandingResource, Tariff
+from cloud.pricing import Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
-from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
-from training.reports import Usage
 
 
 class LocalOptions(PlatformModel):
@@ -61,18 +59,9 @@ class LocalOptions(PlatformModel):
         return LocalPlatform(self)
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """Rent for what the user put a price on; calls cost nothing of their own."""
-        rents = {
-            "learner": self.learner_usd_per_hour,
-            "workers": self.worker_usd_per_hour * self.worker_count,
-        }
-        return Tariff(
-            standing=tuple(
-                StandingResource(resource, (Part(own_price(resource, usd)),))
-                for resource, usd in rents.items()
-                if usd
-            )
-        )
+        """Return the rent of what has a price. Calls themselves cost nothing."""
+        workers = self.worker_usd_per_hour * self.worker_count
+        return Tariff(standing=rents(learner=self.learner_usd_per_hour, workers=workers))
 
 
 @dataclass(frozen=True)
@@ -128,40 +117,14 @@ class LocalPlatform:
         self._ended.clear()
 
     def _outcome(self, flight: _Flight, execution: Execution) -> Outcome:
-        result, call = execution.result, flight.call
-        usage = Usage() if isinstance(result, Failure) else result.usage
-        usage = usage.model_copy(
-            update={
-                "bytes_in": blobs.bytes_in(call),
-                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-                if isinstance(result, Result)
-                else 0,
-                "cold_start": execution.cold,
-                "startup_s": execution.waited_s,
-                "run_s": execution.run_s,
-                "transfer_s": execution.transfer_s,
-                "billed_s": execution.run_s,
-                "memory_mb": call.memory_mb,
-            }
-        )
-        times_s = execution.waited_s + execution.run_s + execution.transfer_s
-        finished_s = flight.submitted_s + times_s
-        if isinstance(result, Failure):
-            return Outcome(
-                call_id=call.id,
-                status="cancelled" if result.code == "cancelled" else "failed",
-                started_s=flight.submitted_s,
-                finished_s=finished_s,
-                usage=usage,
-                reason=result.reason,
-                reason_code=result.code,
-            )
-        return Outcome(
-            call_id=call.id,
-            status="done",
-            started_s=flight.submitted_s,
-            finished_s=finished_s,
-            usage=usage,
-            payload=result.payload,
-            env_state=result.env_state,
+        return call_outcome(
+            flight.call,
+            flight.submitted_s,
+            flight.submitted_s + execution.waited_s + execution.run_s + execution.transfer_s,
+            execution.result,
+            cold_start=execution.cold,
+            startup_s=execution.waited_s,
+            run_s=execution.run_s,
+            transfer_s=execution.transfer_s,
+            billed_s=execution.run_s,
         )

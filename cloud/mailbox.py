@@ -1,4 +1,4 @@
-"""A mailbox in memory: both sides of it, for runs without a database and for tests of whoever works with one."""
+"""A mailbox in memory, with both of its sides, for runs without a database and for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store
-from cloud.gateway.store import Caller, Given, HandOut
+from cloud.gateway.store import Caller, HandOut, LeasedCall
 from training.ports import Delivery, Offer, Puller
 
 _OVER_REMEMBERED = 10_000
@@ -33,7 +33,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Over:
-    """A call that was delivered, used up or withdrawn, and waits for nobody any more."""
+    """A call that was delivered, used up or withdrawn."""
 
     answered: bool
     began: frozenset[str]
@@ -65,7 +65,7 @@ class MemoryMailbox:
         return token
 
     def on_offer(self, bell: Callable[[], None]) -> None:
-        """Have this called, from any thread, when there may be something to hand out."""
+        """Call `bell` from now on, from any thread, when there may be a call to lease."""
         self._bells.append(bell)
 
     # The coordinator's side
@@ -103,7 +103,7 @@ class MemoryMailbox:
                     self._woken = False
                     taken, self._delivered = self._delivered, []
                     return taken
-                # Leases and times run out without anybody ringing.
+                # Leases and deadlines end without a bell.
                 self._changed.wait(min(left_s, 0.25))
 
     def wake(self) -> None:
@@ -146,7 +146,7 @@ class MemoryMailbox:
                 return HandOut(open=False)
             self._sweep()
             now = self._now_unix_s()
-            work: dict[str, Given] = {}
+            work: dict[str, LeasedCall] = {}
             refused = {caller.name for caller in callers if not self._seen(caller, now)}
             for caller in callers:
                 if caller.name in refused:
@@ -154,7 +154,9 @@ class MemoryMailbox:
                 call = None if self._pullers[caller.name].leaving else self._call_for(caller.name, now)
                 if call is not None:
                     offer = call.offer
-                    work[caller.name] = Given(offer.call_id, offer.request, offer.lease_s, offer.most_bytes)
+                    work[caller.name] = LeasedCall(
+                        offer.call_id, offer.request, offer.lease_s, offer.most_bytes
+                    )
             leave = frozenset(
                 one.name
                 for one in callers
@@ -191,7 +193,7 @@ class MemoryMailbox:
                 return Receipt(word="known" if known else "unwanted")
             if puller not in call.began:
                 return Receipt(word="unwanted")
-            # Also from one whose lease had run out: a call's result does not depend on who runs it.
+            # Also from a puller whose lease has ended: a call's result does not depend on who runs it.
             call.puller = puller
             self._deliver(call, answer)
             return Receipt(word="taken")
@@ -212,7 +214,7 @@ class MemoryMailbox:
     # Both
 
     def _call_for(self, name: str, now: float) -> _Call | None:
-        """What it has already, whose handing over was lost on the way, or else the first that waits."""
+        """Return the puller's own call, if the answer with its lease was lost, or else the first that waits."""
         calls = self._calls.values()
         call = next((one for one in calls if one.state == "leased" and one.puller == name), None)
         if call is None:
@@ -228,7 +230,7 @@ class MemoryMailbox:
         return call
 
     def _sweep(self) -> None:
-        """Take calls back whose lease has run out, and end those whose time or starts are used up."""
+        """Take back calls whose lease has ended, and end calls whose time or starts are used up."""
         now = self._now_unix_s()
         for call in list(self._calls.values()):
             if call.state == "leased" and call.lease_until_unix_s <= now:
@@ -265,7 +267,7 @@ class MemoryMailbox:
             self._pullers[name] = replace(self._pullers[name], call_id=None)
 
     def _seen(self, caller: Caller, now: float) -> bool:
-        """Note who called; False for a new name where its token has used up all it may."""
+        """Note the caller. Return False for a new name if its token already has as many as it may."""
         known = self._pullers.get(caller.name)
         if known is None:
             names = self._named.setdefault(caller.token, set())
@@ -276,7 +278,7 @@ class MemoryMailbox:
             names.add(caller.name)
             self._pullers[caller.name] = Puller(caller.name, caller.unit, now, now)
         else:
-            # It asks, so it has nothing in hand that it knows of.
+            # A puller that requests a call knows of none that it has.
             self._pullers[caller.name] = replace(known, last_seen_unix_s=now, call_id=None)
         return True
 

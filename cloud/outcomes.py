@@ -1,11 +1,11 @@
-"""Outcomes of calls that ran in this process, or that ended without a result, for platforms of every kind."""
+"""Outcomes of calls, for platforms of every kind: from an actor's answer, a learner's execution, or a failure."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from cloud import blobs
-from cloud.failures import Failure
+from cloud import answers, blobs, wire
+from cloud.failures import Failure, OtherCode
 from cloud.workers.execution import Execution
 from training.functions.body import Result
 from training.messages import Call, Outcome
@@ -13,7 +13,7 @@ from training.reports import Usage
 
 
 class Learner(Protocol):
-    """What a learner's thread offers."""
+    """Runs the learner's calls, as `cloud.workers.learner_thread.LearnerThread` does."""
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None: ...
 
@@ -27,49 +27,60 @@ class Learner(Protocol):
 
 
 def learner_outcome(call: Call, submitted_s: float, execution: Execution) -> Outcome:
-    """A call of the learner, which ran in this process."""
-    result = execution.result
-    usage = result.usage if isinstance(result, Result) else Usage()
-    usage = usage.model_copy(
+    """Return the outcome of a learner's call, which ran in this process."""
+    return call_outcome(
+        call,
+        submitted_s,
+        submitted_s + execution.waited_s + execution.run_s,
+        execution.result,
+        startup_s=execution.waited_s,
+        run_s=execution.run_s,
+        billed_s=execution.run_s,
+    )
+
+
+def call_outcome(
+    call: Call, submitted_s: float, finished_s: float, result: Result | Failure, **measured: float | None
+) -> Outcome:
+    """Return the outcome of a call. `measured` are the fields of its usage that the platform measured."""
+    payload, env_state = (result.payload, result.env_state) if isinstance(result, Result) else (b"", None)
+    usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
         update={
             "bytes_in": blobs.bytes_in(call),
-            "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-            if isinstance(result, Result)
-            else 0,
-            "startup_s": execution.waited_s,
-            "run_s": execution.run_s,
-            "billed_s": execution.run_s,
+            "bytes_out": blobs.bytes_out(payload, env_state),
             "memory_mb": call.memory_mb,
+            **measured,
         }
     )
-    finished_s = submitted_s + execution.waited_s + execution.run_s
-    return done_or_ended(call.id, submitted_s, result, usage, finished_s)
-
-
-def done_or_ended(
-    call_id: str, submitted_s: float, result: Result | Failure, usage: Usage, finished_s: float
-) -> Outcome:
+    times = {"started_s": submitted_s, "finished_s": finished_s}
     if isinstance(result, Failure):
-        return ended(call_id, submitted_s, result, usage, finished_s)
-    return Outcome(
-        call_id=call_id,
-        status="done",
-        started_s=submitted_s,
-        finished_s=finished_s,
-        usage=usage,
-        payload=result.payload,
-        env_state=result.env_state,
-    )
+        return ended_outcome(call.id, result, usage, **times)
+    return Outcome(call_id=call.id, status="done", usage=usage, payload=payload, env_state=env_state, **times)
 
 
-def ended(call_id: str, submitted_s: float, why: Failure, usage: Usage, finished_s: float) -> Outcome:
-    """Of a call without a result: cancelled if that is the reason, else failed."""
+def ended_outcome(
+    call_id: str, why: Failure, usage: Usage, *, started_s: float, finished_s: float
+) -> Outcome:
+    """Return the outcome of a call without a result: cancelled if that is the reason, else failed."""
     return Outcome(
         call_id=call_id,
         status="cancelled" if why.code == "cancelled" else "failed",
-        started_s=submitted_s,
+        started_s=started_s,
         finished_s=finished_s,
         usage=usage,
         reason=why.reason,
         reason_code=why.code,
     )
+
+
+def read_answer(call: Call, run: str, data: bytes) -> tuple[wire.Answer | None, Result | Failure]:
+    """Return an actor's checked answer and its result; no answer, and why, if it must not be used."""
+    try:
+        answer, result = answers.answer_to(call, run, data)
+    except wire.Refusal as refusal:
+        return None, unusable_answer(refusal)
+    return answer, result or Failure(OtherCode(answer.reason_code or "error"), answer.reason)
+
+
+def unusable_answer(refusal: wire.Refusal) -> Failure:
+    return Failure(OtherCode(f"refused_{refusal.code}"), f"the answer cannot be used: {refusal.reason}")

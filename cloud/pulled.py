@@ -1,6 +1,6 @@
-"""Calls that actors come and fetch: `PulledCalls` is the platform behind containers and machines that pull.
+"""Calls that actors fetch: `PulledCalls` is the platform behind containers and machines that pull.
 
-Who the pullers are, where they stand and what they cost is the business of the platform that composes it.
+The platform that composes it decides who the pullers are, where they run and what they cost.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cloud import answers, blobs, failures, wire
+from cloud import answers, failures, wire
 from cloud.actor.protocol import WEIGHTS
 from cloud.blobs import BlobShelf, MissingWeights
-from cloud.failures import Failure, OtherCode
-from cloud.outcomes import Learner, done_or_ended, ended, learner_outcome
+from cloud.failures import Failure
+from cloud.outcomes import Learner, call_outcome, learner_outcome, read_answer
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
 from training.environments import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Delivery, Mailbox, Offer, Puller
-from training.reports import Usage
 
-# An answer on its way back; the call's own deadline has passed by then.
+# For sending an answer, after the call's own deadline.
 _SENDING_S = 120.0
 _VERSIONS_KEPT = 8
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long things may take. `stay_s` is what pullers may live on without this process: their dead-man time.
+    """Time limits. `stay_s` is how long pullers may live without this process: their dead-man timer.
 
-    A call that nobody has begun `begin_s` after its submission is given up; one that was begun and of which nothing is
-    heard goes to another puller after `lease_s`.
+    A call that no puller has begun `begin_s` after its submission is given up. A call without a heartbeat for
+    `lease_s` goes to another puller.
     """
 
     begin_s: float = 600.0
@@ -48,8 +47,8 @@ class Patience:
 class Reached:
     """A mailbox, and how pullers reach it: the gateway's address (https, or http on this machine) and a token.
 
-    `new_token` gives one that opens this mailbox only and ends with it; it is kept nowhere, so ask for as many as are
-    needed. A puller runs as `python -m cloud.actor.puller --gateway ADDRESS`, with the token in the environment as
+    `new_token` returns a token that opens only this mailbox and ends with it. It is not stored: call it once a puller.
+    A puller runs as `python -m cloud.actor.puller --gateway ADDRESS`, with the token in the environment as
     STARLING_RUN_TOKEN or in a file named by --token-file.
     """
 
@@ -68,8 +67,8 @@ class _Flight:
 class PulledCalls:
     """Implements `training.ports.Platform` over a mailbox; the learner's calls run in a thread here.
 
-    The composer calls `next` as the engine does, and may look at `pullers` and `dismiss` in between. `starts` counts
-    the executions that were begun, those of lost pullers included. Closing closes the mailbox too.
+    The composing platform calls `next` as the engine does, and may call `pullers` and `dismiss` in between. `starts`
+    counts all executions that were begun, also those of lost pullers. Closing it closes the mailbox too.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class PulledCalls:
 
     @property
     def waiting(self) -> int:
-        """Calls for actors that have no outcome yet: what one would want pullers for."""
+        """The number of calls for actors that have no outcome yet."""
         return sum(flight.call.where == "actor" for flight in self._flights.values())
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
@@ -110,7 +109,7 @@ class PulledCalls:
         return ref
 
     def submit(self, call: Call) -> None:
-        """Calls for actors are laid out together, when the caller begins to wait for them."""
+        """Accept a call. Calls for actors are offered together at the next `next`."""
         now_s, patience = self.now_s(), self._patience
         longest_s = patience.most_starts * (call.deadline_s + _SENDING_S + patience.lease_s)
         self._flights[call.id] = _Flight(call, now_s, now_s + patience.begin_s + longest_s)
@@ -129,7 +128,7 @@ class PulledCalls:
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s
         while self._flights:
-            self._look_after()
+            self._tend()
             if (outcome := self._landed()) is not None:
                 return outcome
             now_s = self.now_s()
@@ -172,7 +171,7 @@ class PulledCalls:
 
     @property
     def _learner(self) -> Learner:
-        """Made when it is first needed or waited for: it begins with seconds of imports, and calls go out first."""
+        """Created at its first use: it begins with seconds of imports, and calls must go out before."""
         if self._learner_made is None:
             self._learner_made = self._make_learner(self._deliver)
         return self._learner_made
@@ -181,8 +180,8 @@ class PulledCalls:
         self._learned.put(execution)
         self._mailbox.wake()
 
-    def _look_after(self) -> None:
-        """Lay out what is new, say that we are here, and give up what nobody will tell of any more."""
+    def _tend(self) -> None:
+        """Offer new calls, renew the pullers' time, and give up calls that are too late."""
         if self._unsent:
             batch, self._unsent = self._unsent, []
             self._mailbox.offer([self._offer(call) for call in batch])
@@ -194,7 +193,7 @@ class PulledCalls:
         actors = [one for one in self._flights.values() if one.call.where == "actor"]
         for late in [one.call.id for one in actors if one.give_up_s <= now_s]:
             self._mailbox.withdraw([late])
-            self._end(late, Failure("lost", "nothing was heard of it for too long; it was given up"))
+            self._end(late, Failure("lost", "no answer came in time; it was given up"))
 
     def _offer(self, call: Call) -> Offer:
         begin_by_unix_s = time.time() + self._patience.begin_s
@@ -216,7 +215,7 @@ class PulledCalls:
         )
 
     def _landed(self) -> Outcome | None:
-        """The next outcome that is there. What comes for a call whose outcome was told is let go."""
+        """Return the next outcome, if any. An answer to a call that has its outcome already is discarded."""
         while self._ended:
             outcome = self._ended.popleft()
             if self._flights.pop(outcome.call_id, None) is not None:
@@ -236,60 +235,45 @@ class PulledCalls:
         landed_s = self.now_s()
         total_s = landed_s - flight.submitted_s
         answer, result = self._read(flight.call, delivery)
-        # The mailbox's clock need not be ours; only differences of its moments are used.
+        # The mailbox may have another clock, so only differences of its times are used.
         waited_s = max(0.0, delivery.leased_unix_s - delivery.offered_unix_s) if delivery.starts else total_s
         startup_s = min(waited_s, total_s)
         run_s = min(answer.run_s if answer is not None else 0.0, total_s - startup_s)
         done = isinstance(result, Result)
-        usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
-            update={
-                "bytes_in": blobs.bytes_in(flight.call),
-                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-                if isinstance(result, Result)
-                else 0,
-                "cold_start": done and answer is not None and answer.calls_before == 0,
-                "startup_s": startup_s,
-                "run_s": run_s,
-                "transfer_s": total_s - startup_s - run_s,
-                "billed_s": run_s if answer is not None or not delivery.starts else None,
-                "memory_mb": flight.call.memory_mb,
-            }
+        return call_outcome(
+            flight.call,
+            flight.submitted_s,
+            landed_s,
+            result,
+            cold_start=done and answer is not None and answer.calls_before == 0,
+            startup_s=startup_s,
+            run_s=run_s,
+            transfer_s=total_s - startup_s - run_s,
+            billed_s=run_s if answer is not None or not delivery.starts else None,
         )
-        return done_or_ended(flight.call.id, flight.submitted_s, result, usage, landed_s)
 
     def _read(self, call: Call, delivery: Delivery) -> tuple[wire.Answer | None, Result | Failure]:
         if delivery.answer is None:
             return None, self._why_not(delivery)
-        try:
-            answer, result = answers.answer_to(call, self._run, delivery.answer)
-        except wire.Refusal as refusal:
-            words = f"the answer is not to be used: {refusal.reason}"
-            return None, Failure(OtherCode(f"refused_{refusal.code}"), words)
-        if result is None:
-            return answer, Failure(OtherCode(answer.reason_code or "error"), answer.reason)
-        return answer, result
+        return read_answer(call, self._run, delivery.answer)
 
     def _why_not(self, delivery: Delivery) -> Failure:
         if delivery.starts:
             times = "once" if delivery.starts == 1 else f"{delivery.starts} times"
-            return Failure("lost", f"it was begun {times}, and no actor came back with an answer")
+            return Failure("lost", f"it was begun {times}, and no actor sent an answer")
         words = f"no actor fetched it within {self._patience.begin_s:.0f} s; are there any?"
         return Failure("not_begun", words)
 
     def _end(self, call_id: str, why: Failure) -> None:
-        """Tell an outcome without a delivery; if one comes nevertheless, it is late."""
+        """Add the outcome of a call that was not delivered. A later delivery is discarded."""
         flight, now_s = self._flights[call_id], self.now_s()
         total_s = now_s - flight.submitted_s
-        usage = Usage(
-            bytes_in=blobs.bytes_in(flight.call),
-            startup_s=total_s,
-            billed_s=0.0,
-            memory_mb=flight.call.memory_mb,
+        self._ended.append(
+            call_outcome(flight.call, flight.submitted_s, now_s, why, startup_s=total_s, billed_s=0.0)
         )
-        self._ended.append(ended(call_id, flight.submitted_s, why, usage, now_s))
 
     def _drop_old(self) -> None:
-        """Weights that no call in flight names any more, but for the last few."""
+        """Drop weights that no call in flight names, except the last few."""
         named = {one.call.weights.sha256 for one in self._flights.values() if one.call.weights is not None}
         old = [sha256 for sha256 in list(self._held)[:-_VERSIONS_KEPT] if sha256 not in named]
         if old:

@@ -1,8 +1,8 @@
-"""Ray as a platform, for those who outgrow one machine: an actor of the cluster takes a call at a time.
+"""Ray as a platform, for training beyond one machine: each actor of the cluster takes one call at a time.
 
-Requests and answers are our own bytes, weights are put into the cluster once a version and passed by reference, and
-whoever is ready first is taken first. A Ray cluster runs whatever its drivers send it and the other way round, so it
-has to be as trusted as this machine; answers are checked all the same, as a node may be wrong.
+Requests and answers are our own bytes. Weights are put into the cluster once for each version and passed by reference.
+A Ray cluster runs whatever its drivers send it and the other way round, so it must be as trusted as this machine.
+Answers are checked all the same, as a node may be wrong.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from cloud import answers, blobs, failures, wire
+from cloud import failures, wire
 from cloud.actor.watchdog import GRACE_S
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import machine_parts, own_price
-from cloud.failures import Failure, OtherCode
-from cloud.outcomes import done_or_ended, learner_outcome
+from cloud.failures import Failure
+from cloud.outcomes import call_outcome, learner_outcome, read_answer
+from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, StandingResource, Tariff
 from cloud.ray import driver as ray_driver
@@ -35,7 +36,6 @@ from cloud.workers.learner_thread import LearnerThread
 from training.environments import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
-from training.reports import Usage
 
 _VERSIONS_KEPT = 8
 _SENDING_S = 20.0
@@ -45,7 +45,7 @@ __all__ = ["NoRay", "RayOptions", "RayPlatform"]
 
 
 class RayOptions(PlatformModel):
-    """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster of this machine's own."""
+    """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster starts on this machine."""
 
     kind: Literal["ray"] = "ray"
     address: str = Field(
@@ -53,7 +53,7 @@ class RayOptions(PlatformModel):
         pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9.-]*:\d{1,5}$",
         max_length=260,
         title="Address",
-        description="That of the cluster's head, as 10.0.0.5:6379. Empty: a cluster is started here.",
+        description="Address of the cluster's head, as 10.0.0.5:6379. Empty: a cluster is started here.",
     )
     actors: int | None = Field(
         None,
@@ -74,13 +74,13 @@ class RayOptions(PlatformModel):
         json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     nodes: int = Field(
-        1, ge=1, le=1000, title="Machines", description="So many of them are paid while the job is attached."
+        1, ge=1, le=1000, title="Machines", description="How many of them are paid while the job is attached."
     )
     machine: str = Field(
         "",
         max_length=100,
         title="Kind of machine",
-        description="By its name in the price book, as c5.4xlarge. Empty: the price below.",
+        description="Its name in the price book, as c5.4xlarge. Empty: the price below.",
         json_schema_extra={"advanced": True},
     )
     region: str = Field("us-east-1", max_length=40, title="Region", json_schema_extra={"advanced": True})
@@ -92,31 +92,20 @@ class RayOptions(PlatformModel):
         description="Where no kind is named. Your own cost nothing unless you say so.",
         json_schema_extra={"unit": "USD/h", "advanced": True},
     )
-    learner_usd_per_hour: Decimal = Field(
-        Decimal(0),
-        ge=0,
-        le=10_000,
-        title="Price of the learner",
-        description="Rent from the job's start to its end for the machine that learns.",
-        json_schema_extra={"unit": "USD/h", "advanced": True},
-    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     @property
     def most_actors(self) -> int:
-        """As far as it is known before the cluster is asked."""
+        """An estimate until the cluster is attached."""
         return self.actors or max(1, int(cores() * self.nodes / self.cpus_per_actor))
 
     def open(self) -> RayPlatform:
-        """NoRay with what to do where that cannot be."""
+        """Return the platform. Raises NoRay, which says what to do."""
         return RayPlatform(self)
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """Rent from the job's start to its end; UnknownSku where the book does not know the machine there."""
-        standing = []
-        if self.learner_usd_per_hour:
-            standing.append(
-                StandingResource("learner", (Part(own_price("learner", self.learner_usd_per_hour)),))
-            )
+        """Return the rent from the job's start to its end. Raises UnknownSku if the machine has no price."""
+        standing = [*rents(learner=self.learner_usd_per_hour)]
         if self.machine:
             parts = machine_parts(book, self.machine, self.region, count=self.nodes, ip_and_disk=False)
             standing.append(StandingResource("nodes", parts))
@@ -139,7 +128,7 @@ class _Flight:
 class RayPlatform:
     """Implements `training.ports.Platform`. The learner's calls run in a thread here.
 
-    An actor whose call is cancelled, takes too long or breaks is ended; another is started when there is work for it.
+    An actor whose call is cancelled, takes too long or breaks is ended; another is started when there is a call for it.
     """
 
     def __init__(self, options: RayOptions) -> None:
@@ -164,7 +153,7 @@ class RayPlatform:
         self._flights: dict[str, _Flight] = {}
         self._finished: queue.SimpleQueue[Execution | tuple[str, Any]] = queue.SimpleQueue()
         self._learner = LearnerThread(self._finished.put)
-        self._look_s = 0.0
+        self._next_look_s = 0.0
         self._closed = False
 
     @property
@@ -174,7 +163,7 @@ class RayPlatform:
     def publish(self, version: int, blob: bytes) -> BlobRef:
         ref = BlobRef(version=version, sha256=hashlib.sha256(blob).hexdigest(), byte_count=len(blob))
         if not self._closed:
-            # A call in flight holds what it was given; what nobody holds is freed by Ray.
+            # Calls in flight hold their own references; Ray frees a blob without references.
             self._refs[ref.sha256] = self._refs.pop(ref.sha256, None) or self._ray.put(blob)
             while len(self._refs) > _VERSIONS_KEPT:
                 self._refs.popitem(last=False)
@@ -187,9 +176,9 @@ class RayPlatform:
         elif call.where == "learner":
             self._learner.submit(call, None, call.deadline_s)
         else:
-            self._take_on(flight)
+            self._enqueue(flight)
 
-    def _take_on(self, flight: _Flight) -> None:
+    def _enqueue(self, flight: _Flight) -> None:
         weights = flight.call.weights
         if weights is not None:
             if weights.sha256 not in self._refs:
@@ -205,7 +194,8 @@ class RayPlatform:
         while self._flights:
             self._learner.enforce_limit()
             self._give_up()
-            wait_s = min(end_s - self.now_s(), self._learner.seconds_to_limit(), self._look_s - self.now_s())
+            now_s = self.now_s()
+            wait_s = min(end_s - now_s, self._learner.seconds_to_limit(), self._next_look_s - now_s)
             try:
                 finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
             except queue.Empty:
@@ -214,7 +204,7 @@ class RayPlatform:
                 continue
             call_id = finished.call_id if isinstance(finished, Execution) else finished[0]
             flight = self._flights.pop(call_id, None)
-            # Whoever was cancelled or given up may still come back; his outcome has been told.
+            # A call that was cancelled or given up may still be answered; its outcome has been returned.
             if flight is None:
                 continue
             if isinstance(finished, Execution):
@@ -238,7 +228,7 @@ class RayPlatform:
         return time.monotonic()
 
     def close(self) -> None:
-        """End the actors and leave the cluster; one of our own ends with all that it started."""
+        """End the actors and leave the cluster; a cluster of our own ends with everything that it started."""
         if self._closed:
             return
         self._closed = True
@@ -285,20 +275,18 @@ class RayPlatform:
         self._finished.put((call_id, why))
 
     def _give_up(self) -> None:
-        if self.now_s() < self._look_s:
+        if self.now_s() < self._next_look_s:
             return
-        self._look_s = self.now_s() + _LOOK_EVERY_S
+        self._next_look_s = self.now_s() + _LOOK_EVERY_S
         for flight in [one for one in self._flights.values() if one.give_up_s <= self.now_s()]:
             flight.give_up_s = float("inf")
-            words = (
-                f"nothing was heard of it within its deadline of {flight.call.deadline_s:g} s and its start"
-            )
+            words = f"no answer came within its start and its deadline of {flight.call.deadline_s:g} s"
             self._fail(flight.call.id, Failure("lost", words))
 
-    def _landed(self, flight: _Flight, came: Any) -> Outcome:
-        """`came` is a finished future, or why there is none."""
+    def _landed(self, flight: _Flight, end: Any) -> Outcome:
+        """Return the outcome. `end` is a finished future, or a Failure."""
         landed_s = self.now_s()
-        answer, result = (None, came) if isinstance(came, Failure) else self._read(flight, came)
+        answer, result = (None, end) if isinstance(end, Failure) else self._read(flight, end)
         if flight.actor is not None:
             if answer is not None:
                 self._idle.append(flight.actor)
@@ -308,51 +296,39 @@ class RayPlatform:
             self._send_waiting()
         total_s = landed_s - flight.submitted_s
         waited_s = total_s if flight.sent_s is None else flight.sent_s - flight.submitted_s
-        # What an answer does not tell of an actor that was ended is its whole time out there.
-        told_s = total_s if answer is None else answer.run_s
-        run_s = min(told_s, total_s - waited_s)
+        # Without an answer, the actor's whole time counts as running.
+        reported_s = total_s if answer is None else answer.run_s
+        run_s = min(reported_s, total_s - waited_s)
         way_s = total_s - waited_s - run_s
         cold = answer is not None and answer.calls_before == 0
-        usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
-            update={
-                "bytes_in": blobs.bytes_in(flight.call),
-                "bytes_out": blobs.bytes_out(result.payload, result.env_state)
-                if isinstance(result, Result)
-                else 0,
-                "cold_start": cold,
-                # The first call of an actor waits for its process.
-                "startup_s": waited_s + (way_s if cold else 0.0),
-                "run_s": run_s,
-                "transfer_s": 0.0 if cold else way_s,
-                "billed_s": run_s,
-                "memory_mb": flight.call.memory_mb,
-            }
+        return call_outcome(
+            flight.call,
+            flight.submitted_s,
+            landed_s,
+            result,
+            cold_start=cold,
+            # The first call of an actor waits for its process.
+            startup_s=waited_s + (way_s if cold else 0.0),
+            run_s=run_s,
+            transfer_s=0.0 if cold else way_s,
+            billed_s=run_s,
         )
-        return done_or_ended(flight.call.id, flight.submitted_s, result, usage, landed_s)
 
     def _read(self, flight: _Flight, future: Any) -> tuple[wire.Answer | None, Result | Failure]:
         error = future.exception()
         if error is not None:
             return None, self._why_not(flight, error)
-        try:
-            answer, result = answers.answer_to(flight.call, self._run, future.result())
-        except wire.Refusal as refusal:
-            return None, Failure(
-                OtherCode(f"refused_{refusal.code}"), f"the answer is not to be used: {refusal.reason}"
-            )
-        if result is None:
-            return answer, Failure(OtherCode(answer.reason_code or "error"), answer.reason)
-        return answer, result
+        return read_answer(flight.call, self._run, future.result())
 
     def _why_not(self, flight: _Flight, error: BaseException) -> Failure:
         assert flight.sent_s is not None
-        said = str(error)
-        if "ModuleNotFoundError" in said or "ImportError" in said:
+        text = str(error)
+        if "ModuleNotFoundError" in text or "ImportError" in text:
             words = (
                 "the cluster's machines cannot import Starling; put this version of it on their PYTHONPATH"
             )
-            return Failure("bundle", f"{words}: {said.strip().splitlines()[-1][:300]}")
+            return Failure("bundle", f"{words}: {text.strip().splitlines()[-1][:300]}")
         if self.now_s() - flight.sent_s >= flight.call.deadline_s:
             return Failure("deadline", f"took longer than its deadline of {flight.call.deadline_s:g} s")
-        first = said.strip().splitlines()[0][:300] if said.strip() else type(error).__name__
+        first = text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
         return Failure("function_failed", f"the actor's process ended before it answered: {first}")

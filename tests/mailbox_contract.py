@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from cloud.actor.protocol import Receipt
-from cloud.gateway.store import Caller, Given, HandOut, Store
+from cloud.gateway.store import Caller, HandOut, LeasedCall, Store
 from training.ports import Delivery, Mailbox, Offer
 
 WEIGHTS = "ab" * 32
@@ -66,8 +66,8 @@ class MailboxContract:
     def test_calls_are_handed_out_one_to_each_in_order(self, post: Post) -> None:
         post.offer("c1", "c2", "c3")
         assert post.ask("p1", "p2").work == {
-            "p1": Given("c1", b"do c1", 10.0, 1000),
-            "p2": Given("c2", b"do c2", 10.0, 1000),
+            "p1": LeasedCall("c1", b"do c1", 10.0, 1000),
+            "p2": LeasedCall("c2", b"do c2", 10.0, 1000),
         }
         assert post.given("p3") == "c3"
         assert post.given("p4") is None

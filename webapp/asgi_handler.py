@@ -24,7 +24,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import set_script_prefix
 
-from cloud.gateway.asgi import let_go
+from cloud.gateway.asgi import discard_body
 from webapp.api import problems
 from webapp.request_bodies import Bodies, BodyRefused
 
@@ -77,7 +77,7 @@ class PageHandler(ASGIHandler):
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.items()]
         await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": answer.content, "more_body": True})
-        await let_go(receive)
+        await discard_body(receive)
         await send({"type": "http.response.body", "body": b""})
 
     async def _on_thread(self, function: Any, *arguments: Any) -> Any:

@@ -1,6 +1,6 @@
 """A cloud that does nothing: every call is answered at once by what a real one once gave. What is left is ourselves.
 
-It stands where the cloud's SDK does: requests are packed, answers are read and checked, and outcomes are made by the
+It replaces the cloud's SDK: requests are packed, answers are read and checked, and outcomes are made by the
 code that AWS Lambda's platform has for it. What the cloud itself does here, which is making up bytes, is counted apart.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloud.aws.flight import Flight, outcome_of
-from cloud.aws.invoker import Asking
+from cloud.aws.invoker import Invoker
 from cloud.aws.weights import AwsWeights
 from cloud.wire import Answer, Work, pack_answer, to_json
 from training.batch import Batch
@@ -43,7 +43,7 @@ class Prepared:
     update_work: dict[str, Any]
 
     @staticmethod
-    def told(document: dict[str, Any]) -> Prepared:
+    def from_json(document: dict[str, Any]) -> Prepared:
         """From JSON, where bytes are base64."""
         made = {name: base64.b64decode(document[name]) for name in ("trajectory", "env_state", "update")}
         return Prepared(**made, work=document["work"], update_work=document["update_work"])
@@ -60,7 +60,7 @@ class _Client:
         self.call: Call | None = None
         self.own_ns = 0
 
-    def invoke(self, *, Payload: Any, **asked: Any) -> dict[str, Any]:
+    def invoke(self, *, Payload: Any, **request: Any) -> dict[str, Any]:
         began_ns = time.thread_time_ns()
         call = self.call
         assert call is not None
@@ -90,7 +90,7 @@ class _NoneKept:
 
 
 class NullCloud:
-    """Implements `training.ports.Platform` in one thread: a call is answered when its outcome is asked for.
+    """Implements `training.ports.Platform` in one thread: `next` answers a call at once.
 
     An update checks its trajectories into a batch, as a learner in this process would, and learns nothing.
     """
@@ -99,7 +99,7 @@ class NullCloud:
         self._client = _Client(prepared)
         self._weights = AwsWeights(None, None, "")
         kept: Any = _NoneKept()
-        self._asking = Asking(self._client, self._weights, kept, "starling", RUN, 30.0)
+        self._invoker = Invoker(self._client, self._weights, kept, "starling", RUN, 30.0)
         self._waiting: deque[Flight] = deque()
         self._update = decode(prepared.update)
         self._update_work = Work.model_validate(prepared.update_work).usage()
@@ -126,7 +126,7 @@ class NullCloud:
             return self._learned(flight.call)
         self.answered += 1
         self._client.call = flight.call
-        return outcome_of(flight, self._asking.ask(flight.call))
+        return outcome_of(flight, self._invoker.invoke(flight.call))
 
     def cancel(self, call_id: str) -> None:
         """Whatever flies is answered before anybody could cancel it."""

@@ -54,7 +54,7 @@ def main(count: int) -> dict[str, object]:
     pages = {
         "list": f"{base}/jobs/",
         "list, page 150": f"{base}/jobs/?page=150",
-        "list, asked": f"{base}/jobs/?q=state:succeeded+cost%3C1+return%3E1000&sort=-best",
+        "list, searched": f"{base}/jobs/?q=state:succeeded+cost%3C1+return%3E1000&sort=-best",
         "list, fresh rows": f"{base}/jobs/?rows=1",
         "job": f"{base}/jobs/{jobs[0].pk}/",
         "comparison of 2 groups": f"{base}/compare/?of=group_{groups[0]}&of=group_{groups[1]}",

@@ -1,6 +1,6 @@
 """Who runs against whom in `manage.py bench engine`: each contestant is a process of its own that prints JSON.
 
-Contestants are told all they need in one JSON argument. `sb3` and `rllib` run in `.venv-bench` (`make bench-setup`).
+Contestants get all settings in one JSON argument. `sb3` and `rllib` run in `.venv-bench` (`make bench-setup`).
 """
 
 import json
@@ -20,7 +20,7 @@ _QUIET_WAIT_S = 30.0
 
 
 def run(
-    contestant: str, *, threads: int | None = None, timeout_s: float = 420.0, **told: Any
+    contestant: str, *, threads: int | None = None, timeout_s: float = 420.0, **settings: Any
 ) -> dict[str, Any]:
     """What `benchmarks.peers.CONTESTANT` measured, on a machine that was waited for until it was quiet."""
     python = str(PEERS_PYTHON) if contestant in ("sb3", "rllib") else sys.executable
@@ -30,11 +30,11 @@ def run(
     if threads is None and contestant in ("bare", "actor"):
         threads = 1
     if threads is not None:
-        told["threads"] = threads
+        settings["threads"] = threads
         environment |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "MKL", "OPENBLAS")}
     busy = wait_until_quiet()
     done = subprocess.run(
-        [python, "-W", "ignore", "-m", f"benchmarks.peers.{contestant}", json.dumps(told)],
+        [python, "-W", "ignore", "-m", f"benchmarks.peers.{contestant}", json.dumps(settings)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -43,7 +43,7 @@ def run(
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{contestant} {told} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        raise RuntimeError(f"{contestant} {settings} ended with {done.returncode}:\n{done.stderr[-3000:]}")
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return {**measured, "others_busy": round(busy, 3)}
 

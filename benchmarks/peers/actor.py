@@ -23,8 +23,8 @@ from training.seeds import derive
 _FRAGMENTS = 12
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    part, copies = Part(told), told["copies"]
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    part, copies = Part(settings), settings["copies"]
     warm_cache, policy, env_state = WarmCache(), NumpyPolicy(part.weights), None
     made, others = (make_copies(part.spec.training.environment, copies) for _ in range(2))
     body_s, loop_s, inference_s, both_s = [], [], [], []

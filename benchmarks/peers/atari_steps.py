@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def main(told: dict[str, Any]) -> None:
+def main(settings: dict[str, Any]) -> None:
     """Print the seconds of the processor of each turn."""
     import ale_py
     import cv2
@@ -20,10 +20,12 @@ def main(told: dict[str, Any]) -> None:
 
     cv2.setNumThreads(1)
     gymnasium.register_envs(ale_py)
-    options = {"frameskip": 1} if told["game"].startswith("ALE/") else {}
-    game = gymnasium.make(told["game"], disable_env_checker=True, **options)
+    options = {"frameskip": 1} if settings["game"].startswith("ALE/") else {}
+    game = gymnasium.make(settings["game"], disable_env_checker=True, **options)
     environment: Any = FrameStackObservation(AtariPreprocessing(game), 4)
-    actions: Any = np.random.default_rng(0).integers(0, environment.action_space.n, told["steps"]).tolist()
+    actions: Any = (
+        np.random.default_rng(0).integers(0, environment.action_space.n, settings["steps"]).tolist()
+    )
     for _ in sys.stdin:
         environment.reset(seed=0)
         began_s = time.process_time()

@@ -20,12 +20,12 @@ _LOOP_S = 4.0
 _UPDATES_S = 4.0
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    if "loop_s" in told:
-        return {"steps_per_s": _loop(told["case"], told["loop_s"])}
-    sampled = _on_all_cores(told["case"])
-    learn_s, minibatches = _learn_s(told)
-    steps = CASES[told["case"]].steps_a_round
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    if "loop_s" in settings:
+        return {"steps_per_s": _loop(settings["case"], settings["loop_s"])}
+    sampled = _on_all_cores(settings["case"])
+    learn_s, minibatches = _learn_s(settings)
+    steps = CASES[settings["case"]].steps_a_round
     return {
         "steps_per_s": steps / (steps / sampled + learn_s),
         "sampled_steps_per_s": sampled,
@@ -82,14 +82,14 @@ def _environment(name: str) -> Any:
     return gymnasium.make(case.environment, disable_env_checker=True)
 
 
-def _learn_s(told: dict[str, Any]) -> tuple[float, int]:
+def _learn_s(settings: dict[str, Any]) -> tuple[float, int]:
     """Median time of `learn` on a round of sampled data."""
     from training.batch import Batch
     from training.functions.body import WarmCache
     from training.functions.run import execute
     from training.functions.update import import_torch
 
-    part = Part(told)
+    part = Part(settings)
     payload = execute(part.rollout(0, 1, ENVIRONMENTS, None), part.weights, WarmCache()).payload
     batch = Batch.of([payload], range(1), part.state.spaces)
     training = part.spec.training

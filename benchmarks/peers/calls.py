@@ -15,9 +15,9 @@ from webapp.jobs.spec import JobSpec
 class Part:
     """The first policy of a case and calls that sample with it."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.case = CASES[told["case"]]
-        self.spec: JobSpec = job(self.case, 1, told)
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.case = CASES[settings["case"]]
+        self.spec: JobSpec = job(self.case, 1, settings)
         training = self.spec.training
         self.state = training.algorithm.initial_state(
             training.network, spaces_of(training.environment), training.seed

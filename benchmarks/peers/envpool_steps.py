@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 
-def main(told: dict[str, Any]) -> None:
+def main(settings: dict[str, Any]) -> None:
     """Print the seconds of the processor of each turn; 0 for a task that EnvPool has not."""
     import envpool
 
-    task, count = told["task"], told["count"]
+    task, count = settings["task"], settings["count"]
     if task not in envpool.list_all_envs():
         for _ in sys.stdin:
             print(0.0, flush=True)
@@ -21,9 +21,9 @@ def main(told: dict[str, Any]) -> None:
     space = pool.action_space
     rng = np.random.default_rng(0)
     if space.shape == ():
-        actions = rng.integers(0, space.n, (told["steps"], count)).astype(np.int32)
+        actions = rng.integers(0, space.n, (settings["steps"], count)).astype(np.int32)
     else:
-        actions = rng.uniform(space.low, space.high, (told["steps"], count, *space.shape))
+        actions = rng.uniform(space.low, space.high, (settings["steps"], count, *space.shape))
     pool.reset()
     for _ in sys.stdin:
         began_s = time.process_time()

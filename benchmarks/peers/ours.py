@@ -1,6 +1,6 @@
-"""The engine as users run it: `train` over the local platform, behind its ledger. Steady state, the start told apart.
+"""The engine as users run it: `train` over the local platform, behind its ledger. The start is reported by itself.
 
-Told a loop and an algorithm's fields it runs those instead of synchronous PPO; told `simulated`, the simulated cloud.
+With a loop and an algorithm's fields it runs those instead of synchronous PPO; with `simulated`, the simulated cloud.
 """
 
 import json
@@ -24,9 +24,9 @@ _PLENTY_PICODOLLARS = 10**18
 _NEVER = 100_000
 
 
-def job(case: Case, rounds: int, told: dict[str, Any]) -> JobSpec:
-    """The case as a job. Two actors of four environments each, as suits two cores, unless told otherwise."""
-    actors = told.get("actors", 2)
+def job(case: Case, rounds: int, settings: dict[str, Any]) -> JobSpec:
+    """The case as a job. Two actors of four environments each, which suits two cores, unless set otherwise."""
+    actors = settings.get("actors", 2)
     algorithm = {
         "kind": "ppo",
         "learning_rate": case.learning_rate,
@@ -44,9 +44,9 @@ def job(case: Case, rounds: int, told: dict[str, Any]) -> JobSpec:
         {
             "training": {
                 "environment": {"id": case.environment},
-                "algorithm": told.get("algorithm") or algorithm,
+                "algorithm": settings.get("algorithm") or algorithm,
                 "network": {"kind": "cnn"} if case.pictures else {"kind": "mlp"},
-                "loop": told.get("loop", {"kind": "synchronous"}),
+                "loop": settings.get("loop", {"kind": "synchronous"}),
                 "scaling": {"kind": "fixed", "actors": actors},
                 "rollout": {
                     "steps_per_call": case.steps,
@@ -55,9 +55,9 @@ def job(case: Case, rounds: int, told: dict[str, Any]) -> JobSpec:
                 "evaluation": {"every_rounds": _NEVER, "episodes": 1},
                 "checkpoints": {"every_rounds": _NEVER},
                 "stop": {"env_steps": None, "rounds": cases.WARM_UP_ROUNDS + rounds},
-                "seed": told["seed"],
+                "seed": settings["seed"],
             },
-            "platform": {"kind": "simulated" if told.get("simulated") else "local"},
+            "platform": {"kind": "simulated" if settings.get("simulated") else "local"},
             "budget_usd": "1000",
         }
     )
@@ -88,9 +88,9 @@ class _Nowhere:
         raise LookupError(name)
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    case = cases.CASES[told["case"]]
-    spec = job(case, told.get("rounds", case.rounds), told)
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    case = cases.CASES[settings["case"]]
+    spec = job(case, settings.get("rounds", case.rounds), settings)
     learn_s: list[float] = []
     _time_learning(type(spec.training.algorithm), learn_s.append)
     began_s = time.perf_counter()

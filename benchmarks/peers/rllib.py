@@ -21,9 +21,9 @@ from benchmarks.peers.cases import Case
 _NATURE = [[32, 8, 4], [64, 4, 2], [64, 3, 1]]
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    case = cases.CASES[told["case"]]
-    rounds, runners = told.get("rounds", case.rounds), told.get("processes", 0)
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    case = cases.CASES[settings["case"]]
+    rounds, runners = settings.get("rounds", case.rounds), settings.get("processes", 0)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     tune.register_env("bench", lambda _: _environment(case))
     config = (
@@ -51,7 +51,7 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
             grad_clip_by="global_norm",
         )
         .rl_module(model_config=_model(case))
-        .debugging(seed=told["seed"], log_level="ERROR")
+        .debugging(seed=settings["seed"], log_level="ERROR")
     )
     algorithm = config.build_algo()
     for _ in range(cases.WARM_UP_ROUNDS):

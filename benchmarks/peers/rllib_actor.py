@@ -23,11 +23,11 @@ from benchmarks.peers import cases  # noqa: E402
 _FRAGMENTS = 12
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    case = cases.CASES[told["case"]]
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    case = cases.CASES[settings["case"]]
     imported_s = time.perf_counter() - _BEGAN_S
     logging.disable(logging.WARNING)
-    torch.set_num_threads(told["threads"])
+    torch.set_num_threads(settings["threads"])
     config = (
         PPOConfig()
         .environment(case.environment)
@@ -37,7 +37,7 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
                 fcnet_hiddens=[cases.HIDDEN, cases.HIDDEN], fcnet_activation="tanh", vf_share_layers=False
             )
         )
-        .debugging(seed=told["seed"], log_level="ERROR")
+        .debugging(seed=settings["seed"], log_level="ERROR")
     )
     built_s = []
     for _ in range(3):

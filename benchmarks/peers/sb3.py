@@ -36,13 +36,13 @@ class _Marks(BaseCallback):
         return True
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    case = cases.CASES[told["case"]]
-    rounds = told.get("rounds", case.rounds)
-    torch.set_num_threads(told["threads"])
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    case = cases.CASES[settings["case"]]
+    rounds = settings.get("rounds", case.rounds)
+    torch.set_num_threads(settings["threads"])
     model = PPO(
         "CnnPolicy" if case.pictures else "MlpPolicy",
-        _environments(case, SubprocVecEnv if told.get("processes") else DummyVecEnv),
+        _environments(case, SubprocVecEnv if settings.get("processes") else DummyVecEnv),
         learning_rate=lambda left: left * case.learning_rate,
         n_steps=case.steps,
         batch_size=case.minibatch,
@@ -52,7 +52,7 @@ def main(told: dict[str, Any]) -> dict[str, Any]:
         clip_range=case.clip,
         ent_coef=case.entropy,
         policy_kwargs=None if case.pictures else {"net_arch": [cases.HIDDEN, cases.HIDDEN]},
-        seed=told["seed"],
+        seed=settings["seed"],
         device="cpu",
     )
     marks = _Marks()

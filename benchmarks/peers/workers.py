@@ -51,12 +51,12 @@ class _Side:
         return fragments * self._part.case.steps / (time.perf_counter() - began_s)
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    sides = [_Side(Part(told), workers) for workers in (1, 2)]
+def main(settings: dict[str, Any]) -> dict[str, Any]:
+    sides = [_Side(Part(settings), workers) for workers in (1, 2)]
     try:
         for side in sides:
             side.steps_per_s(_WARM_UP)
-        pairs = [[side.steps_per_s(_FRAGMENTS) for side in sides] for _ in range(told["pairs"])]
+        pairs = [[side.steps_per_s(_FRAGMENTS) for side in sides] for _ in range(settings["pairs"])]
     finally:
         for side in sides:
             side.platform.close()

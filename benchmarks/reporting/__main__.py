@@ -123,9 +123,9 @@ def _files(project: Any, folder: Path, exact: str) -> Iterator[tuple[str, float]
         yield f"{key}_s", _timed(lambda: formats.make(question, key, path, whose=whose, made_at=now))  # noqa: B023
     with (folder / "report.focus-1.2.csv").open(newline="") as file:
         focus = sum((Decimal(row["BilledCost"]) for row in csv.DictReader(file)), Decimal(0))
-    told = json.loads((folder / "report.json").read_text())["total"]["cost_usd"]
+    reported = json.loads((folder / "report.json").read_text())["total"]["cost_usd"]
     page = exact_usd(Costs(question).total)
-    yield "files_equal", float(told == page == exact and focus == Decimal(exact))
+    yield "files_equal", float(reported == page == exact and focus == Decimal(exact))
 
 
 def main(calls: int) -> None:

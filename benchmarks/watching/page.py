@@ -58,8 +58,8 @@ def _weighed(cdp: CDPSession, url: str) -> dict[str, float]:
 
     def begun(event: dict[str, Any]) -> None:
         kinds[event["requestId"]] = event.get("type", "")
-        asked = event["request"]["url"]
-        found["other_hosts"] += not asked.startswith((url, url.replace("http", "ws"), "data:", "blob:"))
+        requested = event["request"]["url"]
+        found["other_hosts"] += not requested.startswith((url, url.replace("http", "ws"), "data:", "blob:"))
 
     def ended(event: dict[str, Any]) -> None:
         if kinds.get(event["requestId"]) != "Font":

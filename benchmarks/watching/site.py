@@ -48,7 +48,7 @@ def served() -> Iterator[tuple[str, int]]:
 
 
 def running_jobs(count: int) -> tuple[Any, list[Watched]]:
-    """A project with running jobs that nobody runs: what they tell is made up."""
+    """A project with running jobs that no process runs: their events are made up."""
     owner = accounts.create_person("bench@example.org", "correct horse battery")
     project = accounts.ensure_personal_project(owner)
     jobs = []

@@ -1,1 +1,1 @@
-"""What is shipped to clouds: bodies of calls and a handler. Imports training, cloud.wire and cloud.failures only."""
+"""The code that is shipped to clouds: it runs calls. Imports only training, cloud.wire and cloud.failures."""

@@ -1,4 +1,4 @@
-"""One call in, one answer out, on whatever machine this is. Warm environments and weights stay from call to call."""
+"""Runs a call and returns its answer, on any machine. Warm environments and weights are kept between calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANSWER_KEPT_BYTES = 4 * 2**20
 
 
 class Actor:
-    """The process's memory between calls. Nothing in it changes a result; it only saves time."""
+    """The process's memory between calls. It changes no result; it only saves time."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Actor:
         provisioned: bool = False,
         cores: int = 1,
     ) -> None:
-        """`cores`: how many cores of this machine step copies of an environment at the same time."""
+        """`cores`: how many cores step copies of an environment at the same time."""
         self._now_unix_s = now_unix_s
         self._weights = KeptWeights(fetch)
         self._warmth = WarmCache(cores)
@@ -45,11 +45,10 @@ class Actor:
         within_s: float | None = None,
         most_bytes: int | None = None,
     ) -> bytes:
-        """Run the call in `data` and answer it, whatever happens, in at most `most_bytes`.
+        """Run the call in `data`. Return an answer, whatever happens, of at most `most_bytes`.
 
-        `weights` are those that came beside the call.
-        `within_s`: the machine ends this process then, so the call has to be over before.
-        A call that was answered by this process is not run again; it gets the same answer.
+        `weights`: those that were sent beside the call. `within_s`: the machine ends this process after that time, so
+        the call must have ended before. A call that this process has answered is not run again; its answer is repeated.
         """
         try:
             request = read_request(data)
@@ -80,7 +79,7 @@ class Actor:
             return _refused(
                 request.run,
                 call.id,
-                Refusal("expired", f"arrived {late_s:.1f} s after its time; it was not run"),
+                Refusal("expired", f"arrived {late_s:.1f} s too late; it was not run"),
             )
         limit_s = call.deadline_s if within_s is None else min(call.deadline_s, within_s)
         began_s = time.perf_counter()
@@ -88,7 +87,7 @@ class Actor:
             with Watchdog(limit_s):
                 packages.enable(request.packages)
                 weights = self._weights.of(request)
-                # The body's own time: what is fetched before it is the way there.
+                # The body's own time: fetching the weights counts as transfer.
                 began_s = time.perf_counter()
                 result = execute(call, weights, self._warmth)
         except Refusal as refusal:
@@ -112,7 +111,7 @@ class Actor:
         )
 
     def _failed(self, request: Request, code: str, reason: str, run_s: float) -> Answer:
-        # A body that broke off may have left its environment in the middle of something.
+        # An interrupted body may have left its environment in an undefined state.
         self._warmth = WarmCache(self._warmth.cores)
         return Answer(
             run=request.run,

@@ -1,6 +1,6 @@
-"""What a cloud is given to run: our sources, and for a zip the wheels they need, for the cloud's own platform.
+"""The code that runs in a cloud: our sources and, in a zip, the wheels they need for the cloud's platform.
 
-Builds are repeatable: the same sources and versions give the same bytes, so a bundle's hash names it.
+Builds are repeatable: the same sources and versions give the same bytes, so a bundle's hash identifies it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OURS = (
     "cloud/actor",
     "training",
 )
-# What builds a bundle is not in it.
+# The builder itself is not shipped.
 _NOT_SHIPPED = {"cloud/actor/bundle.py"}
 _PLATFORMS = (
     "manylinux_2_28_x86_64",
@@ -44,7 +44,7 @@ _PLATFORMS = (
     "manylinux_2_17_x86_64",
     "manylinux2014_x86_64",
 )
-# All that rollouts import; nothing is resolved, so nothing comes along unseen.
+# Everything that rollouts import. Dependencies are not resolved, so nothing else is installed.
 _PACKAGES = (
     "numpy",
     "gymnasium",
@@ -70,7 +70,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 class BundleError(RuntimeError):
-    """It could not be built, or a cloud would not take it. One clear sentence."""
+    """It could not be built, or no cloud would accept it. The text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class Bundle:
 
 
 def thin() -> Bundle:
-    """Our sources only, for places that have the packages already: an emulator on this machine."""
+    """Return our sources only, for an emulator on this machine, which has the packages."""
     return _zipped(_sources(), f"{sys.version_info.major}.{sys.version_info.minor}")
 
 
 def portable() -> Bundle:
-    """Our sources and the list of what they need, for machines that have a Python and can fetch packages."""
+    """Return our sources and their requirements, for machines with a Python that can install packages."""
     with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:
         needs = Path(folder) / "requirements.txt"
         needs.write_text("\n".join([*pinned(), ""]))
@@ -105,7 +105,7 @@ def portable() -> Bundle:
 
 
 def light(python: str = LAMBDA_PYTHON) -> Bundle:
-    """Everything that rollouts and evaluations need, without torch. Asks the package registry for wheels."""
+    """Return everything that rollouts and evaluations need, without torch. Fetches wheels from the package registry."""
     with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:
         site = Path(folder) / "site"
         _install(site, python)
@@ -118,12 +118,12 @@ def light(python: str = LAMBDA_PYTHON) -> Bundle:
 
 
 def pinned(names: Iterable[str] = _PACKAGES) -> list[str]:
-    """The versions that are installed here: actors compute with what the learner's machine has."""
+    """Return the versions that are installed here: actors compute with those of the learner's machine."""
     return [f"{name}=={importlib.metadata.version(name)}" for name in names]
 
 
 def write_context(folder: Path, flavour: Flavour = "light", python: str = LAMBDA_PYTHON) -> Path:
-    """A folder that `docker build` makes an image of, for functions and containers alike."""
+    """Write a folder for `docker build`: one image for functions and containers. Return the folder."""
     names = [*_PACKAGES, "torch", "threadpoolctl"] if flavour == "torch" else list(_PACKAGES)
     if folder.exists() and any(folder.iterdir()):
         raise BundleError(f"{folder} is not empty")
@@ -155,7 +155,7 @@ CMD ["{HANDLER}"]
 
 
 def _sources() -> list[tuple[str, Path]]:
-    """Our own files by the name they have in a bundle."""
+    """Return our own files with their names in a bundle."""
     files: list[tuple[str, Path]] = []
     for name in _OURS:
         place = _ROOT / name
@@ -187,15 +187,12 @@ def _require_whole(site: Path) -> None:
 
 
 def _useful(site: Path) -> Iterator[tuple[str, Path]]:
-    """What a running actor can need of the wheels: no tests, headers or types."""
+    """Yield the files of the wheels that a running actor can need: no tests, headers or types."""
     for path in sorted(site.rglob("*")):
         inside = path.relative_to(site)
-        if path.is_file() and not _USELESS_FOLDERS & set(inside.parts[:-1]) and not _useless(path):
+        useless = _USELESS_FOLDERS & set(inside.parts[:-1]) or path.name.endswith(_USELESS_ENDINGS)
+        if path.is_file() and not useless:
             yield inside.as_posix(), path
-
-
-def _useless(path: Path) -> bool:
-    return path.name.endswith(_USELESS_ENDINGS)
 
 
 def _zipped(files: Iterable[tuple[str, Path]], python: str) -> Bundle:

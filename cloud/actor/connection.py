@@ -1,4 +1,4 @@
-"""A puller's line to its gateway: HTTPS outwards, one connection kept, no redirects, nothing larger than asked for."""
+"""A puller's connection to its gateway: HTTPS outwards, kept open, without redirects, with limited answers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _CONNECT_S = 20.0
 
 
 class Unreachable(OSError):
-    """No answer, or one that says "not now": to be asked again."""
+    """No answer, or one that says "not now". The request may be repeated."""
 
 
 class Refused(Exception):
-    """The gateway's no, which asking again does not change."""
+    """The gateway refused the request, and would refuse a repetition."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
 
 
-class Line:
-    """To be used by one thread. ValueError for an address that is not https, unless it is on this machine."""
+class GatewayConnection:
+    """Used by one thread. Raises ValueError for an address that is not https, unless it is on this machine."""
 
     def __init__(self, address: str, token: str, ca_file: str | None = None) -> None:
         parts = urlsplit(address)
@@ -49,7 +49,7 @@ class Line:
         context = ssl.create_default_context(cafile=ca_file)
         return lambda: http.client.HTTPSConnection(host, port, timeout=_CONNECT_S, context=context)
 
-    def ask(
+    def request(
         self,
         method: Literal["GET", "POST"],
         path: str,
@@ -58,10 +58,13 @@ class Line:
         timeout_s: float,
         most_bytes: int = 2**20,
     ) -> bytes:
-        """The body of a 200. Every request of ours may be repeated, so a connection that was gone is made anew."""
+        """Return the body of a 200. Raises Unreachable or Refused.
+
+        A request on a connection that has been closed is repeated on a new one: all requests may be repeated.
+        """
         kept = self._connection is not None
         try:
-            return self._asked(method, path, body, timeout_s, most_bytes)
+            return self._send(method, path, body, timeout_s, most_bytes)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             if isinstance(error, Unreachable):
@@ -69,7 +72,7 @@ class Line:
             if not kept or isinstance(error, TimeoutError):
                 raise Unreachable(_words(error)) from None
         try:
-            return self._asked(method, path, body, timeout_s, most_bytes)
+            return self._send(method, path, body, timeout_s, most_bytes)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Unreachable(_words(error)) from None
@@ -79,14 +82,14 @@ class Line:
             self._connection.close()
             self._connection = None
 
-    def _asked(self, method: str, path: str, body: bytes | None, timeout_s: float, most_bytes: int) -> bytes:
+    def _send(self, method: str, path: str, body: bytes | None, timeout_s: float, most_bytes: int) -> bytes:
         if self._connection is None:
             self._connection = self._connect()
             self._connection.connect()
         self._connection.sock.settimeout(timeout_s)
         self._connection.request(method, self._path + path, body=body, headers=self._headers)
         answer = self._connection.getresponse()
-        # A whole answer within the time, however slowly it drips.
+        # The time limit is for the whole answer, however slowly it arrives.
         data = _read(answer, most_bytes, time.monotonic() + timeout_s)
         if answer.status == 200:
             return data

@@ -1,6 +1,6 @@
-"""The entrance on AWS Lambda: `cloud.actor.handler.handler`.
+"""The entry point on AWS Lambda: `cloud.actor.handler.handler`.
 
-What can be imported is imported when the process starts, so that the first call's deadline does not pay for it.
+Imports happen when the process starts, so that they do not count into the first call's deadline.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from training.environments.native.cores import cores_with_memory
 
 # A response may have 6 MiB as JSON, and base64 makes four bytes of three.
 RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
-# The last of the function's own time is for packing the answer.
+# The end of the function's time is left for packing the answer.
 _PACKING_S = 0.5
 
-_READY = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency"
+_PROVISIONED = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-concurrency"
 # Memory that comes with one core.
 _CORE_MB = 1769
 _MEMORY_MB = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "0"))
-_ACTOR = Actor(provisioned=_READY, cores=cores_with_memory(_MEMORY_MB, _CORE_MB))
+_ACTOR = Actor(provisioned=_PROVISIONED, cores=cores_with_memory(_MEMORY_MB, _CORE_MB))
 
 
 def handler(event: Any, context: Any) -> dict[str, str]:
-    """One call. The line that it prints ties the call to the request in the provider's log, by which it is billed."""
+    """Run one call. Print a line that links the call to the request in the provider's log, by which it is billed."""
     try:
         envelope = from_event(event)
     except Refusal:
-        # Not even the envelope is ours: an empty document gets the answer that says so.
+        # The envelope is not ours: an empty request gets the answer that says so.
         envelope = Envelope("", b"")
     call_id = envelope.call_id
-    print(log_line(call_id, context.aws_request_id, ready=_READY), flush=True)
+    print(log_line(call_id, context.aws_request_id, provisioned=_PROVISIONED), flush=True)
     within_s = context.get_remaining_time_in_millis() / 1000 - _PACKING_S
     answer = _ACTOR.answer(
         envelope.data, weights=envelope.weights, within_s=within_s, most_bytes=RESULT_LIMIT_BYTES
@@ -43,6 +43,6 @@ def handler(event: Any, context: Any) -> dict[str, str]:
     return {"call": call_id, "body": base64.b64encode(answer).decode("ascii")}
 
 
-def log_line(call_id: str, request_id: str, *, ready: bool = False) -> str:
-    """`ready`: on an instance that is kept ready, whose time has a price of its own."""
-    return f"starling call {call_id} request {request_id}{' ready' if ready else ''}"
+def log_line(call_id: str, request_id: str, *, provisioned: bool = False) -> str:
+    """Return the line. It says if the instance is provisioned, because such time has its own price."""
+    return f"starling call {call_id} request {request_id}{' ready' if provisioned else ''}"

@@ -1,7 +1,7 @@
-"""A puller's signs of life, and the end of its own.
+"""A puller's heartbeats, and the end of its process.
 
-A thread says every few seconds that a call is being worked on, and hears whether anybody still wants it. The same
-thread ends the process once its time is over: work may hang, a gateway may be silent, nothing outlives that moment.
+A thread reports every few seconds that a call is running and learns whether it is still wanted. The same thread ends
+the process when its time is over, even if the call hangs or the gateway is silent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from cloud.actor import protocol
-from cloud.actor.connection import Line, Refused, Unreachable
+from cloud.actor.connection import GatewayConnection, Refused, Unreachable
 
 _LOOK_EVERY_S = 0.5
 _BEATS_A_LEASE = 4
@@ -24,18 +24,18 @@ _END_GRACE_S = 5.0
 
 
 class Dropped(BaseException):
-    """Nobody wants this call any more. Not an Exception, so that no environment's `except Exception` keeps it."""
+    """The call is no longer wanted. Not an Exception, so that no environment's `except Exception` catches it."""
 
 
 class Terminated(BaseException):
-    """The process was asked to end."""
+    """The process received a signal to end."""
 
 
-class Pulse:
-    """`with pulse:` in the main thread; `live` prolongs the process's life from now on."""
+class Heartbeat:
+    """`with heartbeat:` in the main thread; `live` prolongs the process's life from now on."""
 
-    def __init__(self, line: Line, puller: str, *, live_s: float) -> None:
-        self._line = line
+    def __init__(self, connection: GatewayConnection, puller: str, *, live_s: float) -> None:
+        self._connection = connection
         self._puller = puller
         self._ends_s = time.monotonic() + live_s
         self._call_id = ""
@@ -43,7 +43,7 @@ class Pulse:
         self._beat_s = 0.0
         self._droppable = False
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> None:
         signal.signal(signal.SIGUSR1, self._drop)
@@ -57,7 +57,7 @@ class Pulse:
         self._over.set()
 
     def live(self, seconds: float) -> None:
-        """What the gateway says is left; a time that is over stays over."""
+        """Set the time that is left, as the gateway says. An end that has passed stays."""
         now_s = time.monotonic()
         self._ends_s = now_s + seconds if seconds > 0 else min(self._ends_s, now_s)
 
@@ -68,8 +68,8 @@ class Pulse:
         return time.monotonic() >= self._ends_s
 
     @contextmanager
-    def at(self, call_id: str, lease_s: float) -> Iterator[Pulse]:
-        """Say that this call is being worked on while the block runs."""
+    def during(self, call_id: str, lease_s: float) -> Iterator[Heartbeat]:
+        """Send heartbeats of this call while the block runs."""
         self._lease_s, self._beat_s = lease_s, time.monotonic() + lease_s / _BEATS_A_LEASE
         self._call_id = call_id
         try:
@@ -79,7 +79,7 @@ class Pulse:
 
     @contextmanager
     def droppable(self) -> Iterator[None]:
-        """A block that `Dropped` breaks off when nobody wants the call any more."""
+        """Run a block that `Dropped` interrupts when the call is no longer wanted."""
         self._droppable = True
         try:
             yield
@@ -92,12 +92,12 @@ class Pulse:
             raise Dropped
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
-        # Once: what follows is the farewell.
+        # Only once: the puller now says goodbye.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise Terminated
 
-    # What follows runs in the thread.
+    # These run in the thread.
 
     def _beat(self) -> None:
         while not self._over.wait(_LOOK_EVERY_S):
@@ -107,13 +107,15 @@ class Pulse:
             call_id = self._call_id
             if call_id and time.monotonic() >= self._beat_s:
                 self._beat_s = time.monotonic() + self._lease_s / _BEATS_A_LEASE
-                self._say(call_id)
+                self._send(call_id)
 
-    def _say(self, call_id: str) -> None:
+    def _send(self, call_id: str) -> None:
         body = protocol.Holding(puller=self._puller, call_id=call_id).model_dump_json().encode()
         try:
             beat = protocol.Beat.model_validate_json(
-                self._line.ask("POST", protocol.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2))
+                self._connection.request(
+                    "POST", protocol.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2)
+                )
             )
         except (Unreachable, ValueError):
             return

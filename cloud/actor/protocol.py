@@ -1,7 +1,7 @@
-"""What pullers and the actor gateway say to each other, beside the calls and answers of `cloud.wire`.
+"""The messages of pullers and the actor gateway, beside the calls and answers of `cloud.wire`.
 
-Every question names the puller. Answers to `lease` and `heartbeat` say how long the puller may live from now on: it
-ends by itself when nobody renews that. Results are posted as they are; the gateway never looks into one.
+Every request names the puller. Answers to `lease` and `heartbeat` say how long the puller may live from now on; it ends
+by itself if that is not renewed. Results are posted as they are; the gateway never parses one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9.
 CallId = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9._:-]+$")]
 
 
-class Ask(Message):
-    """I have nothing to do. I wait so long for an answer."""
+class LeaseRequest(Message):
+    """An idle puller requests a call and waits so long for it."""
 
     puller: Name
     unit: Name
@@ -31,9 +31,9 @@ class Ask(Message):
 
 
 class Lease(Message):
-    """`work`: run this call within its deadline, and say that you are at it more often than every `lease_s`.
+    """`work`: run this call within its deadline, and send a heartbeat more often than every `lease_s`.
 
-    `now_unix_s` is the gateway's clock, by which the call's own moments are meant.
+    `now_unix_s` is the gateway's clock, which the times in the call refer to.
     """
 
     word: Literal["work", "wait", "leave"]
@@ -46,21 +46,21 @@ class Lease(Message):
 
 
 class Holding(Message):
-    """I am at this call; or, as a farewell, I give it back and go."""
+    """A heartbeat: the puller runs this call. At `leave`: it gives its call back."""
 
     puller: Name
     call_id: CallId | Literal[""] = ""
 
 
 class Beat(Message):
-    """`drop`: nobody wants that call of you any more."""
+    """The answer to a heartbeat. `drop`: the call is no longer this puller's."""
 
     word: Literal["go_on", "drop", "leave"]
     live_s: float = 0.0
 
 
 class Receipt(Message):
-    """`known`: an answer to it is there already. `unwanted`: it was withdrawn, given up, or never yours."""
+    """The answer to a result. `known`: it has been answered before. `unwanted`: withdrawn, given up, or never yours."""
 
     word: Literal["taken", "known", "unwanted"]
 
@@ -70,7 +70,7 @@ def pack_lease(lease: Lease) -> bytes:
 
 
 def read_lease(data: bytes) -> Lease:
-    """ValueError for anything else."""
+    """Return the lease. Raises ValueError for anything else."""
     try:
         return Lease.model_validate(decode(data), strict=True)
     except (CodecError, ValidationError, TypeError, RecursionError) as error:

@@ -2,10 +2,10 @@
 
     python -m cloud.actor.puller --gateway https://starling.example.org
 
-It needs nothing but a way out to that address, and a token that opens one run: in the environment variable
-STARLING_RUN_TOKEN, or in a file that --token-file names. It ends by itself: when the gateway says so, when the run's
-time is not renewed (--live, then as the gateway answers), when it was given no work for --idle seconds, when the
-gateway cannot be reached for --unreachable seconds, and on SIGTERM, upon which its call goes to somebody else at once.
+It needs only that address, and a token that opens one run: in the environment variable STARLING_RUN_TOKEN, or in a file
+that --token-file names. It ends by itself: when the gateway says so, when the run's time is not renewed (--live, then
+as the gateway answers), when it received no work for --idle seconds, when the gateway cannot be reached for
+--unreachable seconds, and on SIGTERM, after which its call goes to another actor at once.
 Exit codes: 0 when it was done, 2 when the command or the token is wrong, 3 when the gateway was gone.
 """
 
@@ -34,8 +34,8 @@ import training.functions.evaluate
 import training.functions.rollout  # noqa: F401 - now, and not within the first call's deadline
 from cloud.actor import protocol
 from cloud.actor.body import Actor
-from cloud.actor.connection import Line, Refused, Unreachable
-from cloud.actor.heartbeat import Dropped, Pulse, Terminated
+from cloud.actor.connection import GatewayConnection, Refused, Unreachable
+from cloud.actor.heartbeat import Dropped, Heartbeat, Terminated
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.wire import REQUEST_LIMIT_BYTES
 
@@ -45,63 +45,66 @@ _WEIGHTS_TRIES = 4
 
 
 class Puller:
-    """One process, one call at a time. `run` is to be called in the main thread: there deadlines can interrupt."""
+    """One process, one call at a time. Call `run` in the main thread, the only one that deadlines can interrupt."""
 
     def __init__(self, options: argparse.Namespace, token: str) -> None:
-        self._make_line: Callable[[], Line] = lambda: Line(options.gateway, token, options.ca_file)
-        self._line = self._make_line()
+        self._connect: Callable[[], GatewayConnection] = lambda: GatewayConnection(
+            options.gateway, token, options.ca_file
+        )
+        self._connection = self._connect()
         self._name = f"{_plain(socket.gethostname())[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._unit = _plain(options.unit or socket.gethostname())
         self._cores = options.cores
         self._idle_s, self._unreachable_s = options.idle, options.unreachable
-        self._pulse = Pulse(self._make_line(), self._name, live_s=options.live)
+        self._heartbeat = Heartbeat(self._connect(), self._name, live_s=options.live)
         self._ahead_s = 0.0
         self._actor = self._new_actor()
 
     def run(self) -> int:
-        """Work until there is a reason to go; the exit code."""
-        with self._pulse:
+        """Work until there is a reason to end. Return the exit code."""
+        with self._heartbeat:
             try:
-                code, why = self._until_done()
+                code, why = self._work_until_done()
             except Terminated:
-                code, why = DONE, "asked to end"
+                code, why = DONE, "stopped by a signal"
             self._say_goodbye()
         say(f"{why}; goodbye")
         return code
 
-    def _until_done(self) -> tuple[int, str]:
-        heard_s = busy_s = time.monotonic()
+    def _work_until_done(self) -> tuple[int, str]:
+        """Return the exit code and the reason."""
+        answered_s = busy_s = time.monotonic()
         fails = 0
-        while not self._pulse.time_is_over():
+        while not self._heartbeat.time_is_over():
             try:
-                lease = self._asked()
+                lease = self._lease()
             except (Unreachable, ValueError) as error:
-                if time.monotonic() - heard_s > self._unreachable_s:
-                    return GONE, f"nothing heard of the gateway for {self._unreachable_s:g} s ({error})"
+                if time.monotonic() - answered_s > self._unreachable_s:
+                    return GONE, f"no answer from the gateway for {self._unreachable_s:g} s ({error})"
                 fails += 1
                 time.sleep(min(10.0, 0.2 * 2 ** min(fails, 6)) * random.uniform(0.5, 1.0))
                 continue
             except Refused as error:
                 return WRONG, f"the gateway refuses this token ({error}): the run is over, or it is another's"
-            heard_s, fails = time.monotonic(), 0
-            self._pulse.live(lease.live_s)
+            answered_s, fails = time.monotonic(), 0
+            self._heartbeat.live(lease.live_s)
             if lease.word == "leave":
-                return DONE, "the gateway needs no more work done here"
+                return DONE, "the gateway has no more work for it"
             if lease.word == "work":
                 self._work(lease)
-                busy_s = heard_s = time.monotonic()
+                busy_s = answered_s = time.monotonic()
             elif self._idle_s and time.monotonic() - busy_s > self._idle_s:
                 return DONE, f"no work for {self._idle_s:g} s"
         return DONE, "its time is over and was not renewed"
 
-    def _asked(self) -> protocol.Lease:
+    def _lease(self) -> protocol.Lease:
         wait_s = min(protocol.LONGEST_WAIT_S, self._idle_s or protocol.LONGEST_WAIT_S)
-        wait_s = max(0.0, min(wait_s, self._pulse.seconds_left() - 1.0))
-        ask = protocol.Ask(puller=self._name, unit=self._unit, wait_s=wait_s)
-        data = self._line.ask(
+        wait_s = max(0.0, min(wait_s, self._heartbeat.seconds_left() - 1.0))
+        request = protocol.LeaseRequest(puller=self._name, unit=self._unit, wait_s=wait_s)
+        data = self._connection.request(
             "POST",
             protocol.LEASE,
-            ask.model_dump_json().encode(),
+            request.model_dump_json().encode(),
             timeout_s=wait_s + 15.0,
             most_bytes=REQUEST_LIMIT_BYTES,
         )
@@ -110,24 +113,24 @@ class Puller:
         return lease
 
     def _work(self, lease: protocol.Lease) -> None:
-        """Run the call and post its answer, with a sign of life all the while."""
-        with self._pulse.at(lease.call_id, lease.lease_s) as working:
+        """Run the call and post its answer, with heartbeats until it is posted."""
+        with self._heartbeat.during(lease.call_id, lease.lease_s) as heartbeat:
             try:
-                with working.droppable():
+                with heartbeat.droppable():
                     answer = self._actor.answer(lease.request, most_bytes=lease.most_bytes)
             except Dropped:
-                # It was broken off in the middle of something.
+                # The interruption may have left an environment in an undefined state.
                 self._actor = self._new_actor()
                 return
             self._post(lease.call_id, answer)
 
     def _post(self, call_id: str, answer: bytes) -> None:
-        """Until it is received, or cannot be: an answer that arrives twice counts once."""
+        """Post the answer until it is received or refused. An answer that arrives twice counts once."""
         path = f"{protocol.RESULT}?{urlencode({'puller': self._name, 'call': call_id})}"
         until_s = time.monotonic() + self._unreachable_s
-        while not self._pulse.time_is_over():
+        while not self._heartbeat.time_is_over():
             try:
-                self._line.ask("POST", path, answer, timeout_s=_TRANSFER_S)
+                self._connection.request("POST", path, answer, timeout_s=_TRANSFER_S)
                 return
             except Refused as error:
                 say(f"the answer to {call_id} was refused: {error}")
@@ -139,11 +142,11 @@ class Puller:
             time.sleep(random.uniform(0.1, 1.0))
 
     def _say_goodbye(self) -> None:
-        """Give back what is in hand, so that nobody waits for it."""
+        """Give the call back, so that another actor can have it at once."""
         try:
             body = protocol.Holding(puller=self._name).model_dump_json().encode()
-            with closing(self._make_line()) as line:
-                line.ask("POST", protocol.LEAVE, body, timeout_s=3.0)
+            with closing(self._connect()) as connection:
+                connection.request("POST", protocol.LEAVE, body, timeout_s=3.0)
         except (Unreachable, Refused):
             pass
 
@@ -151,12 +154,12 @@ class Puller:
         return Actor(now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights, cores=self._cores)
 
     def _weights(self, url: str, byte_count: int) -> bytes:
-        """OSError or ValueError when they cannot be had."""
+        """Return the weights. Raises OSError or ValueError if they cannot be fetched."""
         if not url.startswith(protocol.WEIGHTS):
             raise ValueError("the weights are not at the gateway")
         for attempt in range(_WEIGHTS_TRIES):
             try:
-                return self._line.ask("GET", url, timeout_s=_TRANSFER_S, most_bytes=byte_count)
+                return self._connection.request("GET", url, timeout_s=_TRANSFER_S, most_bytes=byte_count)
             except Refused as error:
                 raise ValueError(str(error)) from None
             except Unreachable:
@@ -182,7 +185,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--gateway", required=True, help="address of the site that runs the job")
     add("--token-file", type=Path, help=f"file with the run's token (default: the variable {TOKEN_VARIABLE})")
     add("--ca-file", help="certificate of the authority to trust (default: the machine's own)")
-    add("--unit", help="what this machine or container group is called (default: the host's name)")
+    add("--unit", help="name of this machine or container group (default: the host's name)")
     add("--processes", type=int, default=1, help="so many actors, each a process (default: 1)")
     add("--cores", type=int, default=1, help="cores of each actor (default: 1)")
     add("--live", type=float, default=120.0, metavar="S", help="end after this unless the gateway renews it")
@@ -202,12 +205,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _token(options: argparse.Namespace) -> str:
     if options.token_file is not None:
         return str(options.token_file.read_text()).strip()
-    # Nothing that this process starts is to have it.
+    # No process that this one starts may have it.
     return os.environ.pop(TOKEN_VARIABLE, "").strip()
 
 
 def _several(count: int, arguments: Sequence[str], token: str) -> int:
-    """Run `count` pullers, and end them when this process is asked to end."""
+    """Run `count` pullers, and end them when this process receives a signal. Return the worst exit code."""
     command = [sys.executable, "-m", "cloud.actor.puller", *arguments, "--processes", "1"]
     environment = {**os.environ, TOKEN_VARIABLE: token}
     children = [subprocess.Popen(command, env=environment) for _ in range(count)]

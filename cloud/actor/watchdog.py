@@ -1,8 +1,8 @@
-"""A call's deadline, enforced where it runs.
+"""A call's deadline, enforced in the process that runs it.
 
-First the body is interrupted: in the main thread an alarm raises `DeadlineExceeded`, which ends the call with a reason.
-A body that does not come back even so is stuck in foreign code; then the process ends, after writing where it was
-stuck to its log. That second stage is a thread of the interpreter that needs no lock of Python's.
+First an alarm in the main thread raises `DeadlineExceeded`, which ends the call with a reason. If the body does not
+return even so, it is stuck in foreign code: then the process writes to its log where it is stuck, and ends. A thread of
+the interpreter does that, without Python's global lock.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import threading
 from types import FrameType, TracebackType
 
 GRACE_S = 2.0
-# What the log of a process says that was ended so; the place where it was stuck follows.
+# The log of such a process has this, followed by the place where it was stuck.
 LAST_WORDS = "Timeout ("
 
 
 class DeadlineExceeded(BaseException):
-    """The call took too long. Not an Exception, so that no environment's `except Exception` keeps it."""
+    """The call took too long. Not an Exception, so that no environment's `except Exception` catches it."""
 
 
 class Watchdog:
-    """`with Watchdog(2.5): …` — the block ends within so many seconds and a little, or its process does."""
+    """`with Watchdog(2.5): …` — the block, or its process, ends soon after so many seconds."""
 
     def __init__(self, limit_s: float, *, grace_s: float = GRACE_S) -> None:
         self._limit_s = max(0.001, limit_s)
@@ -31,7 +31,7 @@ class Watchdog:
         self._alarmed = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> None:
-        # Outside the main thread there is no alarm, and the process is ended at the limit itself.
+        # Outside the main thread there is no alarm, so the process ends at the limit itself.
         hard_s = self._limit_s + (self._grace_s if self._alarmed else 0.0)
         faulthandler.dump_traceback_later(hard_s, exit=True, file=sys.__stderr__ or sys.stderr)
         if self._alarmed:

@@ -1,4 +1,4 @@
-"""Weights on an actor: inline or by address, fetched once a version, and never used unless their hash is right."""
+"""Weights on an actor: inline or by address, fetched once for each version, and used only if their hash is right."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ Fetch = Callable[[str, int], bytes]
 
 
 class KeptWeights:
-    """The last versions that this process has seen, by hash."""
+    """The last versions that this process used, by hash."""
 
     def __init__(self, fetch: Fetch | None = None) -> None:
         self._fetch = fetch or fetched
         self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
 
     def of(self, request: Request) -> bytes | None:
-        """The bytes that the call names; None if it names none. Refusal when they cannot be had as published."""
+        """Return the weights that the call names, or None if it names none. Raises Refusal if they cannot be fetched
+        as they were published.
+        """
         ref = request.call.weights
         if ref is None:
             return None
@@ -37,21 +39,21 @@ class KeptWeights:
         if kept is not None:
             self._by_sha256.move_to_end(ref.sha256)
             return kept
-        data = _checked(self._brought(request, ref), ref)
+        data = _checked(self._received(request, ref), ref)
         self._by_sha256[ref.sha256] = data
         while len(self._by_sha256) > _VERSIONS_KEPT:
             self._by_sha256.popitem(last=False)
         return data
 
-    def _brought(self, request: Request, ref: BlobRef) -> bytes:
+    def _received(self, request: Request, ref: BlobRef) -> bytes:
         if request.weights is not None:
             return request.weights
         if request.weights_url is None:
-            raise Refusal("weights", f"the call brings neither version {ref.version} nor an address for it")
+            raise Refusal("weights", f"the call has neither version {ref.version} nor an address for it")
         try:
             return self._fetch(request.weights_url, ref.byte_count)
         except (OSError, ValueError) as error:
-            # The address itself is a secret for as long as it holds, so it is not repeated.
+            # The address is a secret while it is valid, so the text does not repeat it.
             kind = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
             raise Refusal(
                 "weights", f"the weights of version {ref.version} could not be fetched: {kind}"
@@ -59,7 +61,7 @@ class KeptWeights:
 
 
 def fetched(url: str, byte_count: int) -> bytes:
-    """At most `byte_count` bytes and one more, over TLS; without it only from this machine, where emulators are."""
+    """Return at most `byte_count` + 1 bytes, fetched over TLS; without TLS only from this machine, for emulators."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _HERE):
         raise ValueError("weights are fetched over https only")

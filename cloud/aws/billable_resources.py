@@ -1,6 +1,6 @@
-"""What bills in an AWS account by standing there: instances of our functions that somebody keeps ready.
+"""Lists what bills in an AWS account without being used: provisioned instances of our functions.
 
-Functions, their versions and logs cost nothing while nobody calls them; they are the set-up's to take away.
+Functions, their versions and logs cost nothing while they are not called. Their removal belongs to the set-up.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from cloud.aws import provisioned
 from cloud.aws.error_text import code_of
 from cloud.aws.functions import TAG, function_name
-from cloud.aws.provisioned import NOT_READY, ready_name, take_away
+from cloud.aws.provisioned import NOT_PROVISIONED, ready_name
 from cloud.connections import AwsClients
 from cloud.register import TAG_DEPLOYMENT, TAG_RUN, Found, expiry_in
 
@@ -20,7 +21,7 @@ _READ_TIMEOUT_S = 8.0
 
 
 class AwsFinder:
-    """Implements `cloud.register.Finder`. `memory_mb`: the sizes whose functions are looked at, tagged or not."""
+    """Implements `cloud.register.Finder`. `memory_mb`: sizes whose functions are listed even without tags."""
 
     def __init__(self, clients: AwsClients, memory_mb: Sequence[int] = ()) -> None:
         self._functions = clients.client("lambda", read_timeout_s=_READ_TIMEOUT_S, tries=2)
@@ -33,10 +34,10 @@ class AwsFinder:
 
     def end(self, found: Found) -> None:
         function, _, version = found.name.rpartition(":")
-        take_away(self._functions, {"FunctionName": function, "Qualifier": version})
+        provisioned.delete(self._functions, {"FunctionName": function, "Qualifier": version})
 
     def _names(self) -> set[str]:
-        """Functions under our prefix: those that say so themselves, and those of the known sizes."""
+        """Return our functions under the prefix: tagged ones, and those of the known sizes."""
         pages = self._tagging.get_paginator("get_resources")
         wanted = [{"Key": TAG, "Values": [_APP]}]
         arns = [
@@ -59,23 +60,23 @@ class AwsFinder:
             if not configs:
                 return []
             arn = str(configs[0]["FunctionArn"]).rpartition(":")[0]
-            worn = dict(self._functions.list_tags(Resource=arn)["Tags"])
+            tags = dict(self._functions.list_tags(Resource=arn)["Tags"])
         except Exception as error:
-            if code_of(error) in NOT_READY:
+            if code_of(error) in NOT_PROVISIONED:
                 return []
             raise
-        return [_found(name, config, worn) for config in configs]
+        return [_found(name, config, tags) for config in configs]
 
 
-def _found(name: str, config: dict[str, Any], worn: dict[str, str]) -> Found:
+def _found(name: str, config: dict[str, Any], tags: dict[str, str]) -> Found:
     arn = str(config["FunctionArn"])
     return Found(
         name=ready_name(name, arn.rpartition(":")[2]),
         kind="provisioned",
         provider_id=arn,
-        deployment=worn.get(TAG_DEPLOYMENT, ""),
-        run=worn.get(TAG_RUN, ""),
-        expires_unix_s=expiry_in(worn),
+        deployment=tags.get(TAG_DEPLOYMENT, ""),
+        run=tags.get(TAG_RUN, ""),
+        expires_unix_s=expiry_in(tags),
         created_unix_s=_moment(str(config.get("LastModified", ""))),
         facts={
             "resource": "provisioned",

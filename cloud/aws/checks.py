@@ -1,4 +1,4 @@
-"""The test of a connection to AWS: read only, and each question answered for itself."""
+"""The test of a connection to AWS. It only reads, and each check has its own result."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SIMULATE = "iam:SimulatePrincipalPolicy"
 
 
 class ClientMaker(Protocol):
-    """Makes an SDK client. Without credentials: under those one starts with, which a role is taken on from."""
+    """Makes an SDK client. Without credentials: with the connection's own, which assume the role if there is one."""
 
     def __call__(self, service: str, credentials: Mapping[str, str] | None = None) -> Any: ...
 
 
 @dataclass(frozen=True)
 class AwsQuestion:
-    """What is to be tested. A role has both `role_arn` and `external_id`, keys have neither."""
+    """The connection to test. A role has both `role_arn` and `external_id`, keys have neither."""
 
     region: str
     role_arn: str = ""
@@ -33,11 +33,11 @@ class AwsQuestion:
     prefix: str = DEFAULT_PREFIX
 
 
-def check_aws(make: ClientMaker, asked: AwsQuestion, findings: Findings) -> None:
-    """Everything that can be asked without changing anything. Raises Unanswered when nothing further can be known."""
-    credentials = _role_taken_on(make("sts"), asked, findings) if asked.role_arn else None
+def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> None:
+    """Add every check that changes nothing in the account. Raises Unanswered if further checks are impossible."""
+    credentials = _assume_role(make("sts"), question, findings) if question.role_arn else None
     arn = _identity(make("sts", credentials), findings)
-    scope = AwsScope(asked.region, findings.account, asked.prefix, asked.role_arn or arn)
+    scope = AwsScope(question.region, findings.account, question.prefix, question.role_arn or arn)
     known = {"lambda:GetAccountSettings": _limits(make("lambda", credentials), findings)}
     simulation = _Simulation(make("iam", credentials), scope)
     if _is_root(arn):
@@ -45,7 +45,7 @@ def check_aws(make: ClientMaker, asked: AwsQuestion, findings: Findings) -> None
             Check(
                 "Not the account's root user",
                 False,
-                "These keys belong to the account's root user, who may do everything and cannot be held back.",
+                "These keys belong to the account's root user, whose rights cannot be restricted.",
                 "Make a user with the policy shown here and use that user's keys. Then delete the root user's keys.",
             )
         )
@@ -57,20 +57,21 @@ def check_aws(make: ClientMaker, asked: AwsQuestion, findings: Findings) -> None
         findings.found(_narrow(simulation))
 
 
-# Who we are
+# Identity
 
 
-def _role_taken_on(sts: Any, asked: AwsQuestion, findings: Findings) -> dict[str, str]:
-    name = "Starling may take on the role"
+def _assume_role(sts: Any, question: AwsQuestion, findings: Findings) -> dict[str, str]:
+    """Return credentials of the role."""
+    name = "Starling may assume the role"
     wanted = {
-        "RoleArn": asked.role_arn,
+        "RoleArn": question.role_arn,
         "RoleSessionName": _SESSION_NAME,
         "DurationSeconds": _SHORTEST_SESSION_S,
     }
     try:
-        answer = sts.assume_role(**wanted, ExternalId=asked.external_id)
+        answer = sts.assume_role(**wanted, ExternalId=question.external_id)
     except Exception as error:
-        findings.found(_not_taken_on(name, error))
+        findings.found(_not_assumed(name, error))
         raise Unanswered from None
     findings.found(Check(name, True, "The role trusts this installation."))
     findings.found(_external_id_needed(sts, wanted))
@@ -78,40 +79,40 @@ def _role_taken_on(sts: Any, asked: AwsQuestion, findings: Findings) -> dict[str
     return {key: str(given[key]) for key in ("AccessKeyId", "SecretAccessKey", "SessionToken")}
 
 
-def _not_taken_on(name: str, error: Exception) -> Check:
+def _not_assumed(name: str, error: Exception) -> Check:
     why = refusal(error)
     if why.code in DENIED:
         return Check(
             name,
             False,
-            "AWS did not let Starling take on this role. AWS does not say whether the role exists.",
-            "Compare the role's trust policy with the one shown here: the principal and the external id have to be the"
-            " same, letter by letter. A role that was just made may need half a minute.",
+            "AWS did not let Starling assume this role. AWS does not say whether the role exists.",
+            "Compare the role's trust policy with the one shown here: the principal and the external id must be the"
+            " same, letter by letter. A role that was just created may need half a minute.",
         )
     return Check(name, False, why.words, why.fix)
 
 
 def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> Check:
-    """A role that is given without the id can be had through us by anybody who knows its name."""
-    name = "The role asks for the external id"
+    """Return the check that the role cannot be assumed without the id, by which others could use it through us."""
+    name = "The role demands the external id"
     try:
         sts.assume_role(**wanted)
     except Exception as error:
         if code_of(error) in DENIED:
             return Check(
-                name, True, "Without the id that belongs to this connection, nobody gets the role through us."
+                name, True, "Without this connection's external id, no one can use the role through us."
             )
-        return Check(name, None, f"This could not be found out: {refusal(error).words}")
+        return Check(name, None, f"This could not be checked: {refusal(error).words}")
     return Check(
         name,
         False,
-        "The role can be taken on without the external id, so anybody who knows its name could use it through us.",
-        "Put the condition on sts:ExternalId into the role's trust policy, as it is shown here.",
+        "The role can be assumed without the external id, so anyone who knows its name could use it through us.",
+        "Add the condition on sts:ExternalId to the role's trust policy, as it is shown here.",
     )
 
 
 def _identity(sts: Any, findings: Findings) -> str:
-    name = "The credentials are good"
+    name = "The credentials are valid"
     try:
         answer = sts.get_caller_identity()
     except Exception as error:
@@ -119,7 +120,7 @@ def _identity(sts: Any, findings: Findings) -> str:
         findings.found(Check(name, False, why.words, why.fix))
         raise Unanswered from None
     findings.account, findings.identity = str(answer["Account"]), str(answer["Arn"])
-    findings.found(Check(name, True, f"AWS knows them, in account {findings.account}."))
+    findings.found(Check(name, True, f"They belong to account {findings.account}."))
     return findings.identity
 
 
@@ -127,11 +128,11 @@ def _is_root(arn: str) -> bool:
     return arn.endswith(":root")
 
 
-# What the account allows
+# Quotas
 
 
 def _limits(client: Any, findings: Findings) -> bool | None:
-    """Fills in the quotas; whether they could be read."""
+    """Add the quotas. Return whether reading them is allowed, None if that is not known."""
     try:
         limit = client.get_account_settings()["AccountLimit"]
     except Exception as error:
@@ -144,7 +145,7 @@ def _limits(client: Any, findings: Findings) -> bool | None:
     free = int(limit.get("UnreservedConcurrentExecutions", at_once))
     words = ""
     if at_once < _FEW:
-        words = "AWS starts new accounts so low. Ask for more, which is free: Service Quotas, AWS Lambda."
+        words = "New accounts have a low limit. Ask for more, which is free: Service Quotas, AWS Lambda."
     findings.quotas.append(Quota("Functions at once", at_once, "functions", at_once - free, words))
     return True
 
@@ -153,22 +154,22 @@ def _limits(client: Any, findings: Findings) -> bool | None:
 
 
 class _Simulation:
-    """AWS's own answer to "might this role do that?", asked once for each kind of thing and kept."""
+    """AWS's own simulation of the policies, requested once for each kind of resource."""
 
     def __init__(self, iam: Any, scope: AwsScope) -> None:
         self._iam, self._scope = iam, scope
         self._decisions: dict[str, Mapping[str, Any]] = {}
         self.refused = ""
-        """Why nothing can be asked, if so."""
+        """Why nothing can be simulated; empty if it can."""
         try:
             for on in dict.fromkeys(permission.on for permission in AWS):
-                self._ask([permission.action for permission in AWS if permission.on == on], on)
-            self._ask(BEYOND, "account")
+                self._simulate([permission.action for permission in AWS if permission.on == on], on)
+            self._simulate(BEYOND, "account")
         except Exception as error:
             self.refused = refusal(error).words
             self._decisions.clear()
 
-    def _ask(self, actions: Iterable[str], on: Target) -> None:
+    def _simulate(self, actions: Iterable[str], on: Target) -> None:
         context = []
         if on == "actor_role":
             service = {"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string"}
@@ -188,20 +189,20 @@ class _Simulation:
         return None if decision is None else decision["EvalDecision"] == "allowed"
 
     def why_not(self, action: str) -> tuple[str, str]:
-        """Words and fix for an action that is not allowed."""
+        """Return the reason and the fix for an action that is not allowed."""
         decision = self._decisions.get(action)
         if decision is None or decision["EvalDecision"] == "allowed":
             return "AWS refused it.", ""
         if not decision.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True):
-            return "The account's organisation forbids it.", "Ask whoever runs the organisation's policies."
+            return "The account's organisation forbids it.", "Ask the organisation's administrator."
         if not decision.get("PermissionsBoundaryDecisionDetail", {}).get(
             "AllowedByPermissionsBoundary", True
         ):
             return "A permissions boundary forbids it.", "Add the action to the boundary."
         if decision["EvalDecision"] == "explicitDeny":
             return (
-                "A policy forbids it expressly.",
-                "Find the statement with Effect Deny, and take the action out.",
+                "A policy denies it explicitly.",
+                "Find the statement with Effect Deny, and remove the action from it.",
             )
         return "No policy allows it.", ""
 
@@ -212,12 +213,12 @@ def _row(
     action = permission.action
     without = f"Needed to {permission.needed_to}."
     add = f"Add {action} on {scope.arn(permission.on)} to the policy, or copy the whole policy again."
-    tried = known.get(action)  # what really happened counts for more than what AWS thinks would
+    tried = known.get(action)  # a real attempt counts for more than AWS's simulation
     ok = simulation.allows(action) if tried is None else tried
     if action == _SIMULATE and simulation.refused:
         return Check(action, False, f"{without} {simulation.refused}", add, optional=True)
     if ok is None:
-        words = f"{without} Whether it is allowed shows only when it is used."
+        words = f"{without} Only its first use will show whether it is allowed."
         return Check(action, None, words, "", permission.optional)
     if ok:
         return Check(action, True, without, "", permission.optional)
@@ -229,12 +230,12 @@ def _narrow(simulation: _Simulation) -> Check:
     name = "No more rights than needed"
     beyond = [action for action in BEYOND if simulation.allows(action)]
     if not beyond:
-        return Check(name, True, "Of some rights that Starling never needs, none was given.", optional=True)
+        return Check(name, True, "They have none of the rights that were checked as unneeded.", optional=True)
     return Check(
         name,
         False,
         f"These credentials may also {', '.join(beyond)}, which Starling never needs.",
-        "Take away what is not in the policy shown here: what is not given cannot be stolen.",
+        "Remove every right that is not in the policy shown here: rights that do not exist cannot be stolen.",
         optional=True,
     )
 
@@ -242,7 +243,7 @@ def _narrow(simulation: _Simulation) -> Check:
 def _probes(
     make: ClientMaker, credentials: Mapping[str, str] | None, scope: AwsScope
 ) -> dict[str, bool | None]:
-    """What can be tried without doing anything: on things that are not there, or as a dry run."""
+    """Try actions that change nothing: on resources that do not exist, or as a dry run."""
     functions, logs = make("lambda", credentials), make("logs", credentials)
     tags = make("resourcegroupstaggingapi", credentials)
     function = f"{scope.prefix}-check"

@@ -1,4 +1,4 @@
-"""How many invocations may be out at once: what the account allows, less where it says that this is too many."""
+"""How many invocations may run at once: the account's quota, and less while AWS throttles."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-# What a new account has. Assumed where the account does not tell.
+# The quota of a new account, assumed if it cannot be read.
 NEW_ACCOUNT = 10
 _HALVED_AT_MOST_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
 class AccountLimits:
-    """Functions at once: of the whole account, and of those functions that have no share of their own."""
+    """Functions at once: of the whole account, and of functions without a reserved share."""
 
     concurrent: int
     unreserved: int
@@ -22,7 +22,7 @@ class AccountLimits:
 
     @staticmethod
     def of(client: Any) -> AccountLimits:
-        """Read from the account. Where that is not allowed, as few as a new account has."""
+        """Return the account's limits, or those of a new account if reading them is not allowed."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -34,10 +34,10 @@ class AccountLimits:
             return AccountLimits(NEW_ACCOUNT, NEW_ACCOUNT, known=False)
 
 
-class Gate:
-    """At most `most` inside. Each throttling halves that, each success gives a little back.
+class ConcurrencyLimit:
+    """At most `most` threads are inside. Each throttling halves that, each success raises it a little.
 
-    Others in the account use the same limit, so what is allowed can only be found out by being told.
+    Other programs use the same quota, so only throttling shows how much is left.
     """
 
     def __init__(self, most: int) -> None:
@@ -53,7 +53,7 @@ class Gate:
         return max(1, int(self._allowed))
 
     def enter(self) -> bool:
-        """Wait for room. False: the gate was closed meanwhile, go home."""
+        """Wait for room. Return False if the limit was closed meanwhile."""
         with self._changed:
             while not self._closed and self._inside >= self.allowed:
                 self._changed.wait()

@@ -1,4 +1,4 @@
-"""What AWS's refusals mean, in words, and what to do about each."""
+"""AWS's errors as text: what each means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Refusal(NamedTuple):
-    """Why something did not work and what helps. `code` is the cloud's own name for it."""
+    """Why something did not work, and what helps. `code` is the cloud's name for it."""
 
     code: str
     words: str
@@ -16,28 +16,26 @@ class Refusal(NamedTuple):
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
 ABSENT = frozenset({"ResourceNotFoundException", "NoSuchEntity", "NoSuchBucket", "NoSuchKey", "404"})
 
+_UNKNOWN_KEY = (
+    "AWS does not know this access key.",
+    "Copy the access key ID again. If the key was deleted or switched off, make a new one.",
+)
+_EXPIRED = (
+    "The credentials have expired.",
+    "Temporary credentials cannot be stored here. Use a role, or the keys of a user.",
+)
+_THROTTLED = ("AWS is throttling requests.", "Test again in a minute.")
 _KNOWN: dict[str, tuple[str, str]] = {
-    "InvalidClientTokenId": (
-        "AWS does not know this access key.",
-        "Copy the access key ID again. If the key was deleted or switched off, make a new one.",
-    ),
-    "UnrecognizedClientException": (
-        "AWS does not know this access key.",
-        "Copy the access key ID again. If the key was deleted or switched off, make a new one.",
-    ),
+    "InvalidClientTokenId": _UNKNOWN_KEY,
+    "UnrecognizedClientException": _UNKNOWN_KEY,
+    "InvalidAccessKeyId": _UNKNOWN_KEY,
     "SignatureDoesNotMatch": (
         "The secret does not belong to this access key, or this server's clock is wrong.",
         "Copy the secret access key again; it is shown once, when the key is made.",
     ),
     "RequestExpired": ("This server's clock and AWS's differ too much.", "Set this server's clock."),
-    "ExpiredToken": (
-        "The credentials have expired.",
-        "Temporary credentials cannot be stored here. Use a role, or the keys of a user.",
-    ),
-    "ExpiredTokenException": (
-        "The credentials have expired.",
-        "Temporary credentials cannot be stored here. Use a role, or the keys of a user.",
-    ),
+    "ExpiredToken": _EXPIRED,
+    "ExpiredTokenException": _EXPIRED,
     "OptInRequired": (
         "The account is not signed up for this service, or not yet.",
         "Finish the account's sign-up in the AWS console.",
@@ -46,45 +44,44 @@ _KNOWN: dict[str, tuple[str, str]] = {
         "This region is switched off in the account.",
         "Switch it on in the AWS console under Account, AWS Regions; or choose another one.",
     ),
-    "Throttling": ("AWS asked us to slow down.", "Test again in a minute."),
-    "ThrottlingException": ("AWS asked us to slow down.", "Test again in a minute."),
-    "TooManyRequestsException": ("AWS asked us to slow down.", "Test again in a minute."),
-    "AuthFailure": ("AWS did not take the credentials.", "Type them in again."),
-    "InvalidAccessKeyId": ("AWS does not know this access key.", "Copy the access key ID again."),
+    "Throttling": _THROTTLED,
+    "ThrottlingException": _THROTTLED,
+    "TooManyRequestsException": _THROTTLED,
+    "AuthFailure": ("AWS did not accept the credentials.", "Type them in again."),
 }
 
-_NO_WAY_THERE = (
+_UNREACHABLE = (
     "This server could not reach AWS in this region.",
-    "See that the region is spelt right, and that this server may open HTTPS connections to amazonaws.com.",
+    "Check the region's spelling, and that this server may open HTTPS connections to amazonaws.com.",
 )
 _BY_CLASS: dict[str, tuple[str, str]] = {
-    "EndpointConnectionError": _NO_WAY_THERE,
-    "ConnectTimeoutError": _NO_WAY_THERE,
-    "ConnectionClosedError": _NO_WAY_THERE,
+    "EndpointConnectionError": _UNREACHABLE,
+    "ConnectTimeoutError": _UNREACHABLE,
+    "ConnectionClosedError": _UNREACHABLE,
     "ReadTimeoutError": ("AWS took too long to answer.", "Test again in a minute."),
     "ProxyConnectionError": (
-        "The proxy of this server let nothing through.",
-        "See this server's proxy settings.",
+        "This server's proxy refused the connection.",
+        "Check this server's proxy settings.",
     ),
     "SSLError": (
-        "The connection was not one we can trust: the other side's certificate is not AWS's.",
-        "See whether a proxy stands between this server and AWS.",
+        "The connection cannot be trusted: the certificate at the other end is not AWS's.",
+        "Check whether there is a proxy between this server and AWS.",
     ),
     "NoCredentialsError": (
-        "This installation has no AWS identity of its own, so it cannot take on a role.",
-        "Whoever runs it gives it one (an instance role, or keys in its environment). Or use access keys here.",
+        "This installation has no AWS identity of its own, so it cannot assume a role.",
+        "Ask its operator for one (an instance role, or keys in its environment). Or use access keys here.",
     ),
     "PartialCredentialsError": (
         "This installation's own AWS identity is not complete.",
-        "Whoever runs it looks at its AWS variables.",
+        "Ask its operator to check its AWS variables.",
     ),
     "CredentialRetrievalError": (
-        "This installation could not get at its own AWS identity.",
-        "Whoever runs it looks at its AWS settings.",
+        "This installation could not read its own AWS identity.",
+        "Ask its operator to check its AWS settings.",
     ),
     "ParamValidationError": (
-        "Something that was typed in is not what AWS takes.",
-        "Look at each field again, then test again.",
+        "AWS does not accept the format of a value that was typed in.",
+        "Check each field, then test again.",
     ),
     "InvalidRegionError": ("There is no such region.", "Choose another region."),
     "UnknownServiceError": ("This region does not have the service.", "Choose another region."),
@@ -92,7 +89,7 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
 
 
 def code_of(error: Exception) -> str:
-    """The cloud's name for an error, or the name of its class where the cloud never answered."""
+    """Return AWS's name for an error, or the name of its class if AWS did not answer."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
         return str(response.get("Error", {}).get("Code", "")) or type(error).__name__
@@ -100,7 +97,7 @@ def code_of(error: Exception) -> str:
 
 
 def refusal(error: Exception) -> Refusal:
-    """Any error of the SDK in words. Never the SDK's own text, which may repeat what was sent."""
+    """Return any error of the SDK as text: never the SDK's own, which may repeat what was sent."""
     code = code_of(error)
     if code in DENIED:
         return Refusal(code, "AWS refuses this to these credentials.", "Add it to their policy.")

@@ -1,4 +1,4 @@
-"""The actor function in an account: brought up to date, described, and taken away. Repeating any of it is harmless."""
+"""The actor function in an account: deployed and removed. Each step may be repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG_DAYS = 7
 
 
 def function_name(prefix: str, memory_mb: int) -> str:
-    """One function for each memory size, as memory belongs to the function and not to the call."""
+    """Return the function's name. Each memory size has its own, as memory belongs to the function, not to the call."""
     return f"{prefix}-actor-{memory_mb}mb"
 
 
@@ -34,7 +34,7 @@ def deploy(
     tags: Mapping[str, str] | None = None,
     log_client: Any = None,
 ) -> str:
-    """Make the function or bring it up to date, and wait until it can be called. Its ARN."""
+    """Create or update the function and wait until it can be called. Return its ARN."""
     from botocore.exceptions import ClientError
 
     wanted = {
@@ -46,38 +46,42 @@ def deploy(
         "Timeout": timeout_s,
         "Environment": {"Variables": _THREADS},
     }
-    worn = {TAG: "starling", **(tags or {})}
+    all_tags = {TAG: "starling", **(tags or {})}
     try:
-        made = client.create_function(**wanted, Code={"ZipFile": bundle.data}, Tags=worn)
+        function = client.create_function(**wanted, Code={"ZipFile": bundle.data}, Tags=all_tags)
         client.get_waiter("function_active_v2").wait(FunctionName=name)
     except ClientError as error:
         if error.response["Error"]["Code"] != "ResourceConflictException":
             raise
-        made = _update(client, name, bundle, wanted, worn)
+        function = _update(client, name, bundle, wanted, all_tags)
     if log_client is not None:
         keep_logs(log_client, name)
-    return str(made["FunctionArn"])
+    return str(function["FunctionArn"])
 
 
 def _update(
-    client: Any, name: str, bundle: Bundle, wanted: dict[str, Any], worn: Mapping[str, str]
+    client: Any, name: str, bundle: Bundle, wanted: dict[str, Any], tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Code first, then configuration; each is waited for, as AWS refuses the next change until then."""
-    there: dict[str, Any] = client.get_function_configuration(FunctionName=name)
-    ours = base64.b64encode(hashlib.sha256(bundle.data).digest()).decode()
-    if there["CodeSha256"] != ours:
+    """Update the code, then the configuration. AWS refuses a change until the one before it is complete."""
+    existing: dict[str, Any] = client.get_function_configuration(FunctionName=name)
+    if existing["CodeSha256"] != code_sha256(bundle):
         client.update_function_code(FunctionName=name, ZipFile=bundle.data)
         client.get_waiter("function_updated_v2").wait(FunctionName=name)
     named = ("MemorySize", "Timeout", "Runtime", "Handler", "Role")
-    if any(there.get(key) != wanted[key] for key in named):
+    if any(existing.get(key) != wanted[key] for key in named):
         client.update_function_configuration(**wanted)
         client.get_waiter("function_updated_v2").wait(FunctionName=name)
-    client.tag_resource(Resource=there["FunctionArn"], Tags=dict(worn))
-    return there
+    client.tag_resource(Resource=existing["FunctionArn"], Tags=dict(tags))
+    return existing
+
+
+def code_sha256(bundle: Bundle) -> str:
+    """Return the bundle's hash as AWS shows it."""
+    return base64.b64encode(hashlib.sha256(bundle.data).digest()).decode()
 
 
 def keep_logs(log_client: Any, name: str, days: int = LOG_DAYS) -> bool:
-    """Logs are kept for some days and not for ever. Whether there was no log before."""
+    """Have logs deleted after some days. Return True if there was no log before."""
     from botocore.exceptions import ClientError
 
     group, fresh = log_group(name), True
@@ -92,14 +96,14 @@ def keep_logs(log_client: Any, name: str, days: int = LOG_DAYS) -> bool:
 
 
 def remove(client: Any, name: str, log_client: Any = None) -> None:
-    """Delete the function and its log; what is gone already is gone."""
+    """Delete the function and its log, if they exist."""
     _delete(client.delete_function, FunctionName=name)
     if log_client is not None:
         remove_logs(log_client, name)
 
 
 def remove_logs(log_client: Any, name: str) -> None:
-    """Delete the function's log alone."""
+    """Delete the function's log, if it exists."""
     _delete(log_client.delete_log_group, logGroupName=log_group(name))
 
 

@@ -1,7 +1,7 @@
-"""One invocation of a function: what came of it, in words, and whether it can have cost anything.
+"""One invocation of a function: its result or failure, and whether it can have cost anything.
 
-Nothing is sent twice here. `ran` says what is known of the execution: it ran, it certainly did not, or nobody knows;
-only what certainly did not run may be sent again under the same call id.
+Each invocation is sent once. `Reply.ran` is True if the function ran, False if it certainly did not, None if that is
+not known. Only a call that certainly did not run may be sent again under the same id.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloud.aws.request_body import Pieces
 from cloud.failures import Failure
 
 REQUEST_LIMIT_BYTES = 6 * 2**20
-# In base64, beside what else a call tells.
+# In base64, beside the call's other fields.
 INLINE_AT_MOST_BYTES = (REQUEST_LIMIT_BYTES - 16 * 2**10) // 4 * 3
 RESPONSE_LIMIT_BYTES = 6 * 2**20 + 2048
 _REPORT = re.compile(
@@ -28,7 +28,7 @@ _REPORT = re.compile(
 _STUCK_FRAMES = 3
 _WORDS_SHOWN = 500
 
-# The cloud had no room or was not ready; it says so before anything runs.
+# AWS throttles, or is not ready, before anything runs.
 _NOT_NOW = {
     "TooManyRequestsException",
     "ThrottlingException",
@@ -39,7 +39,7 @@ _NOT_NOW = {
     "ResourceConflictException",
     "SnapStartNotReadyException",
 }
-_WHO = {
+_NOT_AUTHORISED = {
     "AccessDenied",
     "AccessDeniedException",
     "ExpiredToken",
@@ -54,7 +54,7 @@ _WHO = {
 
 @dataclass(frozen=True)
 class Report:
-    """The provider's own line about an execution, by which it bills. `ready`: the actor said so in the log."""
+    """The provider's log line about an execution, by which it bills. `provisioned`: the actor's line says so."""
 
     request_id: str
     duration_s: float
@@ -62,7 +62,7 @@ class Report:
     init_s: float
     memory_mb: int
     most_memory_mb: int
-    ready: bool = False
+    provisioned: bool = False
 
     @property
     def words(self) -> str:
@@ -71,7 +71,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: a body, or why not. `again`: it did not run and may be sent once more."""
+    """A body, or a failure. `again`: it did not run and may be sent once more."""
 
     body: bytes | None = None
     failure: Failure | None = None
@@ -81,16 +81,16 @@ class Reply:
 
 
 def invoke(client: Any, function: str, payload: Pieces, qualifier: str | None = None) -> Reply:
-    """Ask once. The client must not ask twice by itself."""
+    """Invoke the function once and return its reply. The client must not retry by itself."""
     if len(payload) > REQUEST_LIMIT_BYTES:
         held = len(payload) / 2**20
-        words = f"the call has {held:.1f} MiB; a function takes 6 MiB: give a bucket, from which networks are fetched"
+        words = f"the call has {held:.1f} MiB; a function takes 6 MiB: add a bucket, from which networks are fetched"
         return Reply(failure=Failure("request_too_large", words), ran=False)
-    asked = {"FunctionName": function, "Payload": payload, "LogType": "Tail"}
+    request = {"FunctionName": function, "Payload": payload, "LogType": "Tail"}
     if qualifier is not None:
-        asked["Qualifier"] = qualifier
+        request["Qualifier"] = qualifier
     try:
-        answer = client.invoke(**asked)
+        answer = client.invoke(**request)
         body = answer["Payload"].read(RESPONSE_LIMIT_BYTES + 1)
     except Exception as error:
         return failed(error, function)
@@ -102,7 +102,7 @@ def invoke(client: Any, function: str, payload: Pieces, qualifier: str | None = 
 
 
 def report_in(log: str) -> Report | None:
-    """The last REPORT line of a log."""
+    """Return the last REPORT line of a log."""
     lines = list(_REPORT.finditer(log))
     if not lines:
         return None
@@ -118,7 +118,7 @@ def report_in(log: str) -> Report | None:
 
 
 def failed(error: Exception, function: str) -> Reply:
-    """What an error of the SDK means for the call. Its text names no credential."""
+    """Return what an error of the SDK means for the call. Its text names no credential."""
     from botocore import exceptions as sdk
 
     if isinstance(error, sdk.ClientError):
@@ -132,7 +132,7 @@ def failed(error: Exception, function: str) -> Reply:
     if isinstance(error, sdk.ParamValidationError):
         return Reply(failure=Failure("cloud_refused", _short(error)), ran=False)
     if isinstance(error, sdk.ReadTimeoutError):
-        words = "no answer came in time; whether the function ran is not known"
+        words = "no answer came in time; it is not known whether the function ran"
         return Reply(failure=Failure("function_failed", words))
     words = f"the connection broke before the answer came ({type(error).__name__}); the function may have run"
     return Reply(failure=Failure("function_failed", words))
@@ -144,10 +144,10 @@ def _client_error(error: Any, function: str) -> Reply:
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     if code in _NOT_NOW or status == 429:
         reason = str(error.response.get("Reason") or code)
-        words = f"AWS had no room: {reason}"
+        words = f"AWS is throttling calls: {reason}"
         return Reply(failure=Failure("function_failed", words), ran=False, again=True)
-    if code in _WHO:
-        words = f"AWS did not accept who we are or what we may do ({code}): {message}"
+    if code in _NOT_AUTHORISED:
+        words = f"AWS did not accept the credentials or their rights ({code}): {message}"
         return Reply(failure=Failure("credentials", words), ran=False)
     if code == "ResourceNotFoundException":
         words = f"there is no function {function} in this account and region; set the connection up first"
@@ -161,10 +161,10 @@ def _client_error(error: Any, function: str) -> Reply:
 
 
 def function_error(body: bytes, log: str, report: Report | None) -> Failure:
-    """The function's process failed. The body tells how, the log where."""
+    """Return why the function's process failed: the body says how, the log where."""
     try:
-        told = json_limits.read_few(body)
-        kind, message = str(told["errorType"]), str(told["errorMessage"])[:_WORDS_SHOWN]
+        error = json_limits.read_few(body)
+        kind, message = str(error["errorType"]), str(error["errorMessage"])[:_WORDS_SHOWN]
     except (ValueError, KeyError, TypeError):
         kind, message = "Unknown", body[:_WORDS_SHOWN].decode(errors="replace")
     used = f"; {report.words}" if report is not None else ""

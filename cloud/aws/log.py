@@ -1,6 +1,6 @@
-"""What lost calls cost, from the provider's own log: the actor wrote which call a request was, AWS what it bills.
+"""The cost of lost calls, from the provider's log: there the actor names the call of a request, and AWS what it bills.
 
-Log lines come some seconds late, so what is not found yet may be found later.
+Log lines arrive some seconds late, so a call that is not found yet may be found later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^starling call (?P<call>.+) request (?P<request>\S+)(?P<rea
 def reports_of(
     log_client: Any, function: str, call_ids: Sequence[str], since_unix_s: float
 ) -> dict[str, list[Report]]:
-    """The executions of each call that the log tells of. A call of which nothing is found is left out."""
+    """Return the executions in the log by call. A call without a line is left out."""
     wanted = set(call_ids)
     requests: dict[str, re.Match[str]] = {}
     for line in _lines(
@@ -35,13 +35,13 @@ def reports_of(
         report = report_in(line)
         if report is not None and report.request_id in requests:
             named = requests[report.request_id]
-            told = replace(report, ready=named["ready"] is not None)
-            executions.setdefault(named["call"], []).append(told)
+            report = replace(report, provisioned=named["ready"] is not None)
+            executions.setdefault(named["call"], []).append(report)
     return executions
 
 
 def unnamed(log_client: Any, function: str, since_unix_s: float, until_unix_s: float) -> list[Report]:
-    """Executions of which nobody can say what call they were: the actor's process ended before it could write that."""
+    """Return executions whose call is unknown: the actor's process ended before it wrote the call's line."""
     named: set[str] = set()
     reports: dict[str, Report] = {}
     terms = ["starling call", "REPORT RequestId"]
@@ -60,22 +60,22 @@ def _lines(
     since_unix_s: float,
     until_unix_s: float | None = None,
 ) -> Iterable[str]:
-    """All lines that hold one of the terms, as many terms at a time as a filter takes."""
+    """Yield all lines that hold one of the terms; each request has as many terms as a filter may have."""
     until = {} if until_unix_s is None else {"endTime": int(until_unix_s * 1000)}
     for pattern in _filters(terms):
-        asked = {
+        request = {
             "logGroupName": log_group(function),
             "filterPattern": pattern,
             "startTime": int(since_unix_s * 1000),
             **until,
         }
         while True:
-            page = log_client.filter_log_events(**asked)
+            page = log_client.filter_log_events(**request)
             yield from (event["message"] for event in page["events"])
             token = page.get("nextToken")
             if not token:
                 break
-            asked["nextToken"] = token
+            request["nextToken"] = token
 
 
 def _filters(terms: Sequence[str]) -> Iterable[str]:

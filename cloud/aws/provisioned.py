@@ -1,6 +1,7 @@
-"""Instances of a function that are kept ready for one job: bought when it begins, given back when it ends.
+"""Provisioned concurrency for one job: created when it begins, deleted when it ends.
 
-They cost money until somebody deletes them, whatever becomes of this process; so the register knows of them first.
+Provisioned instances cost money until they are deleted, even if this process dies. So they are registered before they
+are created.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from cloud.register import Holder, NameTaken, RegisterClosed
 KEPT_FOR_S = 120.0
 _RENEW_BEFORE_S = 80.0
 _TRY_AGAIN_S = 2.0
-NOT_READY = ABSENT | {"ProvisionedConcurrencyConfigNotFoundException"}
+NOT_PROVISIONED = ABSENT | {"ProvisionedConcurrencyConfigNotFoundException"}
 
 
 def ready_name(function: str, version: str) -> str:
-    """What the instances of a version are called: they have no name of their own, and there is one lot a version."""
+    """Return the register's name of a version's instances. AWS gives them none; a version has one configuration."""
     return f"{function}:{version}"
 
 
-class KeptReady:
-    """`qualifier` is the version to call from then on; None until there is one. Without any wanted it does nothing.
+class ProvisionedConcurrency:
+    """`qualifier` is the version to invoke; None until its instances were requested, and if none are wanted.
 
-    `keep` is to be called now and then: whoever does not for `KEPT_FOR_S` does not want them any more.
+    Call `renew` often: without a call for `KEPT_FOR_S` the instances are no longer wanted.
     """
 
     def __init__(
@@ -52,22 +53,22 @@ class KeptReady:
         self.failure = ""
 
     def begin(self, function: str) -> None:
-        """Have them, once; returns at once, calls go to ordinary instances until they are there."""
+        """Create them, once. It returns at once; calls go to ordinary instances until they are ready."""
         if self._instances and self._thread is None:
             self._thread = threading.Thread(
-                target=self._buy, args=(function,), name="kept-ready", daemon=True
+                target=self._create, args=(function,), name="provisioned", daemon=True
             )
             self._thread.start()
 
-    def keep(self) -> None:
-        """They are wanted still. RegisterClosed if they are somebody else's to want by now."""
+    def renew(self) -> None:
+        """Record that they are still wanted. Raises RegisterClosed if another process owns the run now."""
         now_unix_s = self._now_unix_s()
         if self.qualifier is not None and self._expires_unix_s - now_unix_s < _RENEW_BEFORE_S:
             self._expires_unix_s = now_unix_s + KEPT_FOR_S
             self._holder.register.renew(self._name, self._expires_unix_s)
 
     def close(self) -> None:
-        """Give them back. What cannot be given back stays in the register, where others find it."""
+        """Delete them. Instances that cannot be deleted stay in the register, where the reconciler finds them."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
@@ -78,24 +79,24 @@ class KeptReady:
             register = self._holder.register
             register.ending(name)
             try:
-                take_away(self._client, self._where)
-                # A delete may be said and not done: only a look tells.
-                if not _stands(self._client, self._where):
+                delete(self._client, self._where)
+                # AWS may confirm a delete that it does not carry out.
+                if not _exists(self._client, self._where):
                     register.gone(name)
             except Exception as error:
-                self.failure = f"the instances kept ready could not be given back: {error}"
+                self.failure = f"the instances kept ready could not be deleted: {error}"
 
-    def _buy(self, function: str) -> None:
+    def _create(self, function: str) -> None:
         try:
             published = self._client.publish_version(FunctionName=function)
-            while not self._bought(function, str(published["Version"]), str(published["FunctionArn"])):
+            while not self._created(function, str(published["Version"]), str(published["FunctionArn"])):
                 if self._closing.wait(_TRY_AGAIN_S):
                     return
         except Exception as error:
             self.failure = f"no instances are kept ready: {error}"
 
-    def _bought(self, function: str, version: str, version_arn: str) -> bool:
-        """Whether that is settled; not while what another run left of this version is being taken away."""
+    def _created(self, function: str, version: str, version_arn: str) -> bool:
+        """Return False while another run's instances of this version are being deleted."""
         register, name = self._holder.register, ready_name(function, version)
         with self._lock:
             if self._closing.is_set():
@@ -122,20 +123,20 @@ class KeptReady:
         return True
 
 
-def take_away(client: Any, where: Mapping[str, str]) -> None:
-    """Ask for the instances of a version to be kept ready no longer. None there is no error."""
+def delete(client: Any, where: Mapping[str, str]) -> None:
+    """Request the deletion of a version's instances. It is no error if there are none."""
     try:
         client.delete_provisioned_concurrency_config(**where)
     except Exception as error:
-        if code_of(error) not in NOT_READY:
+        if code_of(error) not in NOT_PROVISIONED:
             raise
 
 
-def _stands(client: Any, where: Mapping[str, str]) -> bool:
+def _exists(client: Any, where: Mapping[str, str]) -> bool:
     try:
         client.get_provisioned_concurrency_config(**where)
     except Exception as error:
-        if code_of(error) in NOT_READY:
+        if code_of(error) in NOT_PROVISIONED:
             return False
         raise
     return True

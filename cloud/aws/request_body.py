@@ -1,4 +1,4 @@
-"""A request's body that is not in one piece, so that what many requests have in common is held once."""
+"""A request's body of several pieces, so that many requests can share a piece in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Pieces(io.RawIOBase):
-    """Bytes objects one after the other, as a file that can be read again from the start."""
+    """A file over bytes objects, one after the other, that can be read again from the start."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Threads that each wait for one function: started as they are needed, as many as may be out at once."""
+"""Threads that each wait for one function: started on demand, as many as may run at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 Task = TypeVar("Task")
 
 
-class Senders(Generic[Task]):
-    """`work` runs for each task in some thread, in the order of submission. It must not raise."""
+class ThreadPool(Generic[Task]):
+    """Runs `work`, which must not raise, for each task in the order of submission."""
 
     def __init__(self, most: int, work: Callable[[Task], None]) -> None:
         self._most = most
@@ -31,11 +31,11 @@ class Senders(Generic[Task]):
                 return
             self._threads += 1
             number = self._threads
-        # A daemon: an answer that never comes must not keep a process alive that wants to end.
+        # A daemon: waiting for an answer must not keep the process alive.
         threading.Thread(target=self._run, name=f"lambda-{number}", daemon=True).start()
 
     def close(self) -> None:
-        """Take no more. Threads that wait for work end; those that wait for an answer end when it comes."""
+        """Take no more tasks. Idle threads end now; threads that wait for an answer end when it comes."""
         with self._lock:
             self._closed = True
             for _ in range(self._threads):

@@ -1,4 +1,4 @@
-"""Weights for functions: in the call where they are small, else an address from which each process reads them once."""
+"""Weights for functions: small ones in the call, large ones at an address from which each process reads them once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from cloud.blobs import BlobShelf, MissingWeights
+from cloud.blobs import BlobShelf
 from training.messages import BlobRef, Call
 
 INLINE_LIMIT_BYTES = 2**20
@@ -16,7 +16,7 @@ _ADDRESS_HOLDS_S = 3600
 
 
 class AwsWeights:
-    """The last published versions. Objects of one run lie under its own name and are deleted with it."""
+    """The last published versions. Objects of a run have its name and are deleted with it."""
 
     def __init__(
         self, s3: Any, bucket: str | None, folder: str, inline_limit_bytes: int = INLINE_LIMIT_BYTES
@@ -31,16 +31,16 @@ class AwsWeights:
         self._lock = threading.Lock()
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        """Large ones are stored at once. If that fails they go inline, as far as they fit."""
+        """Store large ones at once. If that fails they are sent inline, if they fit."""
         ref = self._shelf.publish(version, blob)
         if self._bucket is not None and len(blob) > self._inline_limit_bytes:
             self._store(ref, blob)
         return ref
 
     def of(self, call: Call) -> tuple[bytes | None, str | None]:
-        """The bytes in base64 or the address for a call; MissingWeights if it names what nobody published.
+        """Return the bytes in base64, or the address, for a call. Raises MissingWeights if they were not published.
 
-        All calls of a version get the same object: a thousand of them in flight hold it once.
+        All calls of a version share one object, so a thousand calls in flight hold it once.
         """
         data = self._shelf.weights_of(call)
         if call.weights is None:
@@ -57,7 +57,7 @@ class AwsWeights:
             return text, None
 
     def close(self) -> None:
-        """Delete what was stored."""
+        """Delete all stored objects."""
         for sha256 in list(self._address_by_sha256):
             self._drop(sha256)
 
@@ -87,6 +87,3 @@ class AwsWeights:
 
     def _key(self, sha256: str) -> str:
         return f"{self._folder}/{sha256}"
-
-
-__all__ = ["INLINE_LIMIT_BYTES", "AwsWeights", "MissingWeights"]

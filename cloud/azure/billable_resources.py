@@ -1,41 +1,41 @@
-"""What bills in a resource group by standing there: container groups of ours, whoever of us made them."""
+"""Lists what bills in a resource group: our container groups, of any run or set-up."""
 
 from __future__ import annotations
 
 from cloud.azure.clients import AzureClients
-from cloud.azure.groups import AzureGroups, Seen
+from cloud.azure.groups import AzureGroups, ListedGroup
 from cloud.register import TAG_DEPLOYMENT, TAG_RUN, Found, expiry_in, is_group_name, is_ours
 
 
 class AzureFinder:
-    """Implements `cloud.register.Finder`: one list for all groups, and a closer look only at those of ours."""
+    """Implements `cloud.register.Finder`: one listing of all groups, and one request for each of ours."""
 
     def __init__(self, clients: AzureClients) -> None:
         self._groups = AzureGroups(clients)
         self._prefix = clients.connection.prefix
 
     def found(self) -> list[Found]:
-        """By their tags, or by names that only we give. Each is looked at: one whose containers have all ended by
-        themselves costs nothing any more, and `clear_ended` takes it away.
+        """Return our groups, by their tags or by names that only we give. A group whose containers have all ended
+        costs nothing and is left out; `clear_ended` deletes it.
         """
-        ours = [seen for seen in self._groups.all().values() if self._is_ours(seen)]
-        return [_found(seen) for seen in ours if not _has_ended(self._groups, seen.name)]
+        ours = [group for group in self._groups.all().values() if self._is_ours(group)]
+        return [_found(group) for group in ours if not _has_ended(self._groups, group.name)]
 
     def end(self, found: Found) -> None:
         self._groups.delete(found.name)
 
-    def _is_ours(self, seen: Seen) -> bool:
-        return is_ours(seen.tags) or is_group_name(self._prefix, seen.name)
+    def _is_ours(self, group: ListedGroup) -> bool:
+        return is_ours(group.tags) or is_group_name(self._prefix, group.name)
 
 
 def clear_ended(groups: AzureGroups, deployment: str) -> int:
-    """Take away what has ended by itself: it costs nothing, but counts for the subscription's limits. How many."""
+    """Delete ended groups, which cost nothing but count for the subscription's limits. Return how many."""
     ended = [
-        seen.name
-        for seen in groups.all().values()
-        if is_ours(seen.tags)
-        and seen.tags.get(TAG_DEPLOYMENT) == deployment
-        and _has_ended(groups, seen.name)
+        group.name
+        for group in groups.all().values()
+        if is_ours(group.tags)
+        and group.tags.get(TAG_DEPLOYMENT) == deployment
+        and _has_ended(groups, group.name)
     ]
     for name in ended:
         groups.delete(name)
@@ -43,17 +43,17 @@ def clear_ended(groups: AzureGroups, deployment: str) -> int:
 
 
 def _has_ended(groups: AzureGroups, name: str) -> bool:
-    looked = groups.look(name)
-    return looked is None or looked.ended
+    status = groups.status(name)
+    return status is None or status.ended
 
 
-def _found(seen: Seen) -> Found:
+def _found(group: ListedGroup) -> Found:
     return Found(
-        name=seen.name,
+        name=group.name,
         kind="container_group",
-        provider_id=seen.provider_id,
-        deployment=seen.tags.get(TAG_DEPLOYMENT, ""),
-        run=seen.tags.get(TAG_RUN, ""),
-        expires_unix_s=expiry_in(seen.tags),
-        facts={"actors": seen.containers},
+        provider_id=group.provider_id,
+        deployment=group.tags.get(TAG_DEPLOYMENT, ""),
+        run=group.tags.get(TAG_RUN, ""),
+        expires_unix_s=expiry_in(group.tags),
+        facts={"actors": group.containers},
     )

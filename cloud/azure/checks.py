@@ -1,4 +1,4 @@
-"""The test of a connection to Azure: read only, and each question answered for itself."""
+"""The test of a connection to Azure. It only reads, and each check has its own result."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _QUOTAS = {"ContainerGroups": ("Container groups", "groups"), "StandardCores": (
 _FEW_CORES = 20
 
 
-class AzureDoor(Protocol):
-    """What the test needs of Azure's SDK, opened for one service principal."""
+class AzureReader(Protocol):
+    """What the test needs of Azure's SDK for one service principal."""
 
     def sign_in(self) -> None:
         """Get a token, or raise the SDK's error."""
@@ -34,7 +34,7 @@ class AzureDoor(Protocol):
 
 @dataclass(frozen=True)
 class AzureQuestion:
-    """What is to be tested."""
+    """The connection to test."""
 
     region: str
     subscription_id: str
@@ -47,71 +47,68 @@ class AzureQuestion:
         return f"/subscriptions/{self.subscription_id}/resourcegroups/{self.resource_group}"
 
 
-def check_azure(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
-    """Everything that can be asked without changing anything. Raises Unanswered when nothing further can be known."""
-    _sign_in(door, asked, findings)
-    tried = {_USAGES: _limits(door, asked, findings)}
-    _group(door, asked, findings)
-    granted, why = _granted(door, asked)
+def check_azure(azure: AzureReader, question: AzureQuestion, findings: Findings) -> None:
+    """Add every check that changes nothing in the subscription. Raises Unanswered if further checks are impossible."""
+    _sign_in(azure, question, findings)
+    tried = {_USAGES: _limits(azure, question, findings)}
+    _group(azure, question, findings)
+    granted, why = _granted(azure, question)
     findings.found(*(_row(permission, tried, granted, why) for permission in AZURE))
 
 
-def _sign_in(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
-    name = "The credentials are good"
+def _sign_in(azure: AzureReader, question: AzureQuestion, findings: Findings) -> None:
+    name = "The credentials are valid"
     try:
-        door.sign_in()
+        azure.sign_in()
     except Exception as error:
         why = refusal(error)
         findings.found(Check(name, False, why.words, why.fix))
         raise Unanswered from None
-    findings.identity = f"app {asked.client_id} in tenant {asked.tenant_id}"
-    findings.account = asked.subscription_id
+    findings.identity = f"app {question.client_id} in tenant {question.tenant_id}"
+    findings.account = question.subscription_id
     findings.found(Check(name, True, "Azure signs the app in."))
 
 
-def _limits(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> bool | None:
-    """Fills in the quotas; whether they could be read."""
+def _limits(azure: AzureReader, question: AzureQuestion, findings: Findings) -> bool | None:
+    """Add the quotas. Return whether reading them is allowed, None if that is not known."""
     name = "Container instances may be used in this region"
     try:
-        usages = list(door.usages(asked.region))
+        usages = list(azure.usages(question.region))
     except Exception as error:
         if code_of(error) in DENIED:
             return False
         why = refusal(error)
         findings.found(Check(name, False, why.words, why.fix))
         return None
-    findings.found(Check(name, True, f"The subscription is registered for them in {asked.region}."))
+    findings.found(Check(name, True, f"The subscription is registered for them in {question.region}."))
     for usage in usages:
         if usage.name.value in _QUOTAS:
             title, unit = _QUOTAS[usage.name.value]
             limit = int(usage.limit)
             words = ""
             if unit == "cores" and limit < _FEW_CORES:
-                words = (
-                    "Azure starts some subscriptions so low. Ask for more with a support request; it is free."
-                )
+                words = "Some new subscriptions have a low limit. Ask for more with a support request; it is free."
             findings.quotas.append(Quota(title, limit, unit, int(usage.current_value), words))
     return True
 
 
-def _group(door: AzureDoor, asked: AzureQuestion, findings: Findings) -> None:
-    name = "The resource group is there"
+def _group(azure: AzureReader, question: AzureQuestion, findings: Findings) -> None:
+    name = "The resource group exists"
     try:
-        group = door.read(asked.group_path, _GROUPS_API)
+        group = azure.read(question.group_path, _GROUPS_API)
     except Exception as error:
         why = refusal(error)
         findings.found(Check(name, False, why.words, why.fix))
         return
-    findings.found(
-        Check(name, True, f"{asked.resource_group} lies in {group.get('location', 'an unnamed region')}.")
-    )
+    region = group.get("location", "an unnamed region")
+    findings.found(Check(name, True, f"{question.resource_group} is in {region}."))
 
 
-def _granted(door: AzureDoor, asked: AzureQuestion) -> tuple[list[Mapping[str, Any]] | None, str]:
-    """What roles allow in the group, inherited ones included; None, and why, if Azure does not say."""
-    path = f"{asked.group_path}/providers/Microsoft.Authorization/permissions"
+def _granted(azure: AzureReader, question: AzureQuestion) -> tuple[list[Mapping[str, Any]] | None, str]:
+    """Return what the roles allow in the group, also inherited ones; None, and why, if Azure does not say."""
+    path = f"{question.group_path}/providers/Microsoft.Authorization/permissions"
     try:
-        return list(door.read(path, _PERMISSIONS_API).get("value", [])), ""
+        return list(azure.read(path, _PERMISSIONS_API).get("value", [])), ""
     except Exception as error:
         return None, refusal(error).words
 
@@ -135,7 +132,7 @@ def _row(
         return Check(
             action,
             None,
-            f"{without} Whether it is allowed shows only when it is used.",
+            f"{without} Only its first use will show whether it is allowed.",
             "",
             permission.optional,
         )
@@ -145,7 +142,7 @@ def _row(
 
 
 def _allows(role: Mapping[str, Any], action: str) -> bool:
-    """Whether a role's actions cover this one: stars stand for anything, letter case does not count."""
+    """Return True if a role's actions cover this one: a star matches anything, letter case does not matter."""
     wanted = action.lower()
 
     def covers(patterns: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Azure's SDK, opened for one connection. It is imported when it is needed: a page does without it."""
+"""Azure's SDK for one connection, imported at its first use: pages do not need it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _READ_TIMEOUT_S = 30.0
 
 
 class AzureClients:
-    """One service principal. `tries`: one means that nothing is sent twice without our knowing.
+    """The clients of one service principal. May be used from several threads.
 
-    `transport` stands in for the network in tests. May be used from several threads.
+    `tries`: with 1 the SDK never repeats a request. `transport` replaces the network in tests.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class AzureClients:
         self._credential.get_token(_SCOPE)
 
     def forget_token(self) -> None:
-        """Sign in anew at the next call: the token that there is was refused."""
+        """Sign in again at the next call, because the token was refused."""
         self._credential_made = self._client_made = None
 
     def usages(self, region: str) -> Iterable[Any]:
@@ -62,7 +62,7 @@ class AzureClients:
         return self._client.containers
 
     def read(self, path: str, api_version: str) -> Mapping[str, Any]:
-        """A GET of the resource manager, or the SDK's error."""
+        """Return the answer of a GET of the resource manager, or raise the SDK's error."""
         from azure.core.exceptions import HttpResponseError
         from azure.core.pipeline.policies import RetryPolicy
         from azure.core.rest import HttpRequest
@@ -95,12 +95,12 @@ class AzureClients:
         if self._credential_made is None:
             from azure.identity import ClientSecretCredential
 
-            there = {}
+            emulated: dict[str, Any] = {}
             if self.connection.endpoint_url is not None:
-                there = {"authority": self.connection.endpoint_url, "disable_instance_discovery": True}
+                emulated = {"authority": self.connection.endpoint_url, "disable_instance_discovery": True}
             access = self.connection.access
             self._credential_made = ClientSecretCredential(
-                access.tenant_id, access.client_id, access.client_secret, **there, **self._network
+                access.tenant_id, access.client_id, access.client_secret, **emulated, **self._network
             )
         return self._credential_made
 

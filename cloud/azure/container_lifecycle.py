@@ -1,7 +1,7 @@
-"""The life of each container group, in a thread of its own: asked for, standing, taken away, certainly gone.
+"""The life of each container group, in its own thread: requested, running, deleted, certainly gone.
 
-What happens is told as news to the platform's own thread, which alone pays and writes things down. Nothing here gives
-up a group before Azure has taken the order to delete it and a later list does not show it any more.
+Events go to the platform's thread, the only one that pays and writes to the register. A group counts as gone only when
+Azure has accepted its deletion and a later listing does not show it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cloud.azure.create_limit import CreateLimit
-from cloud.azure.groups import AzureGroups, Container, NotNow, NotSure, Refused, Seen
+from cloud.azure.groups import AzureGroups, Container, ListedGroup, NotNow, NotSure, Refused
 
 _UNSURE_TRIES = 6
 _DENIED_AGAIN_S = 30.0
@@ -21,24 +21,23 @@ _DENIED_AGAIN_S = 30.0
 
 @dataclass(frozen=True)
 class Pace:
-    """How often Azure is asked. An emulated one may be asked more often.
+    """How often to poll Azure. An emulated one may be polled more often.
 
-    A group that no list ever showed may be one that does not show yet: `shows_within_s` after its request its absence
-    means something.
+    `listed_within_s`: how long after its request a group may be missing from listings.
     """
 
     poll_s: float = 3.0
     delete_again_s: float = 15.0
-    wear_s: float = 600.0
-    shows_within_s: float = 30.0
+    tag_again_s: float = 600.0
+    listed_within_s: float = 30.0
 
 
-EMULATED_PACE = Pace(poll_s=0.1, delete_again_s=0.5, shows_within_s=2.5)
+EMULATED_PACE = Pace(poll_s=0.1, delete_again_s=0.5, listed_within_s=2.5)
 
 
 @dataclass(frozen=True)
 class Order:
-    """A group as it is wanted. `tags` are asked for anew each time that they are put on."""
+    """A group to create. `tags` returns its current tags."""
 
     name: str
     containers: tuple[Container, ...]
@@ -47,14 +46,14 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Made:
+class Created:
     name: str
     provider_id: str
 
 
 @dataclass(frozen=True)
-class NotMade:
-    """Certainly there is none of that name. `full`: later there may be room."""
+class NotCreated:
+    """There certainly is no group of that name. `full`: later there may be room."""
 
     name: str
     words: str
@@ -62,7 +61,7 @@ class NotMade:
 
 
 @dataclass(frozen=True)
-class FoundOut:
+class Failed:
     """Why a group did not do what it should."""
 
     name: str
@@ -75,27 +74,27 @@ class Gone:
 
 
 @dataclass(frozen=True)
-class Surveyed:
-    """All groups that show now. `began_s` on the monotonic clock."""
+class Listed:
+    """All groups in a listing that began at `began_s` on the monotonic clock."""
 
-    groups: Mapping[str, Seen]
+    groups: Mapping[str, ListedGroup]
     began_s: float
 
 
-News = Made | NotMade | FoundOut | Gone | Surveyed
+Event = Created | NotCreated | Failed | Gone | Listed
 
 
 @dataclass
 class _Life:
     order: Order
     unwanted: threading.Event
-    find_out: bool = False
-    seen: bool = False
-    asked_s: float = 0.0
+    with_reason: bool = False
+    listed: bool = False
+    requested_s: float = 0.0
 
 
-class Lives:
-    """`wake` is called after each piece of news, from any thread."""
+class ContainerLifecycle:
+    """`wake` is called after each event, from any thread."""
 
     def __init__(
         self, groups: AzureGroups, limit: CreateLimit, wake: Callable[[], None], pace: Pace | None = None
@@ -104,173 +103,174 @@ class Lives:
         self._limit = limit
         self._wake = wake
         self._pace = pace or Pace()
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._lives: dict[str, _Life] = {}
-        self._over = threading.Event()
-        self._looked = threading.Condition()
+        self._closed = threading.Event()
+        self._listing = threading.Condition()
         self._begun = self._finished = 0
-        self._shown: Mapping[str, Seen] = {}
-        self._put_off = ("", 0.0)
-        self._surveyor: threading.Thread | None = None
+        self._groups_listed: Mapping[str, ListedGroup] = {}
+        self._throttled = ("", 0.0)
+        self._lister: threading.Thread | None = None
 
     def begin(self, order: Order) -> None:
-        """Ask for a group; news follow."""
+        """Request a group. Its events follow."""
         life = self._lives[order.name] = _Life(order, threading.Event())
-        if self._surveyor is None:
-            self._surveyor = self._start("azure-survey", self._survey)
+        if self._lister is None:
+            self._lister = self._start("azure-listing", self._list)
         self._start(f"azure-{order.name}", lambda: self._live(life))
 
-    def end(self, name: str, *, find_out: bool = False) -> None:
-        """Take it away; `find_out`: and tell why it is as it is. Gone follows, or NotMade if it never was."""
+    def end(self, name: str, *, with_reason: bool = False) -> None:
+        """Delete a group. Gone follows, or NotCreated if it never existed; before it Failed, if `with_reason`."""
         life = self._lives[name]
-        life.find_out = life.find_out or find_out
+        life.with_reason = life.with_reason or with_reason
         life.unwanted.set()
 
-    def news(self) -> list[News]:
-        """What happened since, in order."""
-        told: list[News] = []
+    def events(self) -> list[Event]:
+        """Return the events since the last call, in order."""
+        events: list[Event] = []
         while True:
             try:
-                told.append(self._news.get_nowait())
+                events.append(self._events.get_nowait())
             except queue.Empty:
-                return told
+                return events
 
     def throttling_reasons(self) -> str:
-        """Why nothing is created now, in words; empty when nothing stands against it."""
-        words, until_s = self._put_off
+        """Return why no group is created now; empty if nothing prevents it."""
+        words, until_s = self._throttled
         return self._limit.words() or (words if time.monotonic() < until_s else "")
 
     def close(self) -> None:
-        """Ask nothing more. What is on its way ends with its own time limit."""
-        self._over.set()
-        with self._looked:
-            self._looked.notify_all()
+        """Send no more requests. Those in flight end by their own time limits."""
+        self._closed.set()
+        with self._listing:
+            self._listing.notify_all()
 
-    # What follows runs in the groups' own threads.
+    # These run in the groups' own threads.
 
     def _start(self, name: str, work: Callable[[], None]) -> threading.Thread:
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
         return thread
 
-    def _tell(self, news: News) -> None:
-        self._news.put(news)
+    def _emit(self, event: Event) -> None:
+        self._events.put(event)
         self._wake()
 
     def _live(self, life: _Life) -> None:
-        if not self._make(life):
+        if not self._create(life):
             return
-        worn_s = time.monotonic()
-        while not self._over.is_set() and not life.unwanted.wait(self._pace.poll_s):
-            if time.monotonic() - worn_s > self._pace.wear_s:
-                worn_s = time.monotonic()
-                self._wear(life)
-        if life.find_out:
-            self._tell(FoundOut(life.order.name, self._reason(life)))
-        self._end(life)
+        tagged_s = time.monotonic()
+        while not self._closed.is_set() and not life.unwanted.wait(self._pace.poll_s):
+            if time.monotonic() - tagged_s > self._pace.tag_again_s:
+                tagged_s = time.monotonic()
+                self._tag_again(life)
+        if life.with_reason:
+            self._emit(Failed(life.order.name, self._reason(life)))
+        self._delete(life)
 
-    def _make(self, life: _Life) -> bool:
-        """Whether there may be one now."""
+    def _create(self, life: _Life) -> bool:
+        """Return True if the group may exist now."""
         order, unsure = life.order, 0
-        while not self._over.is_set():
+        while not self._closed.is_set():
             if life.unwanted.is_set() and not unsure:
-                self._tell(NotMade(order.name, "it is not wanted any more", True))
+                self._emit(NotCreated(order.name, "it is no longer wanted", True))
                 return False
             if wait_s := self._limit.take():
                 life.unwanted.wait(min(wait_s, 1.0))
                 continue
-            life.asked_s = time.monotonic()
+            life.requested_s = time.monotonic()
             try:
-                made = self._groups.create(order.name, order.containers, order.tags(), spot=order.spot)
+                provider_id = self._groups.create(order.name, order.containers, order.tags(), spot=order.spot)
             except NotNow as later:
-                self._put_off = (str(later).rstrip("."), time.monotonic() + later.wait_s)
+                self._throttled = (str(later).rstrip("."), time.monotonic() + later.wait_s)
                 life.unwanted.wait(later.wait_s)
             except Refused as refusal:
                 if unsure:
-                    # An earlier request may have come through all the same.
+                    # An earlier request may have succeeded all the same.
                     return True
-                self._tell(NotMade(order.name, str(refusal), refusal.full))
+                self._emit(NotCreated(order.name, str(refusal), refusal.full))
                 return False
             except NotSure as doubt:
                 unsure += 1
-                found = (self._fresh() or {}).get(order.name)
+                found = (self._fresh_listing() or {}).get(order.name)
                 if found is not None:
-                    self._tell(Made(order.name, found.provider_id))
+                    self._emit(Created(order.name, found.provider_id))
                     return True
                 if unsure >= _UNSURE_TRIES or life.unwanted.is_set():
-                    self._tell(FoundOut(order.name, str(doubt)))
+                    self._emit(Failed(order.name, str(doubt)))
                     life.unwanted.set()
                     return True
             else:
-                self._tell(Made(order.name, made))
+                self._emit(Created(order.name, provider_id))
                 return True
         return False
 
-    def _wear(self, life: _Life) -> None:
+    def _tag_again(self, life: _Life) -> None:
         try:
-            self._groups.wear(life.order.name, life.order.tags())
+            self._groups.set_tags(life.order.name, life.order.tags())
         except (NotNow, NotSure, Refused):
-            # The tags are a courtesy to whoever looks at the account; the next time will do.
+            # Nothing depends on the tags' renewal; the next one will do.
             pass
 
     def _reason(self, life: _Life) -> str:
-        """How it is, and the last words of its first container."""
+        """Return the group's state and the last line of its first container."""
         name = life.order.name
         try:
-            looked = self._groups.look(name)
+            status = self._groups.status(name)
         except (NotNow, NotSure, Refused) as error:
             return str(error)
-        if looked is None:
-            return "it is not there any more"
-        said = self._groups.log(name, life.order.containers[0].name).splitlines()
-        return f"{looked.words}{': ' + said[-1][:300] if said else ''}"
+        if status is None:
+            return "it does not exist any more"
+        lines = self._groups.log(name, life.order.containers[0].name).splitlines()
+        return f"{status.words}{': ' + lines[-1][:300] if lines else ''}"
 
-    def _end(self, life: _Life) -> None:
+    def _delete(self, life: _Life) -> None:
+        """Delete the group, again and again until a listing shows that it is gone."""
         name = life.order.name
-        while not self._over.is_set():
+        while not self._closed.is_set():
             try:
                 self._groups.delete(name)
             except NotNow as later:
-                self._over.wait(later.wait_s)
+                self._closed.wait(later.wait_s)
                 continue
             except NotSure:
-                self._over.wait(self._pace.poll_s)
+                self._closed.wait(self._pace.poll_s)
                 continue
             except Refused as refusal:
-                self._tell(FoundOut(name, f"it cannot be taken away: {refusal}"))
-                self._over.wait(_DENIED_AGAIN_S)
+                self._emit(Failed(name, f"it cannot be deleted: {refusal}"))
+                self._closed.wait(_DENIED_AGAIN_S)
                 continue
-            asked_s = time.monotonic()
-            while time.monotonic() - asked_s < self._pace.delete_again_s:
-                shown = self._fresh()
-                if shown is None:
+            deleted_s = time.monotonic()
+            while time.monotonic() - deleted_s < self._pace.delete_again_s:
+                groups = self._fresh_listing()
+                if groups is None:
                     return
-                certain = life.seen or time.monotonic() - life.asked_s > self._pace.shows_within_s
-                if name not in shown and certain:
-                    self._tell(Gone(name))
+                certain = life.listed or time.monotonic() - life.requested_s > self._pace.listed_within_s
+                if name not in groups and certain:
+                    self._emit(Gone(name))
                     return
 
-    def _fresh(self) -> Mapping[str, Seen] | None:
-        """The groups as a list shows them that was asked for after this moment; None if it is over."""
-        with self._looked:
+    def _fresh_listing(self) -> Mapping[str, ListedGroup] | None:
+        """Return a listing that began after this call; None if the lifecycle was closed."""
+        with self._listing:
             wanted = self._begun + 1
-            self._looked.wait_for(lambda: self._finished >= wanted or self._over.is_set())
-            return self._shown if self._finished >= wanted else None
+            self._listing.wait_for(lambda: self._finished >= wanted or self._closed.is_set())
+            return self._groups_listed if self._finished >= wanted else None
 
-    def _survey(self) -> None:
-        while not self._over.wait(self._pace.poll_s):
-            with self._looked:
+    def _list(self) -> None:
+        while not self._closed.wait(self._pace.poll_s):
+            with self._listing:
                 self._begun += 1
                 number = self._begun
             began_s = time.monotonic()
             try:
-                shown = self._groups.all()
+                groups = self._groups.all()
             except (NotNow, NotSure, Refused):
                 continue
-            with self._looked:
-                self._shown, self._finished = shown, number
-                for name in shown:
+            with self._listing:
+                self._groups_listed, self._finished = groups, number
+                for name in groups:
                     if (life := self._lives.get(name)) is not None:
-                        life.seen = True
-                self._looked.notify_all()
-            self._tell(Surveyed(shown, began_s))
+                        life.listed = True
+                self._listing.notify_all()
+            self._emit(Listed(groups, began_s))

@@ -1,4 +1,4 @@
-"""Azure's own limit on creates, kept to before Azure has to say no."""
+"""Keeps to Azure's limit on creates, so that Azure does not refuse them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cloud.register import CreateCounter
 
 WINDOWS = ((100, 300.0), (300, 3600.0))
 """So many creates of container groups in so many seconds, per subscription and region, as documented."""
-_ASK_AGAIN_S = 5.0
+_COUNT_AGAIN_S = 5.0
 
 
 class CreateLimit:
-    """One run's way to `creates`, which counts for everybody in the subscription. May be used from any thread.
+    """Limits one run's creates by `creates`, which counts for the whole subscription. May be used from any thread.
 
-    What the count refuses is not asked again for some seconds, however many groups wait.
+    After a refusal it does not use the counter again for some seconds, however many groups wait.
     """
 
     def __init__(
@@ -30,22 +30,22 @@ class CreateLimit:
         self._creates = creates
         self._windows = tuple(windows)
         self._now_s = now_s
-        self._ask_again_s = self._free_s = now_s()
+        self._count_again_s = self._free_s = now_s()
         self._lock = threading.Lock()
 
     def take(self) -> float:
-        """0.0, and one create is counted; or how many seconds to wait before asking again."""
+        """Count one create and return 0.0; or return how many seconds to wait before the next try."""
         with self._lock:
             now_s = self._now_s()
-            if now_s < self._ask_again_s:
-                return self._ask_again_s - now_s
+            if now_s < self._count_again_s:
+                return self._count_again_s - now_s
             wait_s = self._creates.take(self._windows)
             self._free_s = now_s + wait_s
-            self._ask_again_s = now_s + min(wait_s, _ASK_AGAIN_S)
-            return self._ask_again_s - now_s
+            self._count_again_s = now_s + min(wait_s, _COUNT_AGAIN_S)
+            return self._count_again_s - now_s
 
     def words(self) -> str:
-        """Why nothing is created now, if so."""
+        """Return why no group is created now; empty if none waits."""
         wait_s = self._free_s - self._now_s()
         if wait_s <= 0.0:
             return ""

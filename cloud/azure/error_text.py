@@ -1,4 +1,4 @@
-"""What Azure's refusals mean, in words, and what to do about each."""
+"""Azure's errors as text: what each means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SIGN_IN: dict[str, tuple[str, str]] = {
     ),
     "AADSTS700016": (
         "This tenant has no app with this client ID.",
-        "Copy Application (client) ID from the app registration's overview, and see that the tenant is the right one.",
+        "Copy Application (client) ID from the app registration's overview, and check the tenant.",
     ),
     "AADSTS90002": (
         "There is no such tenant.",
         "Copy Directory (tenant) ID from the app registration's overview.",
     ),
     "AADSTS900023": (
-        "The tenant ID is not one.",
+        "This is not a tenant ID.",
         "Copy Directory (tenant) ID from the app registration's overview.",
     ),
     "AADSTS7000112": (
@@ -35,23 +35,23 @@ _SIGN_IN: dict[str, tuple[str, str]] = {
         "Switch sign-in on under Enterprise applications, Properties.",
     ),
     "AADSTS53003": (
-        "A conditional access policy keeps the app out.",
-        "Ask whoever runs the tenant to let this app in from this server.",
+        "A conditional access policy blocks the app.",
+        "Ask the tenant's administrator to allow this app from this server.",
     ),
     "AADSTS700024": ("This server's clock and Azure's differ too much.", "Set this server's clock."),
 }
 
+_SWITCHED_OFF = ("The subscription is switched off.", "See its state in the Azure portal.")
+_NOT_IN_THIS_REGION = ("Container instances are not offered in this region.", "Choose another region.")
+_THROTTLED = ("Azure is throttling requests.", "Test again in a minute.")
 _KNOWN: dict[str, tuple[str, str]] = {
     "SubscriptionNotFound": (
         "There is no such subscription, or the app has no role anywhere in it.",
         "Copy the subscription's ID again, and give the app the two roles shown here.",
     ),
-    "InvalidSubscriptionId": ("The subscription ID is not one.", "Copy the subscription's ID again."),
-    "DisabledSubscription": ("The subscription is switched off.", "See its state in the Azure portal."),
-    "ReadOnlyDisabledSubscription": (
-        "The subscription is switched off.",
-        "See its state in the Azure portal.",
-    ),
+    "InvalidSubscriptionId": ("This is not a subscription ID.", "Copy the subscription's ID again."),
+    "DisabledSubscription": _SWITCHED_OFF,
+    "ReadOnlyDisabledSubscription": _SWITCHED_OFF,
     "ResourceGroupNotFound": (
         "There is no such resource group.",
         "Make it in the Azure portal, in the region of this connection.",
@@ -60,41 +60,35 @@ _KNOWN: dict[str, tuple[str, str]] = {
         "The subscription does not use container instances yet.",
         "Run `az provider register --namespace Microsoft.ContainerInstance` (free), wait a minute, and test again.",
     ),
-    "NoRegisteredProviderFound": (
-        "Container instances are not offered in this region.",
-        "Choose another region.",
-    ),
-    "LocationNotAvailableForResourceType": (
-        "Container instances are not offered in this region.",
-        "Choose another region.",
-    ),
+    "NoRegisteredProviderFound": _NOT_IN_THIS_REGION,
+    "LocationNotAvailableForResourceType": _NOT_IN_THIS_REGION,
     "InvalidAuthenticationTokenTenant": (
         "The subscription belongs to another tenant.",
-        "Take tenant, app and subscription from the same directory.",
+        "Use tenant, app and subscription of the same directory.",
     ),
     "InaccessibleImage": (
         "Azure cannot fetch the image.",
-        "See that its name is right, that it is public, and that it was pushed.",
+        "Check its name, that it is public, and that it was pushed.",
     ),
     "ContainerGroupQuotaReached": (
         "The subscription may not have more container groups or cores in this region.",
-        "Ask for fewer actors, take away what stands, or ask Azure for more with a support request; it is free.",
+        "Use fewer actors, delete unused groups, or ask Azure for more with a support request; it is free.",
     ),
     "ServiceUnavailable": (
         "The region has no room for this now.",
-        "Wait, ask for smaller containers, or take another region.",
+        "Wait, use smaller containers, or choose another region.",
     ),
-    "ContainerGroupTransitioning": ("The group is just being changed.", "Wait a moment."),
-    "ExpiredAuthenticationToken": ("The sign-in has run out.", "Nothing to do: it is renewed by itself."),
-    "TooManyRequests": ("Azure asked us to slow down.", "Test again in a minute."),
-    "SubscriptionRequestsThrottled": ("Azure asked us to slow down.", "Test again in a minute."),
+    "ContainerGroupTransitioning": ("The group is being changed.", "Wait a moment."),
+    "ExpiredAuthenticationToken": ("The sign-in has expired.", "Nothing to do: it is renewed by itself."),
+    "TooManyRequests": _THROTTLED,
+    "SubscriptionRequestsThrottled": _THROTTLED,
 }
 DENIED = frozenset({"AuthorizationFailed", "LinkedAuthorizationFailed"})
 
 _BY_CLASS: dict[str, tuple[str, str]] = {
     "ServiceRequestError": (
         "This server could not reach Azure.",
-        "See that it may open HTTPS connections to login.microsoftonline.com and management.azure.com.",
+        "Check that it may open HTTPS connections to login.microsoftonline.com and management.azure.com.",
     ),
     "ServiceRequestTimeoutError": ("Azure took too long to answer.", "Test again in a minute."),
     "ServiceResponseError": ("Azure broke the connection off.", "Test again in a minute."),
@@ -103,7 +97,7 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
 
 
 def code_of(error: Exception) -> str:
-    """Azure's name for an error: that of its sign-in, that of its API, or the name of the error's class."""
+    """Return Azure's name for an error: its sign-in's, its API's, or the name of the error's class."""
     # Only the code is taken out of the sign-in's text, which repeats what was sent.
     if found := _SIGN_IN_CODE.search(str(getattr(error, "message", error))):
         return found.group()
@@ -113,7 +107,7 @@ def code_of(error: Exception) -> str:
 
 
 def _code_in_body(error: Exception) -> str:
-    """The code of an answer that no client has looked into."""
+    """Return the code in the body of an answer that the SDK has not parsed."""
     try:
         body: Any = error.response.json()  # type: ignore[attr-defined]
     except Exception:  # no answer, or none that is JSON
@@ -122,7 +116,7 @@ def _code_in_body(error: Exception) -> str:
 
 
 def refusal(error: Exception) -> Refusal:
-    """Any error of the SDK in words. Never the SDK's own text, which may repeat what was sent."""
+    """Return any error of the SDK as text: never the SDK's own, which may repeat what was sent."""
     code = code_of(error)
     if code in DENIED:
         return Refusal(code, "Azure refuses this to the app.", "Give the app the roles shown here.")
@@ -137,7 +131,7 @@ def refusal(error: Exception) -> Refusal:
 
 
 def _by_class(error: Exception) -> tuple[str, str] | None:
-    # azure-identity wraps what stopped it from asking at all.
+    # azure-identity wraps the error that kept it from sending a request.
     for one in (error, error.__cause__, getattr(error, "inner_exception", None)):
         if one is not None and type(one).__name__ in _BY_CLASS:
             return _BY_CLASS[type(one).__name__]

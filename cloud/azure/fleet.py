@@ -1,7 +1,7 @@
-"""Which container groups a run has: ordered when calls wait, kept while they may be needed, given up when idle.
+"""The container groups of a run: requested when calls wait, kept while they may be needed, deleted when idle.
 
-For the platform's own thread. Before a group is asked for it is paid for and written down; it is paid for and written
-down until it is certainly gone.
+Used by the platform's thread only. A group is paid for and registered before it is requested, and until it is certainly
+gone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cloud.azure.container_lifecycle import FoundOut, Gone, Lives, Made, NotMade, Order, Surveyed
-from cloud.azure.groups import Seen
+from cloud.azure.container_lifecycle import (
+    ContainerLifecycle,
+    Created,
+    Failed,
+    Gone,
+    Listed,
+    NotCreated,
+    Order,
+)
+from cloud.azure.groups import ListedGroup
 from cloud.pricing import group_resource
 from cloud.register import Register
 from cloud.rents.payer import Payer
@@ -23,14 +31,14 @@ from training.ports import Puller
 log = logging.getLogger(__name__)
 
 _SILENT_S = 60.0
-_SHOWS_WITHIN_S = 120.0
+_LISTED_WITHIN_S = 120.0
 _BACKOFF_S = (5.0, 10.0, 20.0, 40.0, 60.0)
 _FAILED_STARTS = 3
 
 
 @dataclass(frozen=True)
 class FleetPlan:
-    """`order` makes the order of the n-th group with so many actors. `stay_s`: what actors live on without us."""
+    """`order` returns the order of the n-th group with so many actors. `stay_s`: how long actors live without us."""
 
     most: int
     a_group: int
@@ -42,35 +50,35 @@ class FleetPlan:
 
 @dataclass
 class _Held:
-    """One group that may stand. `came_s`: when an actor of it was first heard of. `asked_why`: how it ended."""
+    """One group that may exist. `came_s`: the first sign of one of its actors. `reason_due`: its reason will follow."""
 
     number: int
     name: str
     actors: int
     ordered_s: float
-    state: Literal["asked", "made", "ending"] = "asked"
+    state: Literal["requested", "created", "ending"] = "requested"
     came_s: float | None = None
-    asked_why: bool = False
+    reason_due: bool = False
 
 
 @dataclass
-class _Trouble:
-    """Starts that failed since the last one that did not."""
+class _FailedStarts:
+    """Failed starts since the last success. `reported`: calls have been failed for this reason."""
 
-    failed: int = 0
+    count: int = 0
     words: str = ""
     lasting: bool = False
     not_before_s: float = float("-inf")
-    told: bool = False
+    reported: bool = False
 
 
 class Fleet:
-    """`attend` is to be called often. `failing` says why calls wait in vain, `poor` that the money does not reach."""
+    """Call `attend` often. `failing` says why no actor will come; `unpaid` why no group can be paid for."""
 
     def __init__(
         self,
         plan: FleetPlan,
-        lives: Lives,
+        lifecycle: ContainerLifecycle,
         register: Register,
         payer: Payer,
         *,
@@ -79,46 +87,46 @@ class Fleet:
     ) -> None:
         self.payer = payer
         self.failing = ""
-        self.poor = ""
+        self.unpaid = ""
         self._plan = plan
-        self._lives = lives
+        self._lifecycle = lifecycle
         self._register = register
         self._now_s = now_s
         self._now_unix_s = now_unix_s
         self._held: dict[str, _Held] = {}
         self._needed_s: list[float] = []
-        self._trouble = _Trouble()
+        self._failures = _FailedStarts()
         self._ordered = 0
         self._renewed_s = now_s()
-        self._said = ""
+        self._logged = ""
 
     @property
     def actors(self) -> int:
-        """Those of groups that stand or were asked for."""
+        """The actors of groups that exist or were requested."""
         return sum(one.actors for one in self._held.values() if one.state != "ending")
 
     @property
     def names(self) -> list[str]:
-        """All groups that may stand."""
+        """All groups that may exist."""
         return list(self._held)
 
     def throttling_reasons(self) -> str:
-        """Why calls wait for actors that do not come; empty where nothing that is known keeps them away."""
-        asked = sum(one.state == "asked" for one in self._held.values())
-        if asked and (words := self._lives.throttling_reasons()):
-            return f"{words}. Until then {asked} order{' waits' if asked == 1 else 's wait'}."
-        wait_s = self._trouble.not_before_s - self._now_s()
-        if self._trouble.words and wait_s > 0.0:
-            why = self._trouble.words.rstrip(".")
-            return f"A container group did not start: {why}. Another is asked for in {wait_s:.0f} s."
+        """Return why no actor comes for waiting calls; empty if no reason is known."""
+        requested = sum(one.state == "requested" for one in self._held.values())
+        if requested and (words := self._lifecycle.throttling_reasons()):
+            return f"{words}. Until then {requested} order{' waits' if requested == 1 else 's wait'}."
+        wait_s = self._failures.not_before_s - self._now_s()
+        if self._failures.words and wait_s > 0.0:
+            why = self._failures.words.rstrip(".")
+            return f"A container group did not start: {why}. The next try is in {wait_s:.0f} s."
         return ""
 
     def attend(self, waiting: int, pullers: Sequence[Puller]) -> None:
-        """Hear what happened, and have as many actors as `waiting` calls need, within reason."""
-        self._hear()
-        self._look_at(pullers)
+        """Handle events, and have as many actors as `waiting` calls need, within the plan."""
+        self._handle_events()
+        self._check_actors(pullers)
         wanted = self._wanted(waiting)
-        self.poor, self.failing = "", self._why_none(waiting)
+        self.unpaid, self.failing = "", self._why_none(waiting)
         if self.failing:
             return
         if wanted > self.actors:
@@ -128,39 +136,39 @@ class Fleet:
         self._renew()
 
     def close(self, patience_s: float) -> bool:
-        """Take everything away and wait for it; whether all is certainly gone."""
+        """Delete every group and wait for it. Return True if all are certainly gone."""
         for held in list(self._held.values()):
             self._end(held)
         end_s = self._now_s() + patience_s
         while self._held and self._now_s() < end_s:
             time.sleep(0.02)
-            self._hear()
-        self._lives.close()
+            self._handle_events()
+        self._lifecycle.close()
         if self._held:
-            log.error("container groups may stand still: %s", ", ".join(self._held))
+            log.error("container groups may still exist: %s", ", ".join(self._held))
         return not self._held
 
-    # News
+    # Events
 
-    def _hear(self) -> None:
-        for news in self._lives.news():
-            match news:
-                case Made(name, provider_id):
+    def _handle_events(self) -> None:
+        for event in self._lifecycle.events():
+            match event:
+                case Created(name, provider_id):
                     if (held := self._held.get(name)) is not None:
                         self._register.made(name, provider_id)
-                        held.state = "made" if held.state == "asked" else held.state
-                case NotMade(name, words, full):
-                    if (held := self._held.get(name)) is not None and held.state == "asked":
-                        self._failed(words, lasting=not full)
+                        held.state = "created" if held.state == "requested" else held.state
+                case NotCreated(name, words, full):
+                    if (held := self._held.get(name)) is not None and held.state == "requested":
+                        self._note_failure(words, lasting=not full)
                     self._forget(name)
-                case FoundOut(name, words):
-                    self._failed(words, lasting=False)
+                case Failed(name, words):
+                    self._note_failure(words, lasting=False)
                     if (held := self._held.get(name)) is not None:
-                        held.asked_why = False
+                        held.reason_due = False
                         self._end(held)
                 case Gone(name):
                     self._forget(name)
-                case Surveyed(groups, began_s):
+                case Listed(groups, began_s):
                     self._compare(groups, began_s)
 
     def _forget(self, name: str) -> None:
@@ -169,55 +177,57 @@ class Fleet:
             self.payer.leave(held.number)
             self._register.gone(name)
 
-    def _compare(self, shown: Mapping[str, Seen], began_s: float) -> None:
-        """Groups that failed to start, or that somebody else took away."""
-        for held in [one for one in self._held.values() if one.state == "made"]:
-            seen = shown.get(held.name)
-            failed = seen is not None and seen.provisioning == "failed"
-            vanished = seen is None and began_s - held.ordered_s > _SHOWS_WITHIN_S
+    def _compare(self, groups: Mapping[str, ListedGroup], began_s: float) -> None:
+        """End groups that failed to start, or that were deleted from outside."""
+        for held in [one for one in self._held.values() if one.state == "created"]:
+            listed = groups.get(held.name)
+            failed = listed is not None and listed.provisioning == "failed"
+            vanished = listed is None and began_s - held.ordered_s > _LISTED_WITHIN_S
             if failed or vanished:
-                self._end(held, find_out=True)
+                self._end(held, with_reason=True)
 
-    def _look_at(self, pullers: Sequence[Puller]) -> None:
-        """Groups of which nobody comes for work, or not all that should."""
+    def _check_actors(self, pullers: Sequence[Puller]) -> None:
+        """End groups whose actors do not fetch work."""
         now_s = self._now_s()
-        heard_after_unix_s = self._now_unix_s() - _SILENT_S
+        seen_after_unix_s = self._now_unix_s() - _SILENT_S
         alive = Counter(
-            one.unit for one in pullers if not one.leaving and one.last_seen_unix_s > heard_after_unix_s
+            one.unit for one in pullers if not one.leaving and one.last_seen_unix_s > seen_after_unix_s
         )
         busy = _busy(pullers)
-        for held in [one for one in self._held.values() if one.state == "made"]:
+        for held in [one for one in self._held.values() if one.state == "created"]:
             if alive[held.name] and held.came_s is None:
                 held.came_s = now_s
-                self._trouble = _Trouble()
+                self._failures = _FailedStarts()
             if held.came_s is None:
                 fit = now_s - held.ordered_s <= self._plan.start_cap_s
             else:
                 fit = now_s - held.came_s <= _SILENT_S or alive[held.name] >= held.actors
             if not fit and held.name not in busy:
-                self._end(held, find_out=True)
+                self._end(held, with_reason=True)
 
-    def _failed(self, words: str, *, lasting: bool) -> None:
-        failed = self._trouble.failed + 1
-        wait_s = _BACKOFF_S[min(failed, len(_BACKOFF_S)) - 1]
-        self._trouble = _Trouble(failed, words, lasting, self._now_s() + wait_s)
-        self._say(f"a container group did not start: {words}")
+    def _note_failure(self, words: str, *, lasting: bool) -> None:
+        count = self._failures.count + 1
+        wait_s = _BACKOFF_S[min(count, len(_BACKOFF_S)) - 1]
+        self._failures = _FailedStarts(count, words, lasting, self._now_s() + wait_s)
+        if words != self._logged:
+            self._logged = words
+            log.warning("a container group did not start: %s", words)
 
     def _why_none(self, waiting: int) -> str:
-        """Why there is no actor and none to come, if so: told once at least, and until it is tried again."""
-        trouble = self._trouble
-        enough = trouble.failed and (trouble.lasting or trouble.failed >= _FAILED_STARTS)
+        """Return why there is no actor and none will come: at least once, and until the next try."""
+        failures = self._failures
+        enough = failures.count and (failures.lasting or failures.count >= _FAILED_STARTS)
         if not waiting or self.actors or not enough:
             return ""
-        if trouble.told and self._now_s() >= trouble.not_before_s:
+        if failures.reported and self._now_s() >= failures.not_before_s:
             return ""
-        trouble.told = True
-        return f"no container group could be started: {trouble.words}"
+        failures.reported = True
+        return f"no container group could be started: {failures.words}"
 
     # Orders
 
     def _wanted(self, waiting: int) -> int:
-        """The n-th actor is wanted while n calls wait, and until that was `idle_s` ago."""
+        """Return how many actors are wanted: the n-th while n calls wait, and for `idle_s` after that."""
         now_s = self._now_s()
         waiting = min(waiting, self._plan.most)
         self._needed_s[:waiting] = [now_s] * waiting
@@ -226,38 +236,39 @@ class Fleet:
         return len(self._needed_s)
 
     def _grow(self, wanted: int) -> None:
-        # As long as it is being found out why one failed, no other is asked for: it would fail likewise.
-        if self._now_s() < self._trouble.not_before_s or any(one.asked_why for one in self._held.values()):
+        # While the reason of a failure is being read, another group would fail likewise.
+        reason_due = any(one.reason_due for one in self._held.values())
+        if reason_due or self._now_s() < self._failures.not_before_s:
             return
         while self.actors < wanted:
             actors = min(self._plan.a_group, wanted - self.actors)
             self._ordered += 1
-            self.poor = self.payer.take(self._ordered, actors)
-            if self.poor:
-                self.poor = "" if self.actors else self.poor
+            self.unpaid = self.payer.take(self._ordered, actors)
+            if self.unpaid:
+                self.unpaid = "" if self.actors else self.unpaid
                 return
             order = self._plan.order(self._ordered, actors)
             facts = {"actors": actors, "resource": group_resource(self._ordered)}
             self._register.intend(order.name, "container_group", self._expires(), facts)
             self._held[order.name] = _Held(self._ordered, order.name, actors, self._now_s())
-            self._lives.begin(order)
+            self._lifecycle.begin(order)
 
     def _shrink(self, wanted: int, pullers: Sequence[Puller]) -> None:
-        """Give up whole groups that are not needed, the youngest first, and none with work in hand."""
+        """End groups that are not needed and have no call, the youngest first."""
         busy = _busy(pullers)
         for held in sorted(self._held.values(), key=lambda one: -one.number):
             if held.state != "ending" and held.name not in busy and self.actors - held.actors >= wanted:
                 self._end(held)
 
-    def _end(self, held: _Held, *, find_out: bool = False) -> None:
+    def _end(self, held: _Held, *, with_reason: bool = False) -> None:
         if held.state == "ending":
             return
-        held.state, held.asked_why = "ending", find_out
+        held.state, held.reason_due = "ending", with_reason
         self._register.ending(held.name)
-        self._lives.end(held.name, find_out=find_out)
+        self._lifecycle.end(held.name, with_reason=with_reason)
 
     def _renew(self) -> None:
-        """Say in the register that they are wanted still."""
+        """Record in the register that the groups are still wanted."""
         now_s = self._now_s()
         if now_s - self._renewed_s < self._plan.stay_s / 4:
             return
@@ -269,12 +280,7 @@ class Fleet:
     def _expires(self) -> float:
         return self._now_unix_s() + self._plan.stay_s
 
-    def _say(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
-            log.warning("%s", words)
-
 
 def _busy(pullers: Sequence[Puller]) -> set[str]:
-    """Groups with work in hand. What a dead actor had goes to somebody else, and then is not in its hand any more."""
+    """Return the groups with a call. A dead actor's call goes to another actor and then no longer counts."""
     return {one.unit for one in pullers if one.call_id is not None}

@@ -1,7 +1,7 @@
-"""Container groups of one resource group, asked for in plain words: what the SDK says becomes one of four answers.
+"""Container groups of one resource group. Errors of the SDK become one of three: NotNow, NotSure or Refused.
 
-A create or a delete may have been done although no answer came. Names are ours and say all, so whoever is not sure
-looks under the name, or asks again for the same: nothing is made twice.
+A create or a delete may have been carried out although no answer came. We choose the names, so a caller that is not
+sure looks for the name or repeats the request: nothing is created twice.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LOG_LINES = 20
 _DEFAULT_WAIT_S = 5.0
 _AGAIN_CODES = frozenset({"ContainerGroupTransitioning", "TooManyRequests", "SubscriptionRequestsThrottled"})
 _ABSENT = frozenset({"ResourceNotFound", "NotFound"})
-# With these the account has no room now; asking again at once is of no use, later it may be.
+# The account or region is full now; a later request may succeed.
 _FULL = frozenset({"ContainerGroupQuotaReached", "ServiceUnavailable", "QuotaExceeded"})
 Provisioning = Literal["coming", "there", "failed"]
 
 
 class NotNow(Exception):
-    """Certainly nothing was done; it may be asked again after `wait_s`."""
+    """Certainly nothing was done. The request may be repeated after `wait_s`."""
 
     def __init__(self, words: str, wait_s: float) -> None:
         super().__init__(words)
@@ -32,11 +32,11 @@ class NotNow(Exception):
 
 
 class NotSure(Exception):
-    """It may have been done or not; the text says what came instead of an answer."""
+    """It may have been done or not. The text says what came instead of an answer."""
 
 
 class Refused(Exception):
-    """Certainly nothing was done, and asking again does not help. `full`: later it might."""
+    """Certainly nothing was done, and a repetition does not help. `full`: later it might."""
 
     def __init__(self, words: str, fix: str, *, full: bool = False) -> None:
         super().__init__(f"{words} {fix}".strip())
@@ -57,8 +57,8 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A group as a list shows it."""
+class ListedGroup:
+    """A group in a listing."""
 
     name: str
     provider_id: str
@@ -68,8 +68,8 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Looked:
-    """A group looked at closely: `ended` once no container of it runs any more, or ever will. `words` say how."""
+class GroupStatus:
+    """The state of one group. `ended`: none of its containers runs or ever will; `words` say how."""
 
     provisioning: Provisioning
     ended: bool
@@ -88,81 +88,81 @@ class AzureGroups:
     def create(
         self, name: str, containers: Sequence[Container], tags: Mapping[str, str], *, spot: bool = False
     ) -> str:
-        """Ask for it; its id. A group of that name that is there already is left as it is."""
+        """Request a group and return its id. An existing group of that name is left as it is."""
         document = {
             "location": self._region,
             "tags": dict(tags),
             "properties": {
                 "osType": "Linux",
-                # Whoever ends has a reason to; to start again would bill on for nothing.
+                # A container ends for a reason; a restart would be billed for nothing.
                 "restartPolicy": "Never",
                 "priority": "Spot" if spot else "Regular",
                 "containers": [_document(one) for one in containers],
             },
         }
-        with self._asked():
+        with self._errors():
             operations = self._clients.container_groups
             made = operations.begin_create_or_update(self._where, name, document, polling=False).result()
             return str(made.id)
 
     def delete(self, name: str) -> None:
-        """Ask for it to go. What is not there is no error."""
-        with self._asked():
+        """Request the group's deletion. It is no error if there is none."""
+        with self._errors():
             self._clients.container_groups.begin_delete(self._where, name, polling=False).result()
 
-    def all(self) -> dict[str, Seen]:
-        """Every group that shows, by name."""
-        with self._asked():
+    def all(self) -> dict[str, ListedGroup]:
+        """Return every listed group by name."""
+        with self._errors():
             found = list(self._clients.container_groups.list_by_resource_group(self._where))
-        return {one.name: _seen(one) for one in found}
+        return {one.name: _listed(one) for one in found}
 
-    def look(self, name: str) -> Looked | None:
-        """None where none shows."""
+    def status(self, name: str) -> GroupStatus | None:
+        """Return the group's state; None if there is none of that name."""
         try:
-            with self._asked():
+            with self._errors():
                 group = self._clients.container_groups.get(self._where, name)
         except _Absent:
             return None
-        return _looked(group)
+        return _status_of(group)
 
-    def wear(self, name: str, tags: Mapping[str, str]) -> None:
-        """New tags in place of the old ones."""
-        with self._asked():
+    def set_tags(self, name: str, tags: Mapping[str, str]) -> None:
+        """Replace all tags of the group."""
+        with self._errors():
             self._clients.container_groups.update(self._where, name, {"tags": dict(tags)})
 
     def log(self, name: str, container: str) -> str:
-        """Its last lines; nothing where they cannot be had."""
+        """Return the container's last lines; empty if they cannot be read."""
         try:
-            with self._asked():
+            with self._errors():
                 found = self._clients.containers.list_logs(self._where, name, container, tail=_LOG_LINES)
         except (NotNow, NotSure, Refused, _Absent):
             return ""
         return str(found.content or "").strip()
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
-        """One of the four answers in place of the SDK's errors."""
+    def _errors(self) -> Iterator[None]:
+        """Raise NotNow, NotSure or Refused in place of the SDK's errors."""
         try:
             yield
         except Exception as error:
-            answer = _answer(error)
-            if isinstance(answer, NotNow) and _status(error) == 401:
+            translated = _translated(error)
+            if isinstance(translated, NotNow) and _http_status(error) == 401:
                 self._clients.forget_token()
-            raise answer from None
+            raise translated from None
 
 
 class _Absent(Refused):
-    """There is none of that name."""
+    """There is no group of that name."""
 
 
-def _status(error: Exception) -> int:
+def _http_status(error: Exception) -> int:
     return int(getattr(error, "status_code", None) or 0)
 
 
-def _answer(error: Exception) -> Exception:
+def _translated(error: Exception) -> Exception:
     from azure.core.exceptions import ClientAuthenticationError
 
-    why, status = refusal(error), _status(error)
+    why, status = refusal(error), _http_status(error)
     if status == 401 and why.code == "ExpiredAuthenticationToken":
         return NotNow(why.words, 0.0)
     if status == 429 or why.code in _AGAIN_CODES:
@@ -202,16 +202,18 @@ def _provisioning(group: Any) -> Provisioning:
     return {"Succeeded": "there", "Failed": "failed", "Canceled": "failed"}.get(state, "coming")  # type: ignore[return-value]
 
 
-def _seen(group: Any) -> Seen:
+def _listed(group: Any) -> ListedGroup:
     count = len(group.containers or ())
-    return Seen(group.name, group.id, _provisioning(group), dict(group.tags or {}), count)
+    return ListedGroup(group.name, group.id, _provisioning(group), dict(group.tags or {}), count)
 
 
-def _looked(group: Any) -> Looked:
+def _status_of(group: Any) -> GroupStatus:
     provisioning = _provisioning(group)
     state = str(getattr(group.instance_view, "state", "") or "")
     views = [one.instance_view.current_state for one in group.containers if one.instance_view is not None]
     codes = tuple(one.exit_code for one in views if one is not None)
     ended = provisioning == "failed" or state in ("Stopped", "Succeeded", "Failed")
-    told = [f"container {at + 1} ended with exit code {code}" for at, code in enumerate(codes) if code]
-    return Looked(provisioning, ended, "; ".join(told) or f"its state is {state or provisioning}", codes)
+    failed = [f"container {at + 1} ended with exit code {code}" for at, code in enumerate(codes) if code]
+    return GroupStatus(
+        provisioning, ended, "; ".join(failed) or f"its state is {state or provisioning}", codes
+    )

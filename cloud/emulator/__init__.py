@@ -1,1 +1,1 @@
-"""Clouds on this machine: control and data planes that the vendors' own SDKs talk to, and that execute what is sent."""
+"""Clouds on this machine: control and data planes for the vendors' own SDKs. Calls to them are really executed."""

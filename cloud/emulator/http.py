@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ BODY_LIMIT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """`target` as it was sent; header names in lower case."""
+    """`target` is as it was sent; header names are in lower case."""
 
     method: str
     target: str
@@ -30,7 +31,7 @@ class HttpRequest:
 
     @cached_property
     def parts(self) -> list[str]:
-        """The path's pieces, unquoted."""
+        """The pieces of the path, unquoted."""
         return [unquote(piece) for piece in self.raw_path.strip("/").split("/")]
 
     @cached_property
@@ -45,15 +46,20 @@ class HttpResponse:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+def json_response(status: int, document: object, **headers: str) -> HttpResponse:
+    kind = {"Content-Type": "application/json; charset=utf-8", **headers}
+    return HttpResponse(status, json.dumps(document).encode(), kind)
+
+
 class Hangup(Exception):
-    """Close the connection without an answer, as a broken network does."""
+    """Raised to close the connection without an answer, as a broken network does."""
 
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
 class HttpServer:
-    """One address on loopback. Everything runs in the event loop that calls `start`."""
+    """One address on loopback. Everything runs in the event loop that called `start`."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -85,7 +91,7 @@ class HttpServer:
         except (Hangup, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass
         except asyncio.CancelledError:
-            # The server closes; a connection has no more to say, not even a TLS farewell.
+            # The server is closing, so the connection ends without TLS's closing message.
             writer.transport.abort()
         finally:
             self._connections.discard(task)
@@ -133,11 +139,11 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
 
 async def _write(writer: asyncio.StreamWriter, response: HttpResponse, *, head: bool) -> None:
     status = response.status
-    words = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Status"
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Status"
     headers = {"Content-Length": str(len(response.body)), **response.headers}
     if status == HTTPStatus.NO_CONTENT:
         headers.pop("Content-Length")
-    lines = [f"HTTP/1.1 {status} {words}", *(f"{name}: {value}" for name, value in headers.items())]
-    # Header and body in one piece: in two, they would wait for each other's acknowledgement.
+    lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    # Header and body are one write: the second of two would wait for the first one's acknowledgement.
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (b"" if head else response.body))
     await writer.drain()

@@ -1,4 +1,4 @@
-"""Keys of an emulated account that outlive it: a server that was started with them goes on after its next start."""
+"""Keys of an emulated account in a file: a server that was started with them can go on after the next start."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 
-class KeptUnreadable(ValueError):
-    """What the last start left cannot be read; the text names the file and says what to do."""
+class UnreadableKeys(ValueError):
+    """The file of the last start cannot be read. The text names it and says what to do."""
 
 
-def kept(path: Path | None) -> dict[str, str]:
-    """What the last start left there; empty at the first one, or where nothing is kept."""
+def read_keys(path: Path | None) -> dict[str, str]:
+    """Return the keys of the last start; empty if there are none, or no file is used. Raises UnreadableKeys."""
     if path is None or not path.exists():
         return {}
     try:
@@ -24,16 +24,16 @@ def kept(path: Path | None) -> dict[str, str]:
     return values
 
 
-def keep(path: Path | None, values: dict[str, str]) -> None:
-    """Leave it for the next start, readable by this user alone. A start that breaks off leaves the file as it was."""
+def write_keys(path: Path | None, values: dict[str, str]) -> None:
+    """Write the keys atomically, readable by this user only."""
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    fresh = path.with_name(f"{path.name}.new")
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(values, file)
-    beside.replace(path)
+    fresh.replace(path)
 
 
-def _unreadable(path: Path, why: str) -> KeptUnreadable:
-    return KeptUnreadable(f"{path} cannot be read ({why}). Delete it: new keys are made then.")
+def _unreadable(path: Path, why: str) -> UnreadableKeys:
+    return UnreadableKeys(f"{path} cannot be read ({why}). Delete it: new keys are made then.")

@@ -1,1 +1,1 @@
-"""The actor gateway: where pullers fetch calls and bring answers. Any ASGI server can serve its door."""
+"""The actor gateway: pullers fetch calls here and post answers. Any ASGI server can serve `asgi.GatewayApp`."""

@@ -1,4 +1,4 @@
-"""A gateway over a mailbox in memory, served from a thread of this process: for runs without the web application."""
+"""A gateway over a mailbox in memory, served by a thread of this process, for runs without the web application."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import uvicorn
 
-from cloud.gateway.asgi import Door, Receive, Scope, Send
-from cloud.gateway.waiters import Desk
+from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
+from cloud.gateway.waiters import Waiters
 from cloud.mailbox import MemoryMailbox
 
 Result = TypeVar("Result")
@@ -21,32 +21,32 @@ _END_WITHIN_S = 10.0
 
 
 async def _at_once(work: Callable[..., Result], *arguments: object) -> Result:
-    # A mailbox in memory holds its lock for moments only.
+    # A mailbox in memory holds its lock only for moments.
     return work(*arguments)
 
 
-def door_of(mailbox: MemoryMailbox) -> Door:
-    """The door of this one mailbox, which rings its bell."""
-    desks: dict[asyncio.AbstractEventLoop, Desk] = {}
+def app_of(mailbox: MemoryMailbox) -> GatewayApp:
+    """Return the gateway of one mailbox, which wakes it when it has new calls."""
+    by_loop: dict[asyncio.AbstractEventLoop, Waiters] = {}
 
-    def desk() -> Desk:
+    def waiters() -> Waiters:
         loop = asyncio.get_running_loop()
-        if loop not in desks:
-            made = desks[loop] = Desk(mailbox, _at_once)
-            mailbox.on_offer(lambda: _ring(loop, made, mailbox.box))
-        return desks[loop]
+        if loop not in by_loop:
+            fresh = by_loop[loop] = Waiters(mailbox, _at_once)
+            mailbox.on_offer(lambda: _ring(loop, fresh, mailbox.box))
+        return by_loop[loop]
 
-    return Door(desk)
+    return GatewayApp(waiters)
 
 
-def _ring(loop: asyncio.AbstractEventLoop, desk: Desk, box: str) -> None:
+def _ring(loop: asyncio.AbstractEventLoop, waiters: Waiters, box: str) -> None:
     # A mailbox may be closed after its gateway.
     if not loop.is_closed():
-        loop.call_soon_threadsafe(desk.ring, box)
+        loop.call_soon_threadsafe(waiters.ring, box)
 
 
 class _Server(uvicorn.Server):
-    """Signals belong to the process that this is a thread of."""
+    """Handles no signals: they belong to the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -59,14 +59,14 @@ def served(
     *,
     port: int = 0,
     tls: ssl.SSLContext | None = None,
-    around: Callable[[Application], Application] = lambda door: door,
+    around: Callable[[Application], Application] = lambda app: app,
 ) -> Iterator[str]:
-    """The gateway's address on this machine while the block runs; https with a context for that.
+    """Yield the gateway's address on this machine, which it serves while the block runs; https with `tls`.
 
-    `around` may put something between pullers and the door.
+    `around` may wrap the application.
     """
     config = uvicorn.Config(
-        around(door_of(mailbox)),
+        around(app_of(mailbox)),
         host="127.0.0.1",
         port=port,
         lifespan="off",
@@ -78,7 +78,7 @@ def served(
     config.ssl = tls
     server = _Server(config)
     listening = config.bind_socket()
-    # Who comes before the server does waits in the queue instead of being refused.
+    # A puller that connects before the server is ready waits instead of being refused.
     listening.listen()
     thread = threading.Thread(target=server.run, args=([listening],), name="gateway", daemon=True)
     thread.start()

@@ -1,1 +1,1 @@
-"""What a cloud needs before functions can run there, and how it is taken away again."""
+"""Sets cloud accounts up for actors and removes everything again; rights, policies and regions."""

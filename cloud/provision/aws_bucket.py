@@ -1,4 +1,4 @@
-"""A bucket for networks that are too large for a call: made with a short life for what is in it, and taken away."""
+"""A bucket for networks that are too large for a call. Its objects are deleted after a day."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cloud.formatting import plural
 from cloud.provision.steps import Step
 
 LIFE_DAYS = 1
-"""Runs delete their own networks; this is for those of runs that died."""
-_NEEDS = "Add what the policy names for s3 to it, or copy the whole policy again; or set up without a bucket."
+"""Runs delete their own networks; this deletes those of runs that died."""
+_NEEDS = "Add the policy's s3 actions, or copy the whole policy again. Or set up without a bucket."
 
 
 def bucket_name(prefix: str, connection_id: str) -> str:
-    """Names of buckets are the whole world's; a connection's id is one that nobody else can guess or has."""
+    """Return the bucket's name. Such names are unique worldwide; a connection's id is unique and cannot be guessed."""
     return f"{prefix}-weights-{connection_id.removeprefix('con_')}"
 
 
-def made(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Step:
-    """Make it, or bring what is there up to date."""
+def create(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Step:
+    """Create the bucket, or bring it up to date."""
     name = bucket_name(clients.connection.prefix, connection_id)
     title = f"Bucket {name}"
     s3 = clients.client("s3")
@@ -34,12 +34,12 @@ def made(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Step:
         s3.put_bucket_lifecycle_configuration(Bucket=name, LifecycleConfiguration=_short_life())
     except Exception as error:
         return Step(title, "missing", _why(error), _NEEDS)
-    words = f"For networks that do not fit into a call; what is in it is deleted after {LIFE_DAYS} day."
+    words = f"For networks that do not fit into a call. AWS deletes its objects after {LIFE_DAYS} day."
     return Step(title, "made" if fresh else "done", words)
 
 
-def gone(clients: AwsClients, connection_id: str) -> Step:
-    """Empty it and delete it; what is gone already is gone."""
+def delete(clients: AwsClients, connection_id: str) -> Step:
+    """Empty the bucket and delete it, if it exists."""
     name = bucket_name(clients.connection.prefix, connection_id)
     title = f"Bucket {name}"
     s3 = clients.client("s3")
@@ -70,7 +70,7 @@ def _there(s3: Any, name: str) -> bool:
 
 
 def _place(region: str) -> dict[str, Any]:
-    """The first region is where buckets are unless something else is said, and it may not be said."""
+    """Return the argument that names the region. AWS refuses one that names its default region."""
     return {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
 
 
@@ -87,7 +87,7 @@ def _short_life() -> dict[str, Any]:
 
 def _why(error: Exception) -> str:
     code = code_of(error)
-    # A HEAD request's refusal has no body and so no name.
+    # The refusal of a HEAD request has no body, so it has no code.
     if code in DENIED or code == "403":
         return f"AWS refuses {getattr(error, 'operation_name', 'this')} to these credentials."
     return f"AWS answered with {code}."

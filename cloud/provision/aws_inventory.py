@@ -1,4 +1,4 @@
-"""What setting up and removing have in common: whose things they are, what is there, and a step that AWS refused."""
+"""Shared by set-up and removal: the owner of functions, existing functions, and steps that AWS refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APP = "starling"
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose things they are, as their tags say: an installation, one connection of it, and its project."""
+    """The owner in tags: an installation, one of its connections, and its project."""
 
     deployment: str
     connection: str
@@ -33,17 +33,17 @@ class Owner:
 
 
 def account_of(clients: AwsClients) -> tuple[str, Step]:
-    """The account's number, empty if nobody lets us in."""
+    """Return the account's number, empty if the credentials are refused."""
     region = clients.connection.region
     try:
         account = str(clients.client("sts").get_caller_identity()["Account"])
     except Exception as error:
         return "", missing("Account", error, "sts")
-    return account, Step("Account", "done", f"AWS lets us into account {account}; the region is {region}.")
+    return account, Step("Account", "done", f"AWS accepts the credentials for account {account} in {region}.")
 
 
 def missing(name: str, error: Exception, service: str) -> Step:
-    """A step that AWS refused, with the action that is wanting."""
+    """Return a step that AWS refused, with the missing action."""
     why = refusal(error)
     action = _action(error, service)
     if why.code in DENIED and action:
@@ -53,7 +53,7 @@ def missing(name: str, error: Exception, service: str) -> Step:
 
 
 def _action(error: Exception, service: str) -> str:
-    """What was asked for, as policies name it. Handing a role over is asked for by no call of its own."""
+    """Return the refused action as policies name it. Passing a role is an action without its own call."""
     if "iam:PassRole" in message_of(error):
         return "iam:PassRole"
     operation = getattr(error, "operation_name", "")
@@ -76,11 +76,12 @@ def described(functions: Any, name: str) -> dict[str, Any] | None:
 
 
 def tags_of(functions: Any, described: Mapping[str, Any] | None) -> dict[str, str]:
-    """What the function wears; nothing if there is none."""
+    """Return the function's tags; none if there is no function."""
     if described is None:
         return {}
     return dict(functions.list_tags(Resource=described["FunctionArn"])["Tags"])
 
 
-def is_anothers(worn: Mapping[str, str], owner: Owner) -> bool:
-    return worn.get("connection", owner.connection) != owner.connection
+def is_anothers(tags: Mapping[str, str], owner: Owner) -> bool:
+    """Return True if the tags name another connection."""
+    return tags.get("connection", owner.connection) != owner.connection

@@ -1,4 +1,4 @@
-"""Everything of ours taken away from an AWS account, one small step after the other; each may be repeated."""
+"""Removes everything of ours from an AWS account in small steps, each of which may be repeated."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def remove(
     bucket: bool = False,
     patience_s: float = 15.0,
 ) -> Iterator[Step]:
-    """Take away what `set_up` made for this owner, also for other sizes. What is gone already is gone.
+    """Delete whatever `set_up` created for this owner, also for other sizes. Yield each step.
 
-    `bucket`: that as well. `patience_s`: how long AWS may go on showing what was deleted.
+    `bucket`: delete that as well. `patience_s`: how long AWS may still list a deleted function.
     """
     account, step = account_of(clients)
     yield step
@@ -43,19 +43,19 @@ def remove(
     if not removed:
         yield Step("Functions", "gone", "Nothing of this connection is in the account.")
     if bucket:
-        yield aws_bucket.gone(clients, owner.connection)
+        yield aws_bucket.delete(clients, owner.connection)
 
 
 def remove_sizes(
     clients: AwsClients, owner: Owner, memory_mb: Sequence[int], *, patience_s: float = 15.0
 ) -> Iterator[Step]:
-    """Take away the functions of these sizes and nothing else, as far as they are this owner's."""
+    """Delete this owner's functions of these sizes and nothing else."""
     for size in sorted(memory_mb):
         yield _removed(clients, owner, function_name(clients.connection.prefix, size), patience_s)
 
 
 def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
-    """Names of the functions that say they are this connection's."""
+    """Return the names of functions whose tags name this connection."""
     wanted = [{"Key": TAG, "Values": [APP]}, {"Key": "connection", "Values": [owner.connection]}]
     pages = clients.client("resourcegroupstaggingapi").get_paginator("get_resources")
     arns = [
@@ -71,16 +71,16 @@ def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) ->
     functions, logs = clients.client("lambda"), clients.client("logs")
     try:
         before = described(functions, name)
-        worn = tags_of(functions, before)
-        if is_anothers(worn, owner):
-            words = f"It belongs to another connection ({worn['connection']}) and stays."
+        tags = tags_of(functions, before)
+        if is_anothers(tags, owner):
+            words = f"It belongs to another connection ({tags['connection']}) and is kept."
             return Step(title, "done", words)
         aws_functions.remove(functions, name)
         still_there = before is not None and not _vanished(functions, name, patience_s)
     except Exception as error:
         return missing(title, error, "lambda")
     if still_there:
-        words = "AWS took the order to delete it and shows it still."
+        words = "AWS accepted its deletion but still lists it."
         return Step(title, "missing", words, "Remove again in a minute.")
     try:
         aws_functions.remove_logs(logs, name)

@@ -1,7 +1,7 @@
-"""A resource group made ready for container groups, and everything of ours taken away from it again.
+"""Prepares a resource group for container groups, and removes everything of ours from it.
 
-Azure needs nothing made beforehand: it is looked at whether all is there that jobs will need, and one container is run
-for a second with the very image, so that no job fails at that. Each step may be repeated.
+Azure needs nothing created beforehand. The set-up checks everything that jobs need, and runs one container of the image
+for a second, so that no job fails at that. Each step may be repeated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 from cloud.azure.billable_resources import AzureFinder, clear_ended
 from cloud.azure.clients import AzureClients
 from cloud.azure.error_text import DENIED, refusal
-from cloud.azure.groups import AzureGroups, Container, Looked, NotNow, NotSure, Refused
+from cloud.azure.groups import AzureGroups, Container, GroupStatus, NotNow, NotSure, Refused
+from cloud.formatting import plural
 from cloud.provision.steps import Step
 from cloud.register import group_name, tags
 
@@ -34,7 +35,7 @@ def set_up(
     poll_s: float = 2.0,
     now_unix_s: Callable[[], float] = time.time,
 ) -> Iterator[Step]:
-    """Each step as it is done; the last may be a missing one. `patience_s`: how long the one container may take."""
+    """Yield each step; it ends at a missing one. `patience_s`: how long the one container may take."""
     for look in (_signed_in, _registered, _resource_group):
         step = look(clients)
         yield step
@@ -42,14 +43,16 @@ def set_up(
             return
     groups = AzureGroups(clients)
     yield _cleared(groups, deployment)
-    worn = tags(deployment=deployment, run="", owner=owner, expires_unix_s=now_unix_s() + patience_s)
-    yield from _Trial(groups, clients.connection.prefix, deployment, image, poll_s).steps(worn, patience_s)
+    trial_tags = tags(deployment=deployment, run="", owner=owner, expires_unix_s=now_unix_s() + patience_s)
+    yield from _Trial(groups, clients.connection.prefix, deployment, image, poll_s).steps(
+        trial_tags, patience_s
+    )
 
 
 def remove(
     clients: AzureClients, deployment: str, *, patience_s: float = 120.0, poll_s: float = 2.0
 ) -> Iterator[Step]:
-    """Take away every container group of this connection, whichever job it was made for."""
+    """Delete every container group of this connection, of any job. Yield each step."""
     step = _signed_in(clients)
     yield step
     if step.state == "missing":
@@ -67,10 +70,10 @@ def remove(
         if _vanished(groups, one.name, patience_s, poll_s):
             yield Step(f"Container group {one.name}", "gone", "Deleted.")
         else:
-            words = "Azure took the order to delete it and shows it still."
+            words = "Azure accepted its deletion but still lists it."
             yield Step(f"Container group {one.name}", "missing", words, "Remove again in a minute.")
     if cleared:
-        yield Step("Ended groups", "gone", f"{cleared} that had ended by themselves were deleted.")
+        yield Step("Ended groups", "gone", f"{plural(cleared, 'ended group')} deleted.")
     if not ours and not cleared:
         yield Step("Container groups", "gone", "Nothing of this connection is in the resource group.")
 
@@ -81,7 +84,8 @@ def _signed_in(clients: AzureClients) -> Step:
         clients.sign_in()
     except Exception as error:
         return _missing(name, error)
-    return Step(name, "done", f"Azure lets us into subscription {clients.connection.subscription_id}.")
+    subscription = clients.connection.subscription_id
+    return Step(name, "done", f"Azure accepts the credentials for subscription {subscription}.")
 
 
 def _registered(clients: AzureClients) -> Step:
@@ -101,7 +105,7 @@ def _resource_group(clients: AzureClients) -> Step:
         found = clients.read(connection.group_path, _GROUPS_API)
     except Exception as error:
         return _missing(name, error)
-    return Step(name, "done", f"It is there, in {found.get('location', 'an unnamed region')}.")
+    return Step(name, "done", f"It exists, in {found.get('location', 'an unnamed region')}.")
 
 
 def _cleared(groups: AzureGroups, deployment: str) -> Step:
@@ -111,8 +115,8 @@ def _cleared(groups: AzureGroups, deployment: str) -> Step:
     except (NotNow, NotSure, Refused) as error:
         return Step(name, "missing", str(error), "See the rows of the test.")
     if cleared:
-        return Step(name, "gone", f"{cleared} that had ended by themselves were deleted.")
-    return Step(name, "done", "None of this connection is left over.")
+        return Step(name, "gone", f"{plural(cleared, 'ended group')} deleted.")
+    return Step(name, "done", "This connection has none.")
 
 
 def _missing(name: str, error: Exception) -> Step:
@@ -132,59 +136,59 @@ class _Trial:
         self._image = image
         self._poll_s = poll_s
 
-    def steps(self, worn: dict[str, str], patience_s: float) -> Iterator[Step]:
+    def steps(self, tags: dict[str, str], patience_s: float) -> Iterator[Step]:
         title = "One container"
         try:
-            looked = self._ran(worn, patience_s)
-            said = self._groups.log(self._name, "trial")
+            status = self._run(tags, patience_s)
+            log = self._groups.log(self._name, "trial")
         except (NotNow, NotSure, Refused) as error:
             yield Step(title, "missing", str(error))
-            looked, said = None, ""
         else:
-            yield self._told(title, looked, said)
-        yield self._away()
+            yield self._result(title, status, log)
+        yield self._delete()
 
-    def _ran(self, worn: dict[str, str], patience_s: float) -> Looked | None:
+    def _run(self, tags: dict[str, str], patience_s: float) -> GroupStatus | None:
+        """Return how the container ended; None if it did not end in time."""
         command = ("python", "-c", _CODE)
         trial = Container("trial", self._image, command, 1, 1, {}, {})
         end_s = time.monotonic() + patience_s
-        self._asked(lambda: self._groups.create(self._name, [trial], worn), end_s)
+        self._retry(lambda: self._groups.create(self._name, [trial], tags), end_s)
         while time.monotonic() < end_s:
-            looked = self._groups.look(self._name)
-            if looked is not None and looked.ended:
-                return looked
+            status = self._groups.status(self._name)
+            if status is not None and status.ended:
+                return status
             time.sleep(self._poll_s)
         return None
 
-    def _told(self, title: str, looked: Looked | None, said: str) -> Step:
-        if looked is None:
+    def _result(self, title: str, status: GroupStatus | None, log: str) -> Step:
+        if status is None:
             return Step(
                 title, "missing", "It had not ended in time.", "Set up again; Azure may be slow just now."
             )
-        if looked.exit_codes == (0,) and _READY in said:
+        if status.exit_codes == (0,) and _READY in log:
             return Step(title, "made", f"It fetched {self._image}, ran for a moment and ended as it should.")
-        last = said.splitlines()[-1][:200] if said else looked.words
-        fix = "See that the image was built from this version's build context, and is the one that was named."
+        last = log.splitlines()[-1][:200] if log else status.words
+        fix = "Check the image's name, and that it was built from this version's build context."
         return Step(title, "missing", f"It did not run as it should: {last}", fix)
 
-    def _away(self) -> Step:
+    def _delete(self) -> Step:
         title = "The container's group"
         end_s = time.monotonic() + 60.0
         try:
-            self._asked(lambda: self._groups.delete(self._name), end_s)
+            self._retry(lambda: self._groups.delete(self._name), end_s)
         except (NotNow, NotSure, Refused) as error:
             return Step(
                 title, "missing", f"It could not be deleted: {error}", "Set up again, or remove everything."
             )
         if not _vanished(self._groups, self._name, 60.0, self._poll_s):
-            return Step(title, "missing", "Azure shows it still.", "Set up again in a minute.")
+            return Step(title, "missing", "Azure still lists it.", "Set up again in a minute.")
         return Step(title, "gone", "Deleted again. Idle, nothing costs money.")
 
-    def _asked(self, ask: Callable[[], Any], end_s: float) -> None:
-        """Until it is answered: a create or delete under the same name may be asked for again."""
+    def _retry(self, request: Callable[[], Any], end_s: float) -> None:
+        """Repeat the request until it is answered: a create or delete of the same name may be repeated."""
         while True:
             try:
-                ask()
+                request()
                 return
             except NotNow as later:
                 if time.monotonic() + later.wait_s > end_s:
@@ -200,7 +204,7 @@ def _vanished(groups: AzureGroups, name: str, patience_s: float, poll_s: float) 
     end_s = time.monotonic() + patience_s
     while True:
         try:
-            if groups.look(name) is None:
+            if groups.status(name) is None:
                 return True
         except (NotNow, NotSure):
             pass

@@ -1,7 +1,7 @@
-"""Every right that Starling uses in somebody's account, once: the policies and the checks are both drawn from here.
+"""Every right that Starling uses in an account. The policies and the checks are both generated from these rows.
 
-A row here is one action the code calls. A test compares the rows with the calls in this room's sources, so that a new
-call without its row fails, as does a row that nothing needs.
+A row is one action that the code calls. A test compares the rows with the calls in the sources: it fails at a call
+without a row, and at a row without a call.
 """
 
 from __future__ import annotations
@@ -23,15 +23,12 @@ Target = Literal[
 ]
 
 DEFAULT_PREFIX = "starling"
-"""What the names of all that we make in an account begin with."""
+"""The beginning of all names that we give in an account."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """One action, on what kind of thing, and what becomes impossible without it.
-
-    `optional` ones serve one feature: without it everything else works.
-    """
+    """One action on one kind of resource, and what it is needed for. An `optional` one serves a single feature."""
 
     action: str
     on: Target
@@ -118,7 +115,7 @@ AZURE: tuple[Permission, ...] = (
 )
 
 ACTOR: tuple[str, ...] = ("logs:CreateLogStream", "logs:PutLogEvents")
-"""All that a function itself may do: write its log. Weights come by presigned addresses, which need no right."""
+"""The rights of the function itself: to write its log. Presigned addresses of weights need no right."""
 
 BEYOND: tuple[str, ...] = (
     "iam:CreateUser",
@@ -126,4 +123,4 @@ BEYOND: tuple[str, ...] = (
     "ec2:RunInstances",
     "s3:ListAllMyBuckets",
 )
-"""Rights that Starling never needs; one who has them was given more than the policy we show."""
+"""Rights that Starling never needs. Credentials that have them have more than the policy shown."""

@@ -1,6 +1,6 @@
-"""The least rights that Starling works with, as documents to copy into a cloud's own tools.
+"""The least rights that Starling needs, as policy documents to copy into a cloud's own tools.
 
-All are generated from `permissions`: what a policy names, the code calls, and the test of a connection asks for.
+All are generated from `permissions`: the actions that the code calls and the test of a connection checks.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _TAGS = [{"Key": "app", "Value": "starling"}]
 class AwsScope:
     """Where the rights hold: one account, one region, and names that begin with the prefix.
 
-    An account that is not known yet is `*`: the policy lies in one account and reaches no other.
+    An account that is not known yet is `*`: a policy belongs to one account and reaches no other.
     """
 
     region: str
     account: str = "*"
     prefix: str = DEFAULT_PREFIX
     own_arn: str = ""
-    """The role or user that the policy is for; left out, the role under the name that our template gives it."""
+    """The role or user of the policy; empty: the role that our template creates."""
 
     @property
     def partition(self) -> str:
-        """Which of AWS's separate clouds the region lies in."""
+        """The one of AWS's separate clouds that has the region."""
         if self.region.startswith("cn-"):
             return "aws-cn"
         return "aws-us-gov" if self.region.startswith("us-gov-") else "aws"
@@ -56,7 +56,7 @@ class AwsScope:
         return f"{self.prefix}-dashboard"
 
     def arn(self, on: Target) -> str:
-        """What a permission is asked for."""
+        """Return the resources that a permission is for."""
         aws, region, account = f"arn:{self.partition}", self.region, self.account
         match on:
             case "function":
@@ -75,17 +75,17 @@ class AwsScope:
                 return "*"
 
     def sample(self, on: Target) -> str:
-        """One thing that such a permission would be used on; it need not exist."""
+        """Return one resource that such a permission covers; it need not exist."""
         return self.arn(on).replace("-*", "-check").replace("/*", "/check")
 
     @property
     def of_signed_in_user(self) -> str:
-        """The address of whichever user a policy is attached to; AWS fills the name in."""
+        """The ARN of the user that a policy is attached to; AWS fills in the name."""
         return f"arn:{self.partition}:iam::{self.account}:user/${{aws:username}}"
 
 
 def aws_policy(scope: AwsScope, permissions: Iterable[Permission] = AWS) -> Document:
-    """What the role or user of this installation may do."""
+    """Return the policy of this installation's role or user."""
     by_target: dict[Target, list[str]] = {}
     for permission in permissions:
         by_target.setdefault(permission.on, []).append(permission.action)
@@ -109,12 +109,12 @@ def _statement(scope: AwsScope, on: Target, actions: list[str]) -> Document:
 
 def _resources(scope: AwsScope, on: Target) -> str | list[str]:
     arn = scope.arn(on)
-    # With and without what may follow: a version, a stream.
+    # With and without a suffix: a version, a stream.
     return [arn, f"{arn}:*"] if on in ("function", "logs") else arn
 
 
 def aws_trust(principal: str, external_id: str) -> Document:
-    """Who may take on the role: this installation, and only with the id that belongs to this connection."""
+    """Return a trust policy: only this installation may assume the role, and only with the connection's external id."""
     return {
         "Version": _VERSION,
         "Statement": [
@@ -129,7 +129,7 @@ def aws_trust(principal: str, external_id: str) -> Document:
 
 
 def actor_trust() -> Document:
-    """Who runs under the actor role: the function."""
+    """Return the actor role's trust policy: functions may run under it."""
     return {
         "Version": _VERSION,
         "Statement": [
@@ -143,7 +143,7 @@ def actor_trust() -> Document:
 
 
 def actor_policy(scope: AwsScope) -> Document:
-    """What a function may do itself."""
+    """Return the policy of the functions themselves."""
     return {
         "Version": _VERSION,
         "Statement": [
@@ -158,9 +158,9 @@ def actor_policy(scope: AwsScope) -> Document:
 
 
 def cloudformation(scope: AwsScope, trust: Document | None = None) -> Document:
-    """A stack with the actor role and the role that Starling takes on; without `trust`, a user to make keys for.
+    """Return a stack with the actor role and the role that Starling assumes; without `trust`, a user to make keys for.
 
-    Deleting the stack takes all of it away.
+    Deleting the stack deletes all of it.
     """
     here = replace(scope, account="${AWS::AccountId}", own_arn="")
     resources = {"ActorRole": _role(here.actor_role_name, actor_trust(), actor_policy(here))}
@@ -185,7 +185,7 @@ def _output(name: str, words: str, value: Document) -> Document:
 
 
 def _user(scope: AwsScope) -> Document:
-    """A user without keys. Its policy stands apart: within a user there is room for 2,048 letters only."""
+    """Return a user without keys. Its policy is managed: a policy within a user has at most 2,048 letters."""
     name = scope.own_role_name
     arn = f"arn:{scope.partition}:iam::{scope.account}:user/{name}"
     policy = {"PolicyDocument": aws_policy(replace(scope, own_arn=arn)), "Users": [{"Ref": "DashboardUser"}]}
@@ -206,7 +206,7 @@ def _role(name: str, trust: Document, policy: Document) -> Document:
 
 
 def _with_account_filled_in(part: Any) -> Any:
-    """CloudFormation fills in what stands in ${...} only where it is told to."""
+    """Return the document with Fn::Sub around texts with ${AWS::…}: CloudFormation fills in only those."""
     match part:
         case dict():
             return {key: _with_account_filled_in(value) for key, value in part.items()}
@@ -220,7 +220,7 @@ def _with_account_filled_in(part: Any) -> Any:
 def azure_role(
     subscription_id: str, resource_group: str, permissions: Iterable[Permission] = AZURE
 ) -> Document:
-    """A custom role for the service principal, which can be given in this one resource group only."""
+    """Return a custom role for the service principal, assignable in this one resource group only."""
     return {
         "Name": f"Starling in {resource_group}",
         "IsCustom": True,
@@ -234,7 +234,7 @@ def azure_role(
 
 
 def azure_reader_role(subscription_id: str, permissions: Iterable[Permission] = AZURE) -> Document:
-    """The second custom role: limits of a region belong to the subscription, and are only read."""
+    """Return the second custom role: it only reads a region's limits, which belong to the subscription."""
     return {
         "Name": "Starling, limits of regions",
         "IsCustom": True,
@@ -248,5 +248,5 @@ def azure_reader_role(subscription_id: str, permissions: Iterable[Permission] = 
 
 
 def as_text(document: Document) -> str:
-    """The document as it is copied. CloudFormation takes JSON as well as YAML."""
+    """Return the document as JSON, which CloudFormation accepts as well as YAML."""
     return json.dumps(document, indent=2)

@@ -1,4 +1,4 @@
-"""What is told of each step of a set-up or a removal: what was found or done, and what to do where it did not work."""
+"""A step of a set-up or a removal: what was found or done, and what to do if it did not work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 StepState = Literal["done", "made", "gone", "missing"]
-"""Was there already; was made or changed now; is not there any more; could not be done."""
+"""Existed already; created or changed now; no longer exists; could not be done."""
 
 
 @dataclass(frozen=True)

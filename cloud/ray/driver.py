@@ -1,4 +1,4 @@
-"""This process as a driver of a Ray cluster: attached once, put in words where that fails, and detached."""
+"""Attaches this process to a Ray cluster as a driver, and explains why that failed."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _WORDS_SHOWN = 400
 
 
 def installed() -> bool:
-    """Whether Ray is here, without importing it."""
+    """Return True if Ray is installed, without importing it."""
     return importlib.util.find_spec("ray") is not None
 
 
 def require() -> None:
-    """NoRay where the library is missing or another than the one this was made with."""
+    """Raise NoRay if the library is missing or has another version."""
     if not installed():
         raise NoRay("Ray is not installed. It is an extra: run `make ray-setup`, then start the job again.")
-    there = importlib.metadata.version("ray")
-    if there != RAY_VERSION:
-        raise NoRay(f"Ray {there} is installed; this was made for {RAY_VERSION}: run `make ray-setup`.")
+    version = importlib.metadata.version("ray")
+    if version != RAY_VERSION:
+        raise NoRay(f"Ray {version} is installed; this was made for {RAY_VERSION}: run `make ray-setup`.")
 
 
 def attached(address: str, namespace: str) -> Any:
-    """The library, with this process as a driver of the cluster at `address`."""
+    """Attach this process to the cluster at `address`. Return the library. Raises NoRay."""
     if (Path.home() / ".ray" / "auth_token").exists():
-        # A driver shows the token only where it is told to before the library is imported.
+        # A driver sends the token only if this is set before the library is imported.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     with _own_signals():
-        # Without its types: they are not there where Ray is not installed.
+        # Without types, because Ray may not be installed.
         ray: Any = importlib.import_module("ray")
         if ray.is_initialized():
             raise NoRay("This process is attached to a Ray cluster already.")
@@ -59,7 +59,7 @@ def attached(address: str, namespace: str) -> Any:
 
 
 class RayActor:
-    """What stands on a node: the same body as on every cloud. Calls come and answers go as our own bytes."""
+    """The actor on a node: the same body as on every cloud. Calls and answers are our own bytes."""
 
     def __init__(self, cores: int = 1) -> None:
         self._actor = Actor(cores=cores)
@@ -68,26 +68,26 @@ class RayActor:
         return self._actor.answer(request, weights=weights)
 
 
-def _why_not(address: str, said: str) -> str:
-    if "ersion mismatch" in said:
+def _why_not(address: str, error: str) -> str:
+    if "ersion mismatch" in error:
         return (
             f"The cluster at {address} runs another version of Ray or Python. Both sides need Ray {RAY_VERSION} and"
-            f" the same Python: {said[:_WORDS_SHOWN]}"
+            f" the same Python: {error[:_WORDS_SHOWN]}"
         )
-    if "auth" in said.lower() and "token" in said.lower():
+    if "auth" in error.lower() and "token" in error.lower():
         return (
             f"The cluster at {address} did not accept this machine's token. Put the cluster's token into"
             " ~/.ray/auth_token of the user that runs the jobs."
         )
     return (
-        f"No Ray cluster answers at {address}. The job has to run on one of the cluster's machines, and the address is"
-        f" that of its head, like 10.0.0.5:6379: {said[:_WORDS_SHOWN]}"
+        f"No Ray cluster answers at {address}. The job must run on one of the cluster's machines, and the address must"
+        f" be that of its head, like 10.0.0.5:6379: {error[:_WORDS_SHOWN]}"
     )
 
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself, by which a job here is told to hand over."""
+    """Restore the signal handlers that Ray replaces: SIGTERM makes a job here hand over."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

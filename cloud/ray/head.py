@@ -1,8 +1,7 @@
-"""A Ray cluster of this machine's own, for one job: it stands in a child process and falls with it.
+"""A Ray cluster on this machine, for one job, in a child process with which it ends.
 
-`python -m cloud.ray.head CPUS` starts it, prints its address, and ends it when its input ends, so also when the
-process that started it is killed. It is a child because what Ray starts inherits the environment, and a job's holds
-secrets.
+`python -m cloud.ray.head CPUS` starts it, prints its address, and ends it when its input ends, so also when the parent
+process is killed. It is a child because everything that Ray starts inherits the environment, and a job's holds secrets.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ _WORDS_SHOWN = 600
 
 
 class NoRay(RuntimeError):
-    """Ray cannot be used as it is; the text says why and what to do."""
+    """Ray cannot be used. The text says why and what to do."""
 
 
 class RayHead:
-    """The child. `address` is where a driver attaches."""
+    """The child process. A driver attaches at `address`."""
 
     def __init__(self, cpus: int) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
-        # Ray keeps the token by which a driver proves itself in the home folder.
+        # Ray reads the token that authenticates a driver from the home folder.
         environment = {
             **clean_environment(),
             "HOME": str(Path.home()),
@@ -61,7 +60,7 @@ class RayHead:
         return self._process.pid
 
     def close(self) -> None:
-        """End it and all that it started. Safe to call twice."""
+        """End it and everything that it started. Safe to call twice."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -80,10 +79,10 @@ class RayHead:
 
 
 def main() -> None:
-    # Without its types: they are not there where Ray is not installed.
+    # Without types, because Ray may not be installed.
     ray: Any = importlib.import_module("ray")
-    # What is printed on the way is not the address.
-    told = os.fdopen(os.dup(1), "w")
+    # Only the address goes to the standard output; everything else that is printed goes to the log.
+    output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     context = ray.init(
         address="local",
@@ -93,7 +92,7 @@ def main() -> None:
         logging_level="ERROR",
         object_store_memory=_STORE_BYTES,
     )
-    print(json.dumps({"address": context.address_info["address"]}), file=told, flush=True)
+    print(json.dumps({"address": context.address_info["address"]}), file=output, flush=True)
     sys.stdin.buffer.read()
     ray.shutdown()
 

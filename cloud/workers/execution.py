@@ -1,4 +1,4 @@
-"""How one call really went, on this machine's clock."""
+"""The result of one call on this machine, with its real times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from training.functions.body import Result
 
 @dataclass(frozen=True)
 class Execution:
-    """One for each call that an executor takes on. `cold`: the process had run nothing before.
+    """One for each call that an executor accepts. `cold`: the process had run nothing before.
 
-    `waited_s` is from the submission to the hand-over, `transfer_s` what the way there and back took.
+    `waited_s` is from the submission until the call was sent, `transfer_s` the time of both transfers.
     """
 
     call_id: str

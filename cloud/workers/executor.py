@@ -1,7 +1,7 @@
-"""Where bodies really run, whatever clock and price a platform puts on them.
+"""Runs the bodies of calls, whatever clock and price a platform gives them.
 
-`LocalExecutor` is the real one: worker processes for actor calls, one thread of this process for the learner's.
-Both the local platform and the simulated cloud stand on it.
+`LocalExecutor` has worker processes for actor calls and one thread of this process for the learner's. The local
+platform and the simulated cloud both use it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class Executor(Protocol):
     """Runs calls; each gives exactly one execution, in the order in which they end."""
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
-        """Take a call on; returns at once. It may run for `limit_s` of real time, then it fails ("deadline")."""
+        """Accept a call and return at once. It may run for `limit_s` of real time, then it fails ("deadline")."""
 
     def take(self, timeout_s: float) -> Execution | None:
-        """The next execution to end, or None after `timeout_s`."""
+        """Return the next execution to end, or None after `timeout_s`."""
 
     def cancel(self, call_id: str) -> None:
-        """Stop a call, queued or running. Its execution still comes: failed with "cancelled", or as it was."""
+        """Stop a call, queued or running. Its execution follows: failed with "cancelled", or as it ended."""
 
     def close(self) -> None:
-        """Stop everything; leaves no process behind. Safe to call twice."""
+        """Stop everything and leave no process behind. Safe to call twice."""
 
 
 class LocalExecutor:
@@ -79,7 +79,7 @@ class LocalExecutor:
 
 
 def cores() -> int:
-    """Cores that this process may use, which in a container are fewer than the machine has."""
+    """Return how many cores this process may use; in a container, fewer than the machine has."""
     if sys.platform.startswith("linux"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A worker as its pool sees it: one process, one socket, one call at a time."""
+"""The pool's handle of a worker: one process, one socket, one call at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _READ_BYTES = 1 << 18
 _TAIL_BYTES = 2000
 SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
 
-# Nothing is inherited: a worker sees the same on every machine. One thread each, as the workers are the parallelism.
+# Nothing is inherited, so a worker's environment is the same on every machine. Each has one thread: the workers are
+# the parallelism.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LANG": "C.UTF-8",
@@ -36,7 +37,7 @@ _ENVIRONMENT = {
 
 
 def clean_environment() -> dict[str, str]:
-    """A worker imports from where this process does: environments of packages that were put on its path included."""
+    """Return a worker's environment. It imports from this process's path, which may have packages of environments."""
     places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
     return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
 
@@ -45,7 +46,7 @@ State = Literal["starting", "idle", "busy", "broken"]
 
 
 class WorkerProcess:
-    """Start, feed, kill and replace one worker. `broken` after three starts in a row that came to nothing."""
+    """Starts, feeds, kills and replaces one worker. It is `broken` after three failed starts in a row."""
 
     def __init__(self, number: int, command: Sequence[str] = DEFAULT_COMMAND) -> None:
         self.number = number
@@ -57,7 +58,7 @@ class WorkerProcess:
         self.start()
 
     def start(self) -> None:
-        """A fresh process; returns at once, the process says `Ready` when it is."""
+        """Start a fresh process and return at once. The process sends `Ready` when it is."""
         self.socket, theirs = socket.socketpair()
         self.socket.setblocking(False)
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill
@@ -86,7 +87,7 @@ class WorkerProcess:
         return bool(self._unsent)
 
     def run(self, call: Call, weights: bytes | None) -> None:
-        """Hand over a call, and its weights if this process has not had them yet."""
+        """Send a call, and its weights if this process does not have them yet."""
         if call.weights is not None and weights is not None and call.weights.sha256 not in self._held:
             self._held.add(call.weights.sha256, True)
             self._unsent.append(memoryview(frames.pack(frames.Hold(ref=call.weights, data=weights))))
@@ -95,7 +96,7 @@ class WorkerProcess:
         self.send()
 
     def send(self) -> None:
-        """Write what the socket takes now. A dead worker is noticed when reading."""
+        """Write as much as the socket accepts now. `receive` notices a dead worker."""
         while self._unsent:
             try:
                 sent = self.socket.send(self._unsent[0])
@@ -110,7 +111,7 @@ class WorkerProcess:
                 self._unsent.popleft()
 
     def receive(self) -> list[frames.FromWorker] | None:
-        """What has come in; None when the worker is gone or talks nonsense."""
+        """Return new messages; None if the worker is gone or sent something invalid."""
         try:
             data = self.socket.recv(_READ_BYTES)
             if not data:
@@ -130,7 +131,7 @@ class WorkerProcess:
         return messages
 
     def kill(self) -> str:
-        """End the process now; says how it ended and what it printed last."""
+        """End the process now. Return how it ended and what it printed last."""
         self._process.kill()
         code = self._process.wait()
         self.socket.close()
@@ -144,7 +145,7 @@ class WorkerProcess:
         return self.last_words
 
     def replace(self) -> None:
-        """A new process for one that was killed, unless this one never gets as far as being ready."""
+        """Start a new process after a kill, unless too many in a row never became ready."""
         if self.state == "starting":
             self._failed_starts += 1
         if self._failed_starts >= STARTS_TRIED:

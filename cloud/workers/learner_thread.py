@@ -1,6 +1,6 @@
 """The learner's calls, one after the other in a thread of the job's own process.
 
-A thread cannot be killed. A call that is cancelled or takes too long is therefore abandoned: its outcome is told at
+A thread cannot be killed. So a call that is cancelled or takes too long is abandoned: its execution is delivered at
 once, its thread ends by itself when the body returns, and the next call gets a fresh thread.
 """
 
@@ -32,7 +32,7 @@ class _Task:
 
 
 class LearnerThread:
-    """Takes calls in order. Its thread imports torch as soon as it stands, while actors already sample."""
+    """Takes calls in order. Its thread begins with importing torch, while actors already sample."""
 
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
@@ -52,13 +52,13 @@ class LearnerThread:
             for task in self._queue:
                 if task.call.id == call_id:
                     self._queue.remove(task)
-                    self._tell(task, failures.CANCELLED)
+                    self._finish(task, failures.CANCELLED)
                     return
             if self._running is not None and self._running.call.id == call_id:
                 self._abandon(self._running, failures.CANCELLED)
 
     def seconds_to_limit(self) -> float:
-        """How long the running call may still take; infinite when none runs."""
+        """Return how long the running call may still take; infinite if none runs."""
         task = self._running
         if task is None or task.begun_s is None:
             return math.inf
@@ -82,13 +82,13 @@ class LearnerThread:
         self._thread.join(_JOIN_S)
 
     def _start(self) -> None:
-        # A daemon: a long update must not keep a process alive that wants to end.
+        # A daemon: a long update must not keep the process alive.
         self._thread = threading.Thread(target=self._work, name="learner", daemon=True)
         self._thread.start()
 
     def _abandon(self, task: _Task, failure: Failure) -> None:
         self._running = None
-        self._tell(task, failure)
+        self._finish(task, failure)
         self._start()
 
     def _work(self) -> None:
@@ -108,7 +108,7 @@ class LearnerThread:
                 if self._running is not task:
                     return
                 self._running = None
-                self._tell(task, result)
+                self._finish(task, result)
 
     def _next_task(self, me: threading.Thread) -> _Task | None:
         with self._changed:
@@ -120,14 +120,14 @@ class LearnerThread:
             task.begun_s = time.monotonic()
             return task
 
-    def _tell(self, task: _Task, result: Result | Failure) -> None:
+    def _finish(self, task: _Task, result: Result | Failure) -> None:
         now_s = time.monotonic()
         begun_s = now_s if task.begun_s is None else task.begun_s
         self._deliver(Execution(task.call.id, result, begun_s - task.submitted_s, now_s - begun_s))
 
 
 class NoLearner:
-    """In a learner's place where only actors are called: no thread, and nothing that learns is loaded."""
+    """A learner for platforms that only call actors: it has no thread and loads no torch."""
 
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
@@ -136,7 +136,7 @@ class NoLearner:
         self._deliver(Execution(call.id, Failure("error", "there is no learner here"), 0.0, 0.0))
 
     def cancel(self, call_id: str) -> None:
-        """There is nothing to stop."""
+        """Nothing runs."""
 
     def seconds_to_limit(self) -> float:
         return math.inf
@@ -145,4 +145,4 @@ class NoLearner:
         """Nothing runs."""
 
     def close(self) -> None:
-        """Nothing stands."""
+        """Nothing runs."""

@@ -1,7 +1,7 @@
-"""A pool of worker processes: calls in, executions out, whatever happens to the workers.
+"""A pool of worker processes: each call gives one execution, whatever happens to the workers.
 
-One thread drives all sockets. It starts the processes too, because the kernel ties a worker's life to the thread
-that started it, and this one lives as long as the pool.
+One thread serves all sockets. It also starts the processes, because the kernel ties a worker's life to the thread that
+started it, and this one lives as long as the pool.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cloud import failures, frames
@@ -38,11 +38,11 @@ class _Task:
 
 
 class WorkerPool:
-    """`count` workers, one call each at a time, the rest queued in order.
+    """`count` workers with one call each at a time; other calls wait in order.
 
-    A call goes to the worker that ran its slot last if that one is free, as its environments are warm there; it
-    never waits for it. A worker that dies or takes too long is replaced and its call fails; one that does not start
-    three times in a row is given up, and when none is left calls fail with what the workers printed last.
+    A call goes to the worker that ran its slot last if that one is idle, as its environments are warm there; it never
+    waits for it. A worker that dies or takes too long is replaced and its call fails. A worker that fails to start
+    three times in a row is given up; if none is left, calls fail with what a worker printed last.
     """
 
     def __init__(self, count: int, deliver: Deliver, command: Sequence[str] = DEFAULT_COMMAND) -> None:
@@ -50,7 +50,7 @@ class WorkerPool:
         self._command = tuple(command)
         self._deliver = deliver
         self._lock = threading.Lock()
-        self._asked: deque[_Task | str] = deque()
+        self._requests: deque[_Task | str] = deque()
         self._closing = False
         self._queue: deque[_Task] = deque()
         self._running: dict[WorkerProcess, _Task] = {}
@@ -65,17 +65,17 @@ class WorkerPool:
         self._thread.start()
 
     def submit(self, call: Call, weights: bytes | None, limit_s: float) -> None:
-        self._ask(_Task(call, weights, limit_s, time.monotonic()))
+        self._request(_Task(call, weights, limit_s, time.monotonic()))
 
     def cancel(self, call_id: str) -> None:
-        self._ask(call_id)
+        self._request(call_id)
 
     def worker_pids(self) -> list[int]:
-        """The processes there are now, for tests and diagnosis."""
+        """Return the workers' process ids, for tests and diagnosis."""
         return [worker.pid for worker in list(self._workers)]
 
     def close(self) -> None:
-        """Kill the workers; what was queued or running is forgotten."""
+        """Kill the workers. Calls that are queued or running get no execution."""
         with self._lock:
             self._closing = True
             with contextlib.suppress(OSError):
@@ -83,15 +83,16 @@ class WorkerPool:
         self._thread.join()
         self._bell_rope.close()
 
-    def _ask(self, what: _Task | str) -> None:
+    def _request(self, request: _Task | str) -> None:
+        """Have the pool's thread begin a task, or cancel the call of this id."""
         with self._lock:
             if self._closing:
                 return
-            self._asked.append(what)
-            if len(self._asked) == 1:
+            self._requests.append(request)
+            if len(self._requests) == 1:
                 self._bell_rope.send(b"!")
 
-    # What follows runs in the pool's thread only.
+    # These run in the pool's thread only.
 
     def _work(self) -> None:
         try:
@@ -101,7 +102,7 @@ class WorkerPool:
             while not self._closing:
                 self._turn()
         except Exception as error:
-            self._fail_for_ever(error)
+            self._fail_all(error)
         finally:
             for worker in self._workers:
                 if worker.state != "broken":
@@ -119,51 +120,51 @@ class WorkerPool:
                 worker.send()
                 self._watch(worker)
             if events & selectors.EVENT_READ:
-                self._listen(worker)
+                self._receive(worker)
         self._take_requests()
         self._enforce_limits()
-        self._hand_out()
+        self._begin_queued()
 
-    def _fail_for_ever(self, error: Exception) -> None:
-        """The pool's own fault: nobody may be left waiting for an execution, now or later."""
+    def _fail_all(self, error: Exception) -> None:
+        """After an error of the pool itself: fail every call, now and later, so that none waits for ever."""
         self._broken = failures.from_exception(error)
         for task in self._running.values():
-            self._tell(task, self._broken)
+            self._finish(task, self._broken)
         self._running.clear()
         self._bell.setblocking(True)
         while not self._closing:
             self._take_requests()
             while self._queue:
-                self._tell(self._queue.popleft(), self._broken)
+                self._finish(self._queue.popleft(), self._broken)
             self._bell.recv(4096)
 
     def _take_requests(self) -> None:
         with self._lock:
-            asked, self._asked = self._asked, deque()
-        for what in asked:
-            if isinstance(what, _Task):
-                self._queue.append(what)
+            requests, self._requests = self._requests, deque()
+        for request in requests:
+            if isinstance(request, _Task):
+                self._queue.append(request)
             else:
-                self._stop(what)
+                self._stop(request)
 
     def _stop(self, call_id: str) -> None:
         for task in self._queue:
             if task.call.id == call_id:
                 self._queue.remove(task)
-                self._tell(task, failures.CANCELLED)
+                self._finish(task, failures.CANCELLED)
                 return
         for worker, task in self._running.items():
             if task.call.id == call_id:
                 self._replace(worker, failures.CANCELLED)
                 return
 
-    def _hand_out(self) -> None:
+    def _begin_queued(self) -> None:
         idle = [worker for worker in self._workers if worker.state == "idle"]
         if self._queue and not idle and all(worker.state == "broken" for worker in self._workers):
             why = Failure("worker_start", f"no worker starts: {self._workers[0].last_words}")
             while self._queue:
-                self._tell(self._queue.popleft(), why)
-        # Only calls that go out now anyway are matched to warm workers: order is kept, nobody waits.
+                self._finish(self._queue.popleft(), why)
+        # Only calls that begin now are matched to warm workers: the order is kept, and none waits for a worker.
         going = [self._queue.popleft() for _ in range(min(len(idle), len(self._queue)))]
         homeless: list[_Task] = []
         for task in going:
@@ -185,11 +186,12 @@ class WorkerPool:
         worker.run(task.call, task.weights)
         self._watch(worker)
 
-    def _listen(self, worker: WorkerProcess) -> None:
+    def _receive(self, worker: WorkerProcess) -> None:
         messages = worker.receive()
         if messages is None:
-            last_words = self._bury(worker)
-            self._settle_death(worker, Failure("worker_died", f"the worker process {last_words}"))
+            self._replace(
+                worker, lambda last_words: Failure("worker_died", f"the worker process {last_words}")
+            )
             return
         for message in messages:
             if isinstance(message, frames.Ready):
@@ -199,7 +201,7 @@ class WorkerPool:
                 result: Result | Failure = Result(message.payload, message.env_state, message.usage)
             else:
                 result = Failure("error", message.reason)
-            self._tell(task, result, message.run_s)
+            self._finish(task, result, message.run_s)
         self._watch(worker)
 
     def _enforce_limits(self) -> None:
@@ -209,18 +211,13 @@ class WorkerPool:
             limit_s = self._running[worker].limit_s
             self._replace(worker, Failure("deadline", f"took longer than its deadline of {limit_s:g} s"))
 
-    def _replace(self, worker: WorkerProcess, why: Failure) -> None:
-        self._bury(worker)
-        self._settle_death(worker, why)
-
-    def _bury(self, worker: WorkerProcess) -> str:
+    def _replace(self, worker: WorkerProcess, why: Failure | Callable[[str], Failure]) -> None:
+        """Kill the worker, fail its call, and start another process. `why` may depend on how the worker ended."""
         self._selector.unregister(worker.socket)
-        return worker.kill()
-
-    def _settle_death(self, worker: WorkerProcess, why: Failure) -> None:
+        last_words = worker.kill()
         task = self._running.pop(worker, None)
         if task is not None:
-            self._tell(task, why)
+            self._finish(task, why if isinstance(why, Failure) else why(last_words))
         worker.replace()
         if worker.state != "broken":
             self._watch(worker)
@@ -240,7 +237,7 @@ class WorkerPool:
             0.0, min(task.begun_s + task.limit_s for task in self._running.values()) - time.monotonic()
         )
 
-    def _tell(self, task: _Task, result: Result | Failure, run_s: float | None = None) -> None:
+    def _finish(self, task: _Task, result: Result | Failure, run_s: float | None = None) -> None:
         now_s = time.monotonic()
         begun_s = task.begun_s or now_s
         spent_s = now_s - begun_s

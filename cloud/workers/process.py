@@ -1,8 +1,8 @@
-"""One worker process: takes calls from its pool over a socket, runs their bodies, keeps environments warm.
+"""One worker process: receives calls from its pool over a socket, runs their bodies, keeps environments warm.
 
-Started as `python -m cloud.workers.process FD PARENT_PID [PACKAGE…]`; the packages are those whose environments may
-be used. It dies with the pool's process, and ends when the socket closes.
-Rollouts need numpy only; nothing here imports torch.
+It starts as `python -m cloud.workers.process FD PARENT_PID [PACKAGE…]`; the packages are those whose environments may
+be used. It dies with the pool's process, and ends when the socket closes. Rollouts need only numpy, so nothing here
+imports torch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _READ_BYTES = 1 << 18
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer each call with one message until the other side hangs up."""
+    """Answer each call with one message until the socket is closed."""
     inbox = frames.Inbox()
     blobs: frames.KeptBlobs[bytes] = frames.KeptBlobs()
     warm_cache = WarmCache()
@@ -38,7 +38,7 @@ def serve(connection: socket.socket) -> None:
                 continue
             answer = _answer(message.call, blobs, warm_cache)
             if isinstance(answer, frames.Broke):
-                # A body that broke off may have left its environment in the middle of something.
+                # An interrupted body may have left its environment in an undefined state.
                 warm_cache = WarmCache()
             connection.sendall(frames.pack(answer))
 
@@ -74,9 +74,9 @@ def main(arguments: list[str]) -> None:
     descriptor, parent_pid = int(arguments[0]), int(arguments[1])
     packages.enable(arguments[2:])
     die_with_parent(parent_pid)
-    # Ctrl-C in the terminal is for the job, which then ends its workers in order.
+    # Ctrl-C in the terminal is for the job, which then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Imported before saying ready, so that the first call's deadline does not pay for it.
+    # Imported before `Ready` is sent, so that it does not count into the first call's deadline.
     import training.functions.evaluate
     import training.functions.rollout  # noqa: F401
 

@@ -1,10 +1,10 @@
-"""Processes that cannot outlive the one that started them.
+"""Processes that cannot outlive their parent.
 
-`python -m cloud.workers.processes -- command ...` becomes that command (same process id), after asking the kernel to
-kill it when its parent dies, however the parent dies: `kill -9` included. The wrapper exists because doing this between
-fork and exec (`preexec_fn`) is unsafe in a program with threads.
+`python -m cloud.workers.processes -- command ...` becomes that command (same process id), after the kernel has been
+set to kill it when its parent dies, also by `kill -9`. The wrapper exists because doing this between fork and exec
+(`preexec_fn`) is unsafe in a program with threads.
 
-Linux only, as the request is Linux's; elsewhere the command runs, but an abrupt death of its parent leaves it behind.
+This works only on Linux. Elsewhere the command runs, but survives an abrupt death of its parent.
 
 The kernel watches the *thread* that started the child: start children from a thread that lives as long as they should.
 """
@@ -22,8 +22,8 @@ _USAGE = "usage: python -m cloud.workers.processes [--parent PID] -- command ...
 def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.SIGKILL) -> None:
     """Have the kernel send `with_signal` to this process when its parent dies; survives exec, not fork.
 
-    `parent_pid` closes the race with a parent that died before this call: if this process already belongs to
-    somebody else, it ends at once. Call it first thing in a child.
+    `parent_pid` closes the race with a parent that died before this call: if this process already has another parent,
+    it ends at once. Call it first in a child.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -35,8 +35,8 @@ def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.
 
 
 def bound_to_this_process(command: Sequence[str]) -> list[str]:
-    """The same command, as one that dies with the process calling this. For `subprocess.Popen`."""
-    # By path, not -m: it works from any folder, and -P keeps this folder's names out of the import path.
+    """Return a command for `subprocess.Popen` that runs `command` and dies with the calling process."""
+    # By path, not -m, so that it works from any folder; -P keeps this folder out of the import path.
     return [sys.executable, "-P", __file__, "--parent", str(os.getpid()), "--", *command]
 
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     if not separator or not command:
         raise SystemExit(_USAGE)
     parent_pid = _parent_pid(before)
-    # A process started in the background of a shell script ignores Ctrl-C for ever; the command decides for itself.
+    # A process in the background of a shell script ignores Ctrl-C; the command may decide that for itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     die_with_parent(parent_pid)
     try:

@@ -22,7 +22,7 @@ from cloud.actor.puller import GONE
 from cloud.azure.billable_resources import AzureFinder
 from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.azure.clients import AzureClients
-from cloud.azure.groups import AzureGroups, Container, NotNow, Refused, Seen
+from cloud.azure.groups import AzureGroups, Container, ListedGroup, NotNow, Refused
 from cloud.check_clients import azure_clients
 from cloud.checks import Findings
 from cloud.connections import AzureConnection, AzurePrincipal
@@ -137,18 +137,18 @@ def test_a_create_that_is_asked_for_twice_makes_one_that_shows_soon_and_starts_o
     assert place.create(name, sleeper) == first
     time.sleep(10 * place.poll_s)
     assert _BEGAN.findall(groups.log(name, "actor-1")) == before
-    looked = groups.look(name)
+    looked = groups.status(name)
     assert looked is not None
     assert not looked.ended
     _wears_and_goes(place, groups.all(), name)
 
 
-def _wears_and_goes(place: Place, shown: Mapping[str, Seen], name: str) -> None:
+def _wears_and_goes(place: Place, shown: Mapping[str, ListedGroup], name: str) -> None:
     """Its tags say whose it is and until when, can be renewed, and it goes when it is told to."""
     groups, finder = place.groups, AzureFinder(AzureClients(place.connection))
     assert shown[name].tags["starling:run"] == run_tag("contract", 1)
     later = float(int(time.time()) + 1800)
-    groups.wear(name, place.worn(later))
+    groups.set_tags(name, place.worn(later))
     (found,) = [one for one in finder.found() if one.name == name]
     assert (found.deployment, found.expires_unix_s) == (_DEPLOYMENT, later)
     finder.end(found)
@@ -164,11 +164,11 @@ def test_an_actor_whose_gateway_is_gone_ends_by_itself(place: Place) -> None:
     place.create(name, place.container((*command, *limits), **{TOKEN_VARIABLE: secrets.token_urlsafe(32)}))
 
     def ended() -> bool:
-        looked = groups.look(name)
+        looked = groups.status(name)
         return looked is not None and looked.ended
 
     assert place.until(ended, _START_S)
-    looked = groups.look(name)
+    looked = groups.status(name)
     assert looked is not None
     assert looked.exit_codes == (GONE,)
     assert "goodbye" in groups.log(name, "actor-1")

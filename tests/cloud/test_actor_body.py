@@ -122,7 +122,7 @@ def test_fetching_tries_again_and_reads_no_more_than_announced(
 def test_a_call_that_comes_too_late_is_refused_without_running() -> None:
     answer = _ask(Actor(), _rollout("a"), not_after_unix_s=time.time() - 5.0)
     assert (answer.status, answer.reason_code) == ("refused", "expired")
-    late = re.search(r"(\d+\.\d) s after its time", answer.reason)
+    late = re.search(r"(\d+\.\d) s too late", answer.reason)
     assert late is not None, answer.reason
     assert 5.0 <= float(late[1]) < 60.0
 

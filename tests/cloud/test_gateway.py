@@ -10,9 +10,9 @@ import pytest
 
 from cloud.actor import protocol
 from cloud.actor.protocol import LONGEST_WAIT_S
-from cloud.gateway.asgi import Door
+from cloud.gateway.asgi import GatewayApp
 from cloud.gateway.store import Caller, HandOut
-from cloud.gateway.waiters import Desk
+from cloud.gateway.waiters import Waiters
 from cloud.mailbox import MemoryMailbox
 from training.ports import Offer
 
@@ -30,10 +30,10 @@ class Site:
         self.mailbox.stay(1000.0)
         self.token = self.mailbox.new_token()
         self.asked: list[str] = []
-        self.door = Door(lambda: self.desk)
-        self.desk = Desk(self.mailbox, self._run)
+        self.door = GatewayApp(lambda: self.waiters)
+        self.waiters = Waiters(self.mailbox, self._run)
         loop = asyncio.get_running_loop()
-        self.mailbox.on_offer(lambda: loop.call_soon_threadsafe(self.desk.ring, "memory"))
+        self.mailbox.on_offer(lambda: loop.call_soon_threadsafe(self.waiters.ring, "memory"))
 
     async def _run(self, work: Callable[..., Result], *arguments: object) -> Result:
         self.asked.append(work.__name__)
@@ -81,14 +81,14 @@ class Site:
         return answer
 
     async def lease(self, puller: str, wait_s: float = 0.0, **options: Any) -> Answer:
-        words = protocol.Ask(puller=puller, unit="u", wait_s=wait_s).model_dump_json().encode()
+        words = protocol.LeaseRequest(puller=puller, unit="u", wait_s=wait_s).model_dump_json().encode()
         return await self.ask(protocol.LEASE, [words], **options)
 
 
 @pytest.fixture
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is told anything by the look that is due anyway, however long this machine is busy with something else."""
-    monkeypatch.setattr("cloud.gateway.waiters.LOOK_EVERY_S", 10 * LONGEST_WAIT_S)
+    monkeypatch.setattr("cloud.gateway.waiters.READ_EVERY_S", 10 * LONGEST_WAIT_S)
 
 
 class Answer:
@@ -187,7 +187,7 @@ async def test_who_waits_gets_a_call_as_soon_as_there_is_one(seldom: None) -> No
             done |= more
     assert {task.result().lease.call_id for task in done} == {"c1", "c2"}
     site.mailbox.close()
-    site.desk.ring("memory")
+    site.waiters.ring("memory")
     (last,) = still
     assert (await last).lease.word == "leave"
 

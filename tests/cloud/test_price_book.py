@@ -13,7 +13,7 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.billing import price_book
 from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
 from cloud.pricing import Part, price_line
-from cloud.provision import region_lists, regions
+from cloud.provision import regions
 
 BOOK = PriceBook.load()
 DAY = datetime.date
@@ -242,6 +242,6 @@ def test_a_wrong_file_of_the_operator_is_refused_with_its_line_and_ours_stay(tmp
 def test_documents_name_the_regions_that_the_book_has() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "clouds.md").read_text("utf-8")
     assert text.count("regions -->`") == 2, "one list a cloud"
-    assert region_lists.with_regions(text) == text, (
-        "write it anew: python -m cloud.provision.region_lists docs/clouds.md"
+    assert regions.with_regions(text) == text, (
+        "write it again: python -m cloud.provision.regions docs/clouds.md"
     )

@@ -108,7 +108,7 @@ def test_an_answer_that_is_not_what_was_asked_is_refused_and_the_job_goes_on(
     assert desk.bring(call, wire.pack_answer(spoil(answer))) == "taken"
     outcome = desk.outcome()
     assert (outcome.status, outcome.reason_code) == ("failed", code)
-    assert outcome.reason.startswith("the answer is not to be used: ")
+    assert outcome.reason.startswith("the answer cannot be used: ")
     assert outcome.payload == b""
     retried = desk.submit("c-again")
     desk.bring(retried, wire.pack_answer(desk.answer(desk.fetch())))
@@ -170,7 +170,7 @@ def test_a_call_that_nobody_comes_back_from_is_given_up_and_nobody_knows_what_it
         desk.now_unix_s += 21.0
     outcome = desk.outcome()
     assert (outcome.status, outcome.reason_code) == ("failed", "lost")
-    assert outcome.reason == "it was begun 3 times, and no actor came back with an answer"
+    assert outcome.reason == "it was begun 3 times, and no actor sent an answer"
     assert outcome.usage.billed_s is None
     assert desk.platform.starts == 3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud.actor.connection import Line, Refused, Unreachable
+from cloud.actor.connection import GatewayConnection, Refused, Unreachable
 from cloud.emulator.azure import certificates
 from cloud.gateway.asgi import Receive, Scope, Send
 from cloud.gateway.serving import Application, served
@@ -38,7 +38,7 @@ def test_it_ends_when_it_is_dismissed(tmp_path: Path) -> None:
         _until_called(platform)
         platform.dismiss([platform.pullers()[0].name])
         assert _ended(process) == 0
-    assert log.read_text() == "starling puller: the gateway needs no more work done here; goodbye\n"
+    assert log.read_text() == "starling puller: the gateway has no more work for it; goodbye\n"
 
 
 def test_it_ends_when_its_time_is_not_renewed(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
         assert _ended(process) == 3
     finally:
         pullers.stop([process])
-    assert "nothing heard of the gateway for 2 s" in log.read_text()
+    assert "no answer from the gateway for 2 s" in log.read_text()
 
 
 def test_sigterm_ends_it_and_gives_its_call_to_another_at_once() -> None:
@@ -142,7 +142,7 @@ def test_a_token_may_lie_in_a_file_and_one_command_starts_several(tmp_path: Path
 )
 def test_only_https_leaves_this_machine(address: str) -> None:
     with pytest.raises(ValueError):
-        Line(address, TOKEN)
+        GatewayConnection(address, TOKEN)
 
 
 def test_a_redirect_is_not_followed() -> None:
@@ -159,10 +159,10 @@ def test_a_redirect_is_not_followed() -> None:
 
     with (
         served(MemoryMailbox(), around=elsewhere) as address,
-        closing(Line(address, TOKEN)) as line,
+        closing(GatewayConnection(address, TOKEN)) as line,
         pytest.raises(Refused, match="307"),
     ):
-        line.ask("POST", "/actor/v1/lease", b"{}", timeout_s=30.0)
+        line.request("POST", "/actor/v1/lease", b"{}", timeout_s=30.0)
     assert seen == ["/actor/v1/lease"]
 
 
@@ -171,24 +171,24 @@ def test_an_answer_larger_than_expected_is_not_read() -> None:
     token = mailbox.new_token()
     mailbox.publish("ab" * 32, bytes(100_000))
     with served(mailbox) as address:
-        line = Line(address, token)
+        line = GatewayConnection(address, token)
         path = f"/actor/v1/weights/{'ab' * 32}"
-        assert line.ask("GET", path, timeout_s=30.0, most_bytes=100_000) == bytes(100_000)
+        assert line.request("GET", path, timeout_s=30.0, most_bytes=100_000) == bytes(100_000)
         with pytest.raises(Unreachable, match="too large"):
-            line.ask("GET", path, timeout_s=30.0, most_bytes=99_999)
+            line.request("GET", path, timeout_s=30.0, most_bytes=99_999)
 
 
 def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> None:
-    made = certificates.made_in(tmp_path / "tls")
+    made = certificates.create(tmp_path / "tls")
     mailbox = MemoryMailbox()
     token = mailbox.new_token()
     mailbox.publish("ab" * 32, b"numbers")
     path = f"/actor/v1/weights/{'ab' * 32}"
     with served(mailbox, tls=made.server) as address:
-        with closing(Line(address, token, str(made.ca))) as trusting:
-            assert trusting.ask("GET", path, timeout_s=30.0) == b"numbers"
+        with closing(GatewayConnection(address, token, str(made.ca))) as trusting:
+            assert trusting.request("GET", path, timeout_s=30.0) == b"numbers"
         with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
-            Line(address, token).ask("GET", path, timeout_s=30.0)
+            GatewayConnection(address, token).request("GET", path, timeout_s=30.0)
 
 
 def test_it_loads_numpy_and_nothing_of_the_window_or_the_learner() -> None:

@@ -27,7 +27,7 @@ LOW = Quota(
     10,
     "functions",
     0,
-    "AWS starts new accounts so low. Ask for more, which is free: Service Quotas, AWS Lambda.",
+    "New accounts have a low limit. Ask for more, which is free: Service Quotas, AWS Lambda.",
 )
 
 
@@ -80,7 +80,7 @@ def profiles_in_every_state(project: Project, user: User, connected: dict[str, C
         ended += [Run(size, hopper.steps, each_s, 0.0, False, cost)] * 3
     steps = [
         Step("Package", "done", "The actor's code for python3.11, 38.2 MiB packed."),
-        Step("Function starling-actor-3008mb", "made", "Made, with 3,008 MB, at most 15 minutes a call."),
+        Step("Function starling-actor-3008mb", "made", "Created, with 3,008 MB, at most 15 minutes a call."),
         Step("Function starling-actor-3008mb", "gone", "Deleted, with its log."),
     ]
     for minutes, environment in ((90, "CartPole-v1"), (4, "Hopper-v5")):
@@ -133,7 +133,7 @@ def _tested(connection: Connection, report: Report) -> None:
 
 
 def _report(who: str, region: str, missing: set[str]) -> Report:
-    found = [Check("The credentials are good", True, f"AWS knows them, in account {ACCOUNT}.")]
+    found = [Check("The credentials are valid", True, f"They belong to account {ACCOUNT}.")]
     found += [_row(permission, region, permission.action not in missing) for permission in AWS]
     return Report(who, ACCOUNT, region, (LOW,), tuple(found))
 

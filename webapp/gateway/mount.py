@@ -10,8 +10,8 @@ import redis.asyncio
 from django.conf import settings
 
 from cloud.actor.protocol import LEASE
-from cloud.gateway.asgi import Door, Receive, Scope, Send
-from cloud.gateway.waiters import Desk
+from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
+from cloud.gateway.waiters import Waiters
 from webapp.database_readers import Readers
 from webapp.gateway.notify import OFFERS
 from webapp.gateway.store import DatabaseStore
@@ -23,11 +23,11 @@ _LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class _LoopGateway:
-    """The gateway of one event loop: a desk, threads with database connections, and a subscription to the doorbell."""
+    """The gateway of one event loop: waiting pullers, database threads, and a subscription to the doorbell."""
 
     def __init__(self) -> None:
         self._readers = Readers()
-        self.desk = Desk(DatabaseStore(), self._readers.read)
+        self.waiters = Waiters(DatabaseStore(), self._readers.read)
         self._listener = asyncio.get_running_loop().create_task(self._listen())
 
     async def close(self) -> None:
@@ -44,7 +44,7 @@ class _LoopGateway:
                     await ear.psubscribe(f"{OFFERS}*")
                     async for message in ear.listen():
                         if message["type"] == "pmessage":
-                            self.desk.ring(message["channel"].decode().removeprefix(OFFERS))
+                            self.waiters.ring(message["channel"].decode().removeprefix(OFFERS))
             except (redis.RedisError, OSError) as error:
                 log.debug("no bells: %s", error)
             await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
@@ -61,7 +61,7 @@ def loop_gateway() -> _LoopGateway:
     return _gateways[loop]
 
 
-_endpoint = Door(lambda: loop_gateway().desk)
+_endpoint = GatewayApp(lambda: loop_gateway().waiters)
 
 
 def with_gateway(pages: object) -> object:

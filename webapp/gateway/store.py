@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store as gateway
-from cloud.gateway.store import Caller, Given, HandOut
+from cloud.gateway.store import Caller, HandOut, LeasedCall
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import notify
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
@@ -51,7 +51,7 @@ class DatabaseStore:
         staying = [caller.name for caller in callers if caller.name not in leaving]
         # Most requests find no work, and then nothing is written.
         calls = PulledCall.objects.filter(box_id=box)
-        work: dict[str, Given] = {}
+        work: dict[str, LeasedCall] = {}
         if calls.filter(due(now) | Q(state=CallState.WAITING) | _held_by(staying)).exists():
             with transaction.atomic():
                 sweep(box, now)
@@ -149,7 +149,7 @@ def _held_by(names: Sequence[str]) -> Q:
     return Q(state=CallState.LEASED, puller__in=names)
 
 
-def _handed(box: str, names: Sequence[str], now: float) -> dict[str, Given]:
+def _handed(box: str, names: Sequence[str], now: float) -> dict[str, LeasedCall]:
     """A call for each name, while there are any. A puller that holds a call missed the response, and gets it again."""
     calls = PulledCall.objects.filter(box_id=box)
     chosen = {call.puller: call for call in calls.filter(_held_by(names))}
@@ -172,6 +172,6 @@ def _handed(box: str, names: Sequence[str], now: float) -> dict[str, Given]:
         Parcel.objects.filter(pk__in=[call.pk for call in chosen.values()]).values_list("pk", "data")
     )
     return {
-        name: Given(call.call_id, bytes(parcels[call.pk]), call.lease_s, call.most_bytes)
+        name: LeasedCall(call.call_id, bytes(parcels[call.pk]), call.lease_s, call.most_bytes)
         for name, call in chosen.items()
     }

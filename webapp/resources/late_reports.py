@@ -190,7 +190,7 @@ class _Lookup:
         call = Call.model_construct(**known)
         lines: tuple[PriceLine, ...] = ()
         for one in executions:
-            lines += self._price.lines(call, Usage(billed_s=one.billed_s, provisioned=one.ready)) or ()
+            lines += self._price.lines(call, Usage(billed_s=one.billed_s, provisioned=one.provisioned)) or ()
         usage: dict[str, object] = {
             "billed_s": sum(one.billed_s for one in executions),
             "memory_mb": self._memory_mb,

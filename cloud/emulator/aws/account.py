@@ -16,7 +16,7 @@ _SESSION_S = 3600
 
 @dataclass(frozen=True)
 class Policy:
-    """Statements as in a policy document. Conditions are not looked at; what is not allowed is denied.
+    """Statements as in a policy document. Conditions are ignored; whatever is not allowed is denied.
 
     `user`: the name that AWS fills in for ${aws:username}.
     """
@@ -51,7 +51,7 @@ EVERYTHING = Policy.of({"Statement": [{"Effect": "Allow", "Action": "*", "Resour
 
 @dataclass(frozen=True)
 class Principal:
-    """Whoever calls: a user, or a session of a role."""
+    """The caller of a request: a user, or a session of a role."""
 
     arn: str
     user_id: str
@@ -60,7 +60,7 @@ class Principal:
 
 @dataclass
 class Role:
-    """What may be assumed by `trusted` (an ARN), with the external id that its trust policy demands, if any."""
+    """A role that `trusted` (an ARN) may assume, with the external id that its trust policy demands, if any."""
 
     arn: str
     policy: Policy
@@ -80,7 +80,7 @@ class Key:
 
 @dataclass
 class Account:
-    """Keys, roles and quotas. Keys of other accounts may be here too: they are who assumes a role of this one."""
+    """Keys, roles and quotas. It also holds keys of other accounts that assume a role of this one."""
 
     id: str = "111122223333"
     concurrency: int = 1000
@@ -89,7 +89,7 @@ class Account:
     roles: dict[str, Role] = field(default_factory=dict)
     users: dict[str, Policy] = field(default_factory=dict)
     on_external_id: Callable[[str], None] = lambda external_id: None
-    """Called after the external id that roles demand was set."""
+    """Called after the external id that roles demand has changed."""
 
     def add_user(
         self,
@@ -99,7 +99,7 @@ class Account:
         account_id: str | None = None,
         access_key: tuple[str, str] | None = None,
     ) -> Key:
-        """A user with an access key, one that is given (ID and secret) or a new one."""
+        """Add a user. Return its access key: `access_key` (ID and secret), or a new one."""
         arn = f"arn:aws:iam::{account_id or self.id}:user/{name}"
         policy = replace(policy, user=name)
         self.users[arn] = policy
@@ -113,7 +113,7 @@ class Account:
         return role
 
     def assume(self, caller: Principal, arn: str, session: str, external_id: str | None, lasts_s: int) -> Key:
-        """A session of a role, or AccessDenied without saying why, as AWS does."""
+        """Return the key of a new session of a role. Raises AccessDenied without the reason, as AWS does."""
         role = self.roles.get(arn)
         fits = role is not None and role.service is None
         if role is None or not fits or not fnmatchcase(caller.arn, role.trusted):
@@ -133,28 +133,26 @@ class Account:
         return self._add(Key("ASIA" + _random_id(), secrets.token_urlsafe(30), principal, token, expires))
 
     def set_external_id(self, external_id: str) -> None:
-        """What the role demands from now on, as if its trust policy was edited."""
-        asking = [role for role in self.roles.values() if role.external_id is not None]
-        if not asking or not external_id:
+        """Have roles demand this id from now on, as if their trust policy was edited."""
+        demanding = [role for role in self.roles.values() if role.external_id is not None]
+        if not demanding or not external_id:
             raise ValueError("no role here asks for an external id" if external_id else "the id is empty")
-        for role in asking:
+        for role in demanding:
             role.external_id = external_id
         self.on_external_id(external_id)
 
     def expire_sessions(self) -> None:
-        """Every session that was given out so far is over."""
+        """End every session."""
         for key in list(self.keys.values()):
             if key.expires_unix_s is not None:
-                self.keys[key.access_key_id] = Key(
-                    key.access_key_id, key.secret, key.principal, key.token, expires_unix_s=0.0
-                )
+                self.keys[key.access_key_id] = replace(key, expires_unix_s=0.0)
 
     def require(self, principal: Principal, service: str, action: str, resource: str) -> None:
         if not principal.policy.allows(action, resource):
             raise access_denied(service, principal.arn, action, resource)
 
     def simulated(self, source_arn: str, action: str, resource: str) -> bool:
-        """Whether this user or role may: what SimulatePrincipalPolicy tells."""
+        """Return whether this user or role may do it, as SimulatePrincipalPolicy does."""
         if source_arn in self.roles:
             policy = self.roles[source_arn].policy
         elif source_arn in self.users:

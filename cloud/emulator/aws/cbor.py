@@ -1,4 +1,4 @@
-"""CBOR, as far as the SDK's newer protocol needs it: maps, lists, text, whole numbers, truth and nothing."""
+"""CBOR, as far as the SDK's newer protocol needs it: maps, lists, text, whole numbers, booleans and null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lambda's control plane: make, change, describe, tag and delete functions; read the account's limits."""
+"""Lambda's control plane: create, change, describe, tag and delete functions; read the account's limits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import time
 import urllib.parse
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from cloud.emulator.aws.account import Account, Principal
 from cloud.emulator.aws.errors import AwsError
-from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import (
     LATEST,
     UNZIPPED_LIMIT_BYTES,
@@ -22,13 +22,14 @@ from cloud.emulator.aws.functions import (
     as_json,
     invalid,
 )
+from cloud.emulator.faults import AwsFaults
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 
 _FUNCTION = r"/[\d-]+/functions/(?P<name>[^/]+)"
 _LEAST_UNRESERVED = 100
 _JSON = {"Content-Type": "application/json"}
 
-# What an operation is called, how it is asked for, and the status of its answer.
+# Name, method, path, and the status of a success.
 _OPERATIONS: tuple[tuple[str, str, str, int], ...] = (
     ("CreateFunction", "POST", r"/[\d-]+/functions", 201),
     ("ListFunctions", "GET", r"/[\d-]+/functions/?", 200),
@@ -40,7 +41,7 @@ _OPERATIONS: tuple[tuple[str, str, str, int], ...] = (
     ("PublishVersion", "POST", _FUNCTION + "/versions", 201),
     ("ListVersionsByFunction", "GET", _FUNCTION + "/versions", 200),
     ("PutProvisionedConcurrencyConfig", "PUT", _FUNCTION + "/provisioned-concurrency", 202),
-    # One address for both: with List in its query it is the other one.
+    # With List in its query, this address is ListProvisionedConcurrencyConfigs.
     ("GetProvisionedConcurrencyConfig", "GET", _FUNCTION + "/provisioned-concurrency", 200),
     ("DeleteProvisionedConcurrencyConfig", "DELETE", _FUNCTION + "/provisioned-concurrency", 204),
     ("PutFunctionConcurrency", "PUT", _FUNCTION + "/concurrency", 200),
@@ -57,14 +58,24 @@ _ON_THE_ACCOUNT = {"ListFunctions", "GetAccountSettings"}
 _REPLIES_GET_LOST = {"PutProvisionedConcurrencyConfig", "DeleteProvisionedConcurrencyConfig"}
 
 
+@dataclass(frozen=True)
+class _Call:
+    """A request: the function that it names, its JSON, its query and who sent it."""
+
+    name: str
+    given: dict[str, Any]
+    query: dict[str, str]
+    caller: Principal
+
+
 class Control:
-    """One method an operation, found by its name. `retire` is told of versions whose environments must go."""
+    """One method for each operation, found by its name. `retire` ends the environments of a function's old versions."""
 
     def __init__(
         self,
         account: Account,
         functions: Functions,
-        faults: Faults,
+        faults: AwsFaults,
         retire: Callable[[Function], None],
         provision: Callable[[Function, str, Provisioned | None], None],
     ) -> None:
@@ -90,7 +101,8 @@ class Control:
                 raise AwsError(
                     429, "TooManyRequestsException", "Rate exceeded", Reason="CallerRateLimitExceeded"
                 )
-            answer = getattr(self, f"_{_snake(operation)}")(name, given, request.query, caller)
+            call = _Call(name, given, request.query, caller)
+            answer = getattr(self, f"_{_snake(operation)}")(call)
             if operation in _REPLIES_GET_LOST and self._faults.strikes("lost_reply"):
                 raise Hangup
             return HttpResponse(
@@ -98,60 +110,56 @@ class Control:
             )
         raise AwsError(404, "ResourceNotFoundException", f"{request.method} {path} is not known here")
 
-    def _create_function(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> Any:
-        role = str(given["Role"])
-        self._account.require(caller, "lambda", "iam:PassRole", role)
+    def _create_function(self, call: _Call) -> Any:
+        role = str(call.given["Role"])
+        self._account.require(call.caller, "lambda", "iam:PassRole", role)
         if role not in self._account.roles or self._account.roles[role].service != "lambda.amazonaws.com":
             raise invalid("The role defined for the function cannot be assumed by Lambda.")
         slow_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
-        function = self._functions.create(given, delay_s=self._faults.visibility_delay_s, slow_s=slow_s)
-        if given.get("Publish"):
+        function = self._functions.create(call.given, delay_s=self._faults.visibility_delay_s, slow_s=slow_s)
+        if call.given.get("Publish"):
             self._functions.publish(function)
         return function.described(function.latest, time.monotonic())
 
-    def _list_functions(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> Any:
+    def _list_functions(self, call: _Call) -> Any:
         seen = self._functions.seen()
-        begin, size = int(query.get("Marker", "0")), int(query.get("MaxItems", "50"))
+        begin, size = int(call.query.get("Marker", "0")), int(call.query.get("MaxItems", "50"))
         page = [one.described(one.latest, time.monotonic()) for one in seen[begin : begin + size]]
         more = {"NextMarker": str(begin + size)} if begin + size < len(seen) else {}
         return {"Functions": page, **more}
 
-    def _get_function(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> Any:
-        function = self._functions.get(name)
-        version = function.version(query.get("Qualifier"))
-        told: dict[str, Any] = {
+    def _get_function(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
+        version = function.version(call.query.get("Qualifier"))
+        description: dict[str, Any] = {
             "Configuration": function.described(version, time.monotonic()),
             "Code": {"RepositoryType": "S3", "Location": "https://emulated.invalid/code"},
             "Tags": function.tags,
         }
         if function.reserved is not None:
-            told["Concurrency"] = {"ReservedConcurrentExecutions": function.reserved}
-        return told
+            description["Concurrency"] = {"ReservedConcurrentExecutions": function.reserved}
+        return description
 
-    def _get_function_configuration(
-        self, name: str, given: Any, query: dict[str, str], caller: Principal
-    ) -> Any:
-        function = self._functions.get(name)
-        return function.described(function.version(query.get("Qualifier")), time.monotonic())
+    def _get_function_configuration(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
+        return function.described(function.version(call.query.get("Qualifier")), time.monotonic())
 
-    def _update_function_code(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> Any:
-        function = self._functions.get(name)
-        function.latest = self._functions.coded(function.latest, given)
+    def _update_function_code(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
+        function.latest = self._functions.coded(function.latest, call.given)
         self._retire(function)
-        version = self._functions.publish(function) if given.get("Publish") else function.latest
+        version = self._functions.publish(function) if call.given.get("Publish") else function.latest
         return function.described(version, time.monotonic())
 
-    def _update_function_configuration(
-        self, name: str, given: dict[str, Any], query: Any, caller: Principal
-    ) -> Any:
-        function = self._functions.get(name)
-        function.latest = self._functions.configured(function.latest, given)
+    def _update_function_configuration(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
+        function.latest = self._functions.configured(function.latest, call.given)
         self._retire(function)
         return function.described(function.latest, time.monotonic())
 
-    def _delete_function(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> None:
-        function = self._functions.get(name)
-        qualifier = query.get("Qualifier")
+    def _delete_function(self, call: _Call) -> None:
+        function = self._functions.get(call.name)
+        qualifier = call.query.get("Qualifier")
         if qualifier and qualifier != LATEST:
             function.versions.pop(qualifier, None)
             self._provision(function, qualifier, None)
@@ -163,20 +171,18 @@ class Control:
             self._provision(function, number, None)
         self._retire(function)
 
-    def _publish_version(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
-        function = self._functions.get(name)
+    def _publish_version(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
         return function.described(self._functions.publish(function), time.monotonic())
 
-    def _list_versions_by_function(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
-        function = self._functions.get(name)
+    def _list_versions_by_function(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
         versions = [function.latest, *function.versions.values()]
         return {"Versions": [function.described(one, time.monotonic()) for one in versions]}
 
-    def _put_provisioned_concurrency_config(
-        self, name: str, given: dict[str, Any], query: dict[str, str], caller: Principal
-    ) -> Any:
-        function, number = self._functions.get(name), query["Qualifier"]
-        wanted = int(given["ProvisionedConcurrentExecutions"])
+    def _put_provisioned_concurrency_config(self, call: _Call) -> Any:
+        function, number = self._functions.get(call.name), call.query["Qualifier"]
+        wanted = int(call.given["ProvisionedConcurrentExecutions"])
         if number == LATEST:
             raise invalid(
                 "Provisioned Concurrency Configs cannot be applied to unpublished function versions."
@@ -188,49 +194,41 @@ class Control:
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{_LEAST_UNRESERVED}]."
             )
-        there = function.provisioned.get(number)
-        if there is not None and there.wanted == wanted:
-            # Asked again for what stands already, as after a lost reply: nothing begins anew.
-            return _told(there)
+        existing = function.provisioned.get(number)
+        if existing is not None and existing.wanted == wanted:
+            # The same request again, as after a lost reply, changes nothing.
+            return _config(existing)
         visible_s = time.monotonic() + self._faults.visibility_delay_s
         function.provisioned[number] = Provisioned(wanted, visible_s=visible_s)
         self._provision(function, number, function.provisioned[number])
-        return _told(function.provisioned[number])
+        return _config(function.provisioned[number])
 
-    def _get_provisioned_concurrency_config(
-        self, name: str, given: Any, query: dict[str, str], caller: Principal
-    ) -> Any:
-        function = self._functions.get(name)
-        found = function.provisioned.get(query["Qualifier"])
+    def _get_provisioned_concurrency_config(self, call: _Call) -> Any:
+        function = self._functions.get(call.name)
+        found = function.provisioned.get(call.query["Qualifier"])
         if found is None:
             raise AwsError(
                 404,
                 "ProvisionedConcurrencyConfigNotFoundException",
                 "No Provisioned Concurrency Config found for this function",
             )
-        return _told(found)
+        return _config(found)
 
-    def _list_provisioned_concurrency_configs(
-        self, name: str, given: Any, query: dict[str, str], caller: Principal
-    ) -> Any:
-        function, now_s = self._functions.get(name), time.monotonic()
+    def _list_provisioned_concurrency_configs(self, call: _Call) -> Any:
+        function, now_s = self._functions.get(call.name), time.monotonic()
         shown = sorted(
             (number, one) for number, one in function.provisioned.items() if one.visible_s <= now_s
         )
-        configs = [{"FunctionArn": f"{function.arn}:{number}", **_told(one)} for number, one in shown]
+        configs = [{"FunctionArn": f"{function.arn}:{number}", **_config(one)} for number, one in shown]
         return {"ProvisionedConcurrencyConfigs": configs}
 
-    def _delete_provisioned_concurrency_config(
-        self, name: str, given: Any, query: dict[str, str], caller: Principal
-    ) -> None:
-        function = self._functions.get(name)
+    def _delete_provisioned_concurrency_config(self, call: _Call) -> None:
+        function = self._functions.get(call.name)
         if not self._faults.strikes("zombie_delete"):
-            self._provision(function, query["Qualifier"], None)
+            self._provision(function, call.query["Qualifier"], None)
 
-    def _put_function_concurrency(
-        self, name: str, given: dict[str, Any], query: Any, caller: Principal
-    ) -> Any:
-        function, wanted = self._functions.get(name), int(given["ReservedConcurrentExecutions"])
+    def _put_function_concurrency(self, call: _Call) -> Any:
+        function, wanted = self._functions.get(call.name), int(call.given["ReservedConcurrentExecutions"])
         others = sum(one.reserved or 0 for one in self._functions.alive() if one is not function)
         if wanted > self._account.concurrency - others - _LEAST_UNRESERVED:
             raise invalid(
@@ -240,10 +238,10 @@ class Control:
         function.reserved = wanted
         return {"ReservedConcurrentExecutions": wanted}
 
-    def _delete_function_concurrency(self, name: str, given: Any, query: Any, caller: Principal) -> None:
-        self._functions.get(name).reserved = None
+    def _delete_function_concurrency(self, call: _Call) -> None:
+        self._functions.get(call.name).reserved = None
 
-    def _get_account_settings(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
+    def _get_account_settings(self, call: _Call) -> Any:
         alive = self._functions.alive()
         reserved = sum(one.reserved or 0 for one in alive)
         return {
@@ -260,17 +258,17 @@ class Control:
             },
         }
 
-    def _list_tags(self, name: str, given: Any, query: Any, caller: Principal) -> Any:
-        return {"Tags": self._functions.get(name).tags}
+    def _list_tags(self, call: _Call) -> Any:
+        return {"Tags": self._functions.get(call.name).tags}
 
-    def _tag_resource(self, name: str, given: dict[str, Any], query: Any, caller: Principal) -> None:
-        self._functions.get(name).tags.update(given["Tags"])
+    def _tag_resource(self, call: _Call) -> None:
+        self._functions.get(call.name).tags.update(call.given["Tags"])
 
-    def _untag_resource(self, name: str, given: Any, query: dict[str, str], caller: Principal) -> None:
-        self._functions.get(name).tags.pop(query["tagKeys"], None)
+    def _untag_resource(self, call: _Call) -> None:
+        self._functions.get(call.name).tags.pop(call.query["tagKeys"], None)
 
 
-def _told(provisioned: Provisioned) -> dict[str, Any]:
+def _config(provisioned: Provisioned) -> dict[str, Any]:
     ready = provisioned.ready >= provisioned.wanted
     status = "FAILED" if provisioned.failed else "READY" if ready else "IN_PROGRESS"
     return {

@@ -1,6 +1,6 @@
 """An account as a newcomer sets it up: the role that trusts us, a user with keys, the actors' role, a bucket.
 
-All have the rights of the policy that people copy, and no others; so what runs here runs with that policy.
+Each has exactly the rights of the policy that people copy, so whatever runs here also runs with that policy.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.account import Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.stored_keys import keep
-from cloud.emulator.stored_keys import kept as read_kept
+from cloud.emulator.stored_keys import read_keys, write_keys
 from cloud.provision.policies import AwsScope, actor_policy, aws_policy
 
 OUR_ACCOUNT = "999988887777"
@@ -23,14 +22,14 @@ OUR_ACCOUNT = "999988887777"
 
 @dataclass(frozen=True)
 class DemoAccount:
-    """How to connect to it, either way."""
+    """A connection to the account by role, and one by keys."""
 
     by_role: AwsConnection
     by_keys: AwsConnection
     actor_role: str
 
     def values(self) -> dict[str, Any]:
-        """What one types into the form, for the console."""
+        """Return what to type into the form."""
         role, keys = self.by_role.access, self.by_keys.access
         assert isinstance(role, AwsRole)
         assert isinstance(keys, AwsKeys)
@@ -49,12 +48,14 @@ class DemoAccount:
         }
 
 
-def furnish(aws: AwsEmulator, *, external_id: str | None = None, kept: Path | None = None) -> DemoAccount:
-    """Roles, a user and a bucket in a running emulator's account.
+def furnish(
+    aws: AwsEmulator, *, external_id: str | None = None, keys_file: Path | None = None
+) -> DemoAccount:
+    """Add roles, a user and a bucket to a running emulator's account.
 
-    `kept`: a file with the keys and the external id of the last start, which hold again. Raises KeptUnreadable.
+    `keys_file`: keys and external id of the last start, which are used again. Raises UnreadableKeys.
     """
-    account, last = aws.account, read_kept(kept)
+    account, last = aws.account, read_keys(keys_file)
     scope = AwsScope(region=aws.region, account=account.id)
     policy = Policy.of(aws_policy(scope))
     may_assume = Policy.of({"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "*"}]})
@@ -75,7 +76,7 @@ def furnish(aws: AwsEmulator, *, external_id: str | None = None, kept: Path | No
         for whose, key in (("ours", ours), ("user", user))
         for part, value in (("id", key.access_key_id), ("secret", key.secret))
     }
-    account.on_external_id = lambda one: keep(kept, {**values, "external_id": one})
+    account.on_external_id = lambda one: write_keys(keys_file, {**values, "external_id": one})
     account.on_external_id(secret_id)
     more: dict[str, Any] = {"region": aws.region, "endpoint_url": aws.endpoint, "bucket": bucket}
     return DemoAccount(

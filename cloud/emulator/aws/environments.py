@@ -1,4 +1,4 @@
-"""Execution environments of all functions: which are idle and warm, which are kept ready, and which must go."""
+"""Execution environments of all functions: idle and warm ones, provisioned ones, and those that must end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cloud.emulator.aws.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class Setting:
-    """`whole_core_mb`: with less memory a function has less of a core, and is told and billed to have taken longer.
+    """`whole_core_mb`: a function with less memory has less of a core, so its reported and billed time is longer.
 
-    The process itself is not slowed down. `None`: all memory sizes are equally fast.
+    The process itself is not slowed down. None: all memory sizes are equally fast.
     """
 
     whole_core_mb: int | None = 1769
@@ -27,7 +27,7 @@ class Setting:
 
 
 class Environments:
-    """Processes by version. Everything in the emulator's event loop."""
+    """Processes by version. Everything happens in the emulator's event loop."""
 
     def __init__(self, functions: Functions, meter: Meter, region: str, setting: Setting) -> None:
         self.setting = setting
@@ -40,7 +40,7 @@ class Environments:
         self._background: set[asyncio.Task[None]] = set()
 
     def warm(self, version: Version) -> Sandbox | None:
-        """An idle one of this version, now busy; those that are kept ready first."""
+        """Return an idle one of this version and mark it busy, provisioned ones first; None if there is none."""
         idle = self._idle[version.key]
         while idle:
             ready = next((one for one in idle if one.provisioned), idle[-1])
@@ -52,14 +52,14 @@ class Environments:
         return None
 
     def new(self, version: Version, *, provisioned: bool = False) -> Sandbox:
-        """One that is not started yet, busy until it is kept."""
+        """Return a new one, not started yet and busy until `keep` is called."""
         sandbox = Sandbox(version, self._region, provisioned=provisioned)
         sandbox.busy = True
         self._sandboxes.add(sandbox)
         return sandbox
 
     def keep(self, sandbox: Sandbox) -> None:
-        """Its event is over. It stays warm, unless it is broken or its code is not the function's any more."""
+        """Keep it warm after its event, or end it if it is broken or its code is no longer the function's."""
         sandbox.busy = False
         version = sandbox.version
         function = next((one for one in self._functions.alive() if one.name == version.function), None)
@@ -77,14 +77,14 @@ class Environments:
         self._sandboxes.discard(sandbox)
 
     def retire(self, function: Function) -> None:
-        """Idle environments of older code end now; busy ones after their event."""
+        """End idle environments of older code now; busy ones end after their event."""
         for key in [key for key in self._idle if key[0] == function.name]:
             if not function.alive or key not in _keys(function):
                 for sandbox in self._idle.pop(key):
                     self.end(sandbox)
 
     def provision(self, function: Function, number: str, provisioned: Provisioned | None) -> None:
-        """Keep so many instances of a version ready from now on; None: no more."""
+        """Keep so many instances of a version ready from now on; None: none."""
         span = self._spans.pop((function.name, number), None)
         if span is not None:
             span.to_s = time.monotonic()
@@ -110,8 +110,8 @@ class Environments:
     def pids(self) -> list[int]:
         return [one.pid for one in self._sandboxes if one.pid is not None]
 
-    def reap(self) -> None:
-        """End environments that were idle for long."""
+    def end_idle(self) -> None:
+        """End environments that have been idle for long."""
         oldest_s = time.monotonic() - self.setting.keep_warm_s
         for idle in self._idle.values():
             for sandbox in [one for one in idle if one.idle_since_s < oldest_s and not one.provisioned]:
@@ -126,7 +126,7 @@ class Environments:
         self._idle.clear()
 
     async def _make_ready(self, function: Function, version: Version, provisioned: Provisioned) -> None:
-        """One after the other, as long as they are wanted."""
+        """Start instances one after the other, while they are still wanted."""
         while (
             provisioned.ready < provisioned.wanted and function.provisioned.get(version.number) is provisioned
         ):
@@ -141,5 +141,5 @@ class Environments:
 
 
 def _keys(function: Function) -> set[tuple[str, str, str]]:
-    """Versions whose environments may stay."""
+    """Return the versions whose environments may be used."""
     return {function.latest.key, *(one.key for one in function.versions.values())}

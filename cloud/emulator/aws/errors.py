@@ -1,4 +1,4 @@
-"""Errors as AWS says them. Each service writes them in its own form."""
+"""AWS's errors. Each service writes them in its own form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cloud.emulator.http import HttpResponse
 
 
 class AwsError(Exception):
-    """An error of the service itself. `more` are further members of the error's shape."""
+    """An error that a service answers with. `more` are further members of the error's shape."""
 
     def __init__(self, status: int, code: str, message: str, **more: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Functions of the account: their versions, their code on disk, and from when to when each can be seen."""
+"""Functions of the account: their versions, their code on disk, and when listings show them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import hashlib
 import io
 import json
-import shutil
 import stat
 import time
 import uuid
@@ -24,7 +23,7 @@ LATEST = "$LATEST"
 
 @dataclass(frozen=True)
 class Version:
-    """What runs: code and configuration. Publishing copies it under a number."""
+    """Code and configuration. Publishing copies them under a number."""
 
     function: str
     number: str
@@ -40,13 +39,13 @@ class Version:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Environments of one key can stand in for each other."""
+        """Environments with equal keys are interchangeable."""
         return self.function, self.number, self.revision
 
 
 @dataclass
 class Provisioned:
-    """Instances of one version that are kept ready. `visible_s`: from when on a listing shows them."""
+    """Provisioned instances of one version. `visible_s`: when listings begin to show them."""
 
     wanted: int
     ready: int = 0
@@ -57,7 +56,7 @@ class Provisioned:
 
 @dataclass
 class Function:
-    """`visible_s` and `gone_s` are moments of the loop's clock: a cloud tells of changes with a delay."""
+    """`visible_s` and `gone_s` are on the loop's clock: a cloud shows changes with a delay."""
 
     name: str
     arn: str
@@ -86,7 +85,7 @@ class Function:
         return self.gone_s is None
 
     def described(self, version: Version, now_s: float) -> dict[str, Any]:
-        """A function's configuration as the API tells it."""
+        """Return a version's configuration as the API shows it."""
         published = version.number != LATEST
         return {
             "FunctionName": self.name,
@@ -111,7 +110,7 @@ class Function:
 
 
 class Functions:
-    """All functions by name. A deleted one stays until nobody can see it any more."""
+    """All functions by name. A deleted one remains until no listing shows it."""
 
     def __init__(self, account_id: str, region: str, folder: Path) -> None:
         self._account_id = account_id
@@ -123,22 +122,22 @@ class Functions:
         return f"arn:aws:lambda:{self._region}:{self._account_id}:function:{name}"
 
     def name_of(self, given: str) -> str:
-        """A name from a name or an ARN."""
+        """Return the name in a name or an ARN."""
         return given.split(":function:")[-1].split(":")[0] if given.startswith("arn:") else given
 
     def get(self, given: str) -> Function:
-        """A function that can be seen now, or ResourceNotFoundException."""
+        """Return a function that is visible now. Raises ResourceNotFoundException."""
         function = self._by_name.get(self.name_of(given))
         if function is None or not _visible(function):
             raise not_found(self.arn(self.name_of(given)))
         return function
 
     def seen(self) -> list[Function]:
-        """What a listing shows now."""
+        """Return what a listing shows now."""
         return [self._by_name[name] for name in sorted(self._by_name) if _visible(self._by_name[name])]
 
     def alive(self) -> list[Function]:
-        """What really exists, whatever a listing shows."""
+        """Return what really exists, whatever a listing shows."""
         return [function for function in self._by_name.values() if function.alive]
 
     def create(self, given: dict[str, Any], *, delay_s: float, slow_s: float) -> Function:
@@ -157,7 +156,7 @@ class Functions:
         return function
 
     def configured(self, version: Version, given: dict[str, Any]) -> Version:
-        """The version with the configuration that is given; the rest stays."""
+        """Return the version with the given configuration, and all else unchanged."""
         memory_mb = int(given.get("MemorySize", version.memory_mb))
         timeout_s = int(given.get("Timeout", version.timeout_s))
         if not 128 <= memory_mb <= 10_240:
@@ -180,7 +179,7 @@ class Functions:
         )
 
     def coded(self, version: Version, code: dict[str, Any]) -> Version:
-        """The version with the code in the zip that is given, unpacked."""
+        """Return the version with the code of the given zip, unpacked."""
         packed = code.get("ZipFile")
         if packed is None:
             raise invalid("Only code that comes as ZipFile is known here")
@@ -202,16 +201,13 @@ class Functions:
         )
 
     def publish(self, function: Function) -> Version:
-        """The latest version under the next number; the same number if nothing has changed."""
+        """Return the latest version under the next number, or under its own if nothing has changed."""
         for version in function.versions.values():
             if version.revision == function.latest.revision:
                 return version
         number = str(len(function.versions) + 1)
         function.versions[number] = replace(function.latest, number=number)
         return function.versions[number]
-
-    def clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _visible(function: Function) -> bool:

@@ -1,4 +1,4 @@
-"""STS and IAM: who am I, let me be somebody else, and what may I do."""
+"""STS and IAM: the caller's identity, sessions of roles, and simulated policies."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class Identity:
             for resource in resources:
                 allowed = self._account.simulated(source, action, resource)
                 decision = "allowed" if allowed else "implicitDeny"
-                told = _tags(EvalActionName=action, EvalResourceName=resource, EvalDecision=decision)
-                results.append(f"<member>{told}</member>")
+                result = _tags(EvalActionName=action, EvalResourceName=resource, EvalDecision=decision)
+                results.append(f"<member>{result}</member>")
         return f"<IsTruncated>false</IsTruncated><EvaluationResults>{''.join(results)}</EvaluationResults>"
 
     def _role(self, form: dict[str, str], caller: Principal) -> str:
@@ -80,14 +80,14 @@ class Identity:
         self._account.require(caller, "iam", "iam:GetRole", arn)
         if arn not in self._account.roles:
             raise AwsError(404, "NoSuchEntity", f"The role with name {form['RoleName']} cannot be found.")
-        told = _tags(
+        role = _tags(
             Path="/",
             RoleName=form["RoleName"],
             RoleId="AROAEMULATED",
             Arn=arn,
             CreateDate="2026-01-01T00:00:00Z",
         )
-        return f"<Role>{told}</Role>"
+        return f"<Role>{role}</Role>"
 
 
 def _members(form: dict[str, str], name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lambda's data plane: an event in, an environment for it, its answer out, and a line on the bill."""
+"""Lambda's data plane: runs events in environments, answers them, and meters each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cloud.actor.watchdog import GRACE_S, LAST_WORDS
 from cloud.emulator.aws.account import Account, Principal
 from cloud.emulator.aws.environments import Environments
 from cloud.emulator.aws.errors import AwsError
-from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.functions import Function, Functions, Version
 from cloud.emulator.aws.logs import Logs
 from cloud.emulator.aws.meter import BilledInvocation, Meter, log_of
 from cloud.emulator.aws.sandbox import Ended, Sandbox, exit_error
-from cloud.emulator.aws.stub_functions import Parked, call_id_of, deadline_of
+from cloud.emulator.aws.stub_functions import StubFunction, call_id_of, deadline_of
+from cloud.emulator.faults import AwsFaults
 from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
 
 REQUEST_LIMIT_BYTES = 6 * 2**20
@@ -35,14 +35,14 @@ class _Run:
     provisioned: bool
 
 
-class Invoking:
-    """Lets as many in as the account may have, runs each event in an environment of its version, and bills it."""
+class Invocations:
+    """Admits as many events as the account may have, runs each in an environment of its version, and meters it."""
 
     def __init__(
         self,
         account: Account,
         functions: Functions,
-        faults: Faults,
+        faults: AwsFaults,
         meter: Meter,
         logs: Logs,
         environments: Environments,
@@ -53,7 +53,7 @@ class Invoking:
         self._meter = meter
         self._logs = logs
         self._environments = environments
-        self.parked: dict[str, Parked] = {}
+        self.stubs: dict[str, StubFunction] = {}
         self.in_flight = 0
 
     async def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
@@ -92,7 +92,7 @@ class Invoking:
             raise _throttled("CallerRateLimitExceeded")
 
     def _admit(self, function: Function) -> None:
-        """Count it in, or TooManyRequestsException with the reason."""
+        """Count the event in. Raises TooManyRequestsException with the reason."""
         if function.reserved is not None:
             if function.in_flight >= function.reserved:
                 self._meter.refused["reserved"] += 1
@@ -108,13 +108,12 @@ class Invoking:
 
     async def _invoke(self, function: Function, version: Version, request: HttpRequest) -> HttpResponse:
         request_id = str(uuid.uuid4())
-        parked = self.parked.get(function.name)
-        if parked is not None:
-            await asyncio.sleep(parked.seconds)
+        stub = self.stubs.get(function.name)
+        if stub is not None:
+            await asyncio.sleep(stub.seconds)
             line = f"starling call {call_id_of(request.body)} request {request_id}"
-            run = _Run(
-                Ended(parked.answer(request.body), "", parked.seconds), 0.0, 1, line, provisioned=False
-            )
+            ended = Ended(stub.answer(request.body), "", stub.seconds)
+            run = _Run(ended, 0.0, 1, line, provisioned=False)
         else:
             run = await self._run(version, request_id, request.body)
         log = self._bill(function, version, request_id, request.body, run)
@@ -134,7 +133,7 @@ class Invoking:
         return HttpResponse(200, run.ended.body, headers)
 
     async def _run(self, version: Version, request_id: str, event: bytes) -> _Run:
-        """The event in a warm environment if there is one, else in a new one."""
+        """Run the event in a warm environment if there is one, else in a new one."""
         sandbox = self._environments.warm(version)
         if sandbox is not None:
             return await self._use(sandbox, 0.0, request_id, event)
@@ -160,7 +159,7 @@ class Invoking:
             crash = asyncio.get_running_loop().call_later(_CRASH_AFTER_S, sandbox.kill)
         limit_s = float(version.timeout_s)
         if stretch > 1.0:
-            # The actor's own watchdog goes by this machine's clock, on which its deadline would come too late.
+            # The actor's watchdog uses this machine's clock, by which the stretched deadline would come too late.
             limit_s = min(limit_s, deadline_of(event, limit_s) + GRACE_S)
         ended = await sandbox.invoke(request_id, event, limit_s / stretch, version.timeout_s)
         if crash is not None:
@@ -180,7 +179,7 @@ class Invoking:
         return run
 
     def _bill(self, function: Function, version: Version, request_id: str, event: bytes, run: _Run) -> str:
-        """One line on the meter, and the log with its REPORT line."""
+        """Add a line to the meter. Return the log with its REPORT line."""
         billed = BilledInvocation(
             request_id,
             function.name,

@@ -1,4 +1,4 @@
-"""CloudWatch Logs: what functions printed, how long it is kept, and a search in it."""
+"""CloudWatch Logs: the functions' output, its retention, and a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LogGroup:
 
 
 class Logs:
-    """JSON requests by the name of their target."""
+    """Answers JSON requests, which name their action in a header."""
 
     def __init__(self, account: Account, region: str) -> None:
         self._account = account
@@ -64,7 +64,7 @@ class Logs:
                 prefix = str(given.get("logGroupNamePrefix", ""))
                 return {
                     "logGroups": [
-                        self._told(one) for one in self.groups.values() if one.name.startswith(prefix)
+                        self._described(one) for one in self.groups.values() if one.name.startswith(prefix)
                     ]
                 }
             case "FilterLogEvents":
@@ -74,7 +74,7 @@ class Logs:
         return {}
 
     def _found(self, group: LogGroup, given: dict[str, Any]) -> list[dict[str, Any]]:
-        """Terms between quotes are looked for as they are; those with a question mark before them are alternatives."""
+        """Return the events that hold any of the pattern's terms."""
         terms = [term.strip('?"') for term in _terms(str(given.get("filterPattern", "")))]
         earliest, latest = int(given.get("startTime", 0)), int(given.get("endTime", 2**62))
         return [
@@ -88,15 +88,15 @@ class Logs:
             raise AwsError(400, "ResourceNotFoundException", "The specified log group does not exist.")
         return self.groups[name]
 
-    def _told(self, group: LogGroup) -> dict[str, Any]:
-        told: dict[str, Any] = {"logGroupName": group.name, "arn": self._arn(group.name)}
-        return told if group.retention_days is None else {**told, "retentionInDays": group.retention_days}
+    def _described(self, group: LogGroup) -> dict[str, Any]:
+        retention = {} if group.retention_days is None else {"retentionInDays": group.retention_days}
+        return {"logGroupName": group.name, "arn": self._arn(group.name), **retention}
 
     def _arn(self, name: str) -> str:
         return f"arn:aws:logs:{self._region}:{self._account.id}:log-group:{name}"
 
 
 def _terms(pattern: str) -> list[str]:
-    """`?"a b" ?"c"` or `"a b"` into its terms."""
+    """Return the terms of a pattern such as `?"a b" ?"c"` or `"a b"`."""
     pieces = pattern.split('"')
     return [piece for piece in pieces[1::2] if piece] if len(pieces) > 1 else pattern.split()

@@ -1,4 +1,4 @@
-"""What the emulated account would be billed, apart from anybody's ledger: the oracle for money."""
+"""The bill of the emulated account, computed without any ledger: tests compare ledgers with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MB_MS_PER_GB_S = 1024 * 1000
 
 @dataclass(frozen=True)
 class BilledInvocation:
-    """One execution, as the provider counts it. `call_id` is what the event named, if it was one of ours."""
+    """One execution, as the provider counts it. `call_id` is from the event, if it was one of ours."""
 
     request_id: str
     function: str
@@ -41,14 +41,14 @@ class Meter:
     refused: Counter[str] = field(default_factory=Counter)
 
     def executions(self) -> Counter[str]:
-        """How often each call was really executed."""
+        """Return how often each call was really executed."""
         return Counter(one.call_id for one in self.invocations if one.call_id is not None)
 
     def picodollars_of(self, call_id: str, book: PriceBook, region: str) -> int:
         return sum(self._picodollars(one, book, region) for one in self.invocations if one.call_id == call_id)
 
     def picodollars(self, book: PriceBook, region: str) -> int:
-        """All invocations, each line rounded once; provisioned instances are apart."""
+        """Return the cost of all invocations, each line rounded once, without provisioned instances."""
         return sum(self._picodollars(one, book, region) for one in self.invocations)
 
     def _picodollars(self, one: BilledInvocation, book: PriceBook, region: str) -> int:
@@ -60,7 +60,7 @@ class Meter:
 def log_of(
     billed: BilledInvocation, version: str, duration_s: float, most_memory_mb: int, output: str
 ) -> list[str]:
-    """The log of one invocation as Lambda writes it: what was printed, between lines of its own."""
+    """Return the log of one invocation as Lambda writes it: the function's output between Lambda's own lines."""
     report = (
         f"REPORT RequestId: {billed.request_id}\tDuration: {duration_s * 1000:.2f} ms\t"
         f"Billed Duration: {billed.billed_ms} ms\tMemory Size: {billed.memory_mb} MB\t"

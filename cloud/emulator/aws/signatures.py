@@ -1,4 +1,4 @@
-"""Who sent this? Signatures of version 4, checked by computing them again with the SDK's own code."""
+"""Authenticates requests: signatures of version 4 are computed again with the SDK's own code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNSIGNED = {"UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}
 
 @dataclass(frozen=True)
 class Claim:
-    """What a signature says of itself, before anything is checked."""
+    """The contents of a signature, not checked yet."""
 
     access_key_id: str
     region: str
@@ -62,7 +62,7 @@ def _scope(credential: str) -> tuple[str, str, str]:
 
 
 def sender(request: HttpRequest, claim: Claim, account: Account) -> Principal:
-    """Who signed it. AwsError when the key is unknown or over, the time is off, or the signature is not his."""
+    """Return who signed the request. Raises AwsError if key, time or signature is not valid."""
     key = account.keys.get(claim.access_key_id)
     now_unix_s = account.now_unix_s()
     if key is None or key.token != claim.token:
@@ -86,7 +86,7 @@ def sender(request: HttpRequest, claim: Claim, account: Account) -> Principal:
 
 
 def check_region(claim: Claim, region: str) -> None:
-    """AwsError where the request was signed for another region than the one it came to.
+    """Raise AwsError if the request was signed for another region than `region`.
 
     IAM and the first address of STS belong to no region and are signed for us-east-1.
     """

@@ -1,4 +1,4 @@
-"""S3, as far as weights need it: buckets with a lifecycle, and their objects; signed in header or address."""
+"""S3, as far as weights need it: buckets with a lifecycle, and their objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAG = re.compile(r"<Key>(.*?)</Key>\s*<Value>(.*?)</Value>", re.DOTALL)
 
 
 class Storage:
-    """Buckets by path (`/bucket/key`). What is older than its bucket's lifecycle allows is gone when one looks."""
+    """Buckets by path (`/bucket/key`). A request first deletes objects that are older than the lifecycle allows."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -44,7 +44,7 @@ class Storage:
         if request.method == "PUT" and not key:
             return self._change(request, caller, bucket)
         if not key:
-            # Whoever may not look is not told either that there is nothing.
+            # Without the right to list, a caller does not learn whether the bucket exists.
             action = "s3:DeleteBucket" if request.method == "DELETE" else "s3:ListBucket"
             self._account.require(caller, "s3", action, f"arn:aws:s3:::{bucket}")
         if bucket not in self.buckets:
@@ -75,7 +75,7 @@ class Storage:
                 raise AwsError(405, "MethodNotAllowed", "The specified method is not allowed.")
 
     def _bucket(self, request: HttpRequest, bucket: str) -> HttpResponse:
-        """Whether it is there, what is in it, or its end."""
+        """Answer whether it exists, list it, or delete it."""
         if request.method == "DELETE":
             if self.buckets[bucket]:
                 raise AwsError(409, "BucketNotEmpty", "The bucket you tried to delete is not empty")
@@ -95,7 +95,7 @@ class Storage:
         return HttpResponse(200, body.encode(), {"Content-Type": "application/xml"})
 
     def _change(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
-        """Make the bucket, or set its lifecycle or its tags."""
+        """Create the bucket, or set its lifecycle or its tags."""
         what = next((one for one in ("lifecycle", "tagging") if one in request.query), "")
         actions = {
             "": "CreateBucket",

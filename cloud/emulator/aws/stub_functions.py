@@ -1,4 +1,4 @@
-"""Functions without a process, for tests of scale: each invocation answers after a given time, as if it had worked."""
+"""Functions without a process, for tests of scale: each invocation answers after a given time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _EVENT_LIMIT_BYTES = 8 * 2**20
 
 
 @dataclass(frozen=True)
-class Parked:
-    """Answers after `seconds`. With a `result`, one that a real call gave, it is what every call is answered with."""
+class StubFunction:
+    """Answers every call after `seconds`, with `result` if there is one."""
 
     seconds: float
     result: Result | None = None
@@ -45,7 +45,7 @@ class Parked:
 
 
 def call_id_of(event: bytes) -> str | None:
-    """The call that an event names, if it is one of ours; the beginning is enough to know."""
+    """Return the call that an event names, read from the event's beginning; None if it is not one of ours."""
     prefix = b'{"call": "'
     if not event.startswith(prefix):
         return None
@@ -54,15 +54,15 @@ def call_id_of(event: bytes) -> str | None:
 
 
 def deadline_of(event: bytes, otherwise_s: float) -> float:
-    """How long the call in an event may take, if it is one of ours."""
+    """Return how long the call in an event may take; `otherwise_s` if it is not one of ours."""
     try:
         return read_request(from_json(event, limit_bytes=_EVENT_LIMIT_BYTES).data).call.deadline_s
     except Refusal:
         return otherwise_s
 
 
-def encoded(result: Result) -> dict[str, object]:
-    """A result as JSON, for an emulator in another process."""
+def encode_result(result: Result) -> dict[str, object]:
+    """Return a result as JSON, for an emulator in another process."""
     return {
         "payload": base64.b64encode(result.payload).decode(),
         "env_state": base64.b64encode(result.env_state).decode() if result.env_state is not None else None,
@@ -70,7 +70,7 @@ def encoded(result: Result) -> dict[str, object]:
     }
 
 
-def decoded(document: dict[str, object]) -> Result:
+def decode_result(document: dict[str, object]) -> Result:
     state = document["env_state"]
     return Result(
         base64.b64decode(str(document["payload"])),

@@ -1,4 +1,4 @@
-"""The tagging API: which of the account's things wear these tags."""
+"""The tagging API: finds the account's functions by their tags."""
 
 from __future__ import annotations
 

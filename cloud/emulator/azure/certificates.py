@@ -18,14 +18,14 @@ _VALID = datetime.timedelta(days=30)
 
 @dataclass(frozen=True)
 class Certificates:
-    """`ca` is the file that a client trusts; `server` what the address on loopback shows."""
+    """`ca` is the file that a client trusts; `server` is the server's context."""
 
     ca: Path
     server: ssl.SSLContext
 
 
-def made_in(folder: Path) -> Certificates:
-    """A new authority and its one certificate, for 127.0.0.1. The authority's key is not kept."""
+def create(folder: Path) -> Certificates:
+    """Create an authority and its one certificate, for 127.0.0.1. The authority's key is not stored."""
     folder.mkdir(parents=True, exist_ok=True)
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("Starling's emulated clouds")

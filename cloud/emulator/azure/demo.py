@@ -1,6 +1,6 @@
 """A subscription as a newcomer sets it up: a resource group, and an app with the two roles that are shown to be copied.
 
-The app has the rights of those roles and no others; so what runs here runs with them.
+The app has exactly the rights of those roles, so whatever runs here also runs with them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 from cloud.connections import AzureConnection, AzurePrincipal
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import RoleAssignment
-from cloud.emulator.stored_keys import keep
-from cloud.emulator.stored_keys import kept as read_kept
+from cloud.emulator.stored_keys import read_keys, write_keys
 from cloud.provision.policies import azure_reader_role, azure_role
 
 RESOURCE_GROUP = "starling"
@@ -22,13 +21,13 @@ IMAGE = "registry.example/starling-actor:latest"
 
 @dataclass(frozen=True)
 class DemoSubscription:
-    """How to connect to it."""
+    """A connection to the subscription, and the image that its actors run."""
 
     connection: AzureConnection
     image: str
 
     def values(self) -> dict[str, Any]:
-        """What one types into the form, for the console."""
+        """Return what to type into the form."""
         connection, access = self.connection, self.connection.access
         return {
             "endpoint": connection.endpoint_url,
@@ -44,13 +43,13 @@ class DemoSubscription:
 
 
 def furnish(
-    azure: AzureEmulator, *, resource_group: str = RESOURCE_GROUP, kept: Path | None = None
+    azure: AzureEmulator, *, resource_group: str = RESOURCE_GROUP, keys_file: Path | None = None
 ) -> DemoSubscription:
-    """An app and a resource group in a running emulator's subscription.
+    """Add an app and a resource group to a running emulator's subscription.
 
-    `kept`: a file with the ids and the secret of the last start, which hold again. Raises KeptUnreadable.
+    `keys_file`: ids and secret of the last start, which are used again. Raises UnreadableKeys.
     """
-    subscription, last = azure.subscription, read_kept(kept)
+    subscription, last = azure.subscription, read_keys(keys_file)
     subscription.id = last.get("subscription_id", subscription.id)
     subscription.tenant_id = last.get("tenant_id", subscription.tenant_id)
     subscription.add_resource_group(resource_group)
@@ -59,8 +58,8 @@ def furnish(
         (last["client_id"], last["client_secret"]) if {"client_id", "client_secret"} <= set(last) else None
     )
     app = subscription.add_app([RoleAssignment.of(role) for role in roles], identity=identity)
-    keep(
-        kept,
+    write_keys(
+        keys_file,
         {
             "subscription_id": subscription.id,
             "tenant_id": subscription.tenant_id,

@@ -1,15 +1,14 @@
-"""Errors as Azure's resource manager and its sign-in say them."""
+"""Errors of Azure's resource manager."""
 
 from __future__ import annotations
 
-import json
 import uuid
 
-from cloud.emulator.http import HttpResponse
+from cloud.emulator.http import HttpResponse, json_response
 
 
 class ArmError(Exception):
-    """An error of the resource manager. `headers` go with the answer."""
+    """An error that the resource manager answers with; `headers` are the answer's."""
 
     def __init__(self, status: int, code: str, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -21,12 +20,8 @@ class ArmError(Exception):
 
 def as_response(error: ArmError) -> HttpResponse:
     document = {"error": {"code": error.code, "message": error.message}}
-    headers = {
-        "Content-Type": "application/json; charset=utf-8",
-        "x-ms-request-id": str(uuid.uuid4()),
-        **error.headers,
-    }
-    return HttpResponse(error.status, json.dumps(document).encode(), headers)
+    headers = {"x-ms-request-id": str(uuid.uuid4()), **error.headers}
+    return json_response(error.status, document, **headers)
 
 
 def not_found(path: str) -> ArmError:

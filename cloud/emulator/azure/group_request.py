@@ -1,4 +1,4 @@
-"""What a PUT of a container group asks for, read and looked at as Azure does before it begins."""
+"""Reads a PUT of a container group and checks it as Azure does before it begins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cloud.emulator.azure.errors import ArmError
-from cloud.emulator.azure.groups import Asked, Group
+from cloud.emulator.azure.groups import ContainerRequest, Group
 
 _NAME = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 _CONTAINERS_AT_MOST = 60
@@ -19,7 +19,7 @@ _POLICIES = ("Always", "OnFailure", "Never")
 
 
 def group_of(name: str, path: str, body: bytes) -> Group:
-    """ArmError says what is wrong with it."""
+    """Return the requested group. Raises ArmError, which says what is wrong with it."""
     if not _NAME.match(name):
         raise _invalid("InvalidContainerGroupName", f"The container group name '{name}' is invalid.")
     document: Mapping[str, Any] = json.loads(body)
@@ -39,30 +39,30 @@ def group_of(name: str, path: str, body: bytes) -> Group:
     return group
 
 
-def _container(document: Mapping[str, Any]) -> Asked:
+def _container(document: Mapping[str, Any]) -> ContainerRequest:
     name, properties = document["name"], document["properties"]
     if not _NAME.match(name):
         raise _invalid("InvalidContainerName", f"The container name '{name}' is invalid.")
-    asked = properties["resources"]["requests"]
+    resources = properties["resources"]["requests"]
     given = properties.get("environmentVariables") or []
     variables = {one["name"]: one.get("secureValue") or one.get("value") or "" for one in given}
-    # What is secure goes in and never comes out.
+    # A secure value is never shown again.
     shown_variables = [{key: value for key, value in one.items() if key != "secureValue"} for one in given]
     command = tuple(properties.get("command") or ("python", "-m", "awslambdaric"))
-    return Asked(
+    return ContainerRequest(
         name,
         properties["image"],
         command,
-        float(asked["cpu"]),
-        float(asked["memoryInGB"]),
+        float(resources["cpu"]),
+        float(resources["memoryInGB"]),
         variables,
         {**properties, "command": list(command), "environmentVariables": shown_variables},
     )
 
 
 def _require_size(group: Group) -> None:
-    names = {one.name for one in group.asked}
-    if not group.asked or len(group.asked) > _CONTAINERS_AT_MOST or len(names) < len(group.asked):
+    count, names = len(group.requests), {one.name for one in group.requests}
+    if not 0 < count <= _CONTAINERS_AT_MOST or len(names) < count:
         raise _invalid("InvalidContainers", "A group has 1 to 60 containers, each with a name of its own.")
     if group.cores > _CORES_AT_MOST or group.memory_gb > _MEMORY_GB_AT_MOST:
         words = f"The requested resources exceed {_CORES_AT_MOST} CPU or {_MEMORY_GB_AT_MOST} GB."

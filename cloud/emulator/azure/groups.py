@@ -1,4 +1,4 @@
-"""Container groups: what was asked for, which containers run for it, and from when to when it is billed."""
+"""Container groups: their requests, their containers, and the time they are billed for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from cloud.emulator.azure.containers import Container
-from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.meter import GroupSpan, Meter
+from cloud.emulator.faults import AzureFaults
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One container as it was asked for, with everything the answer leaves out."""
+class ContainerRequest:
+    """One container of a PUT. `shown` is what answers show of it."""
 
     name: str
     image: str
@@ -29,12 +29,12 @@ class Asked:
 
 @dataclass
 class Group:
-    """`path` is its id; `state` is Pending, Running, Stopped, Succeeded or Failed; `gone`: nothing of it is left."""
+    """`path` is its id; `state` is Pending, Running, Stopped, Succeeded or Failed."""
 
     name: str
     path: str
     location: str
-    asked: tuple[Asked, ...]
+    requests: tuple[ContainerRequest, ...]
     restart_policy: str
     priority: str
     tags: dict[str, str]
@@ -44,22 +44,21 @@ class Group:
     containers: list[Container] = field(default_factory=list)
     span: GroupSpan | None = None
     deleting: bool = False
-    gone: bool = False
 
     @property
     def cores(self) -> float:
-        return sum(one.cores for one in self.asked)
+        return sum(one.cores for one in self.requests)
 
     @property
     def memory_gb(self) -> float:
-        return sum(one.memory_gb for one in self.asked)
+        return sum(one.memory_gb for one in self.requests)
 
     def document(self, *, whole: bool) -> dict[str, Any]:
-        """As the resource manager shows it; only a GET of the group itself tells how it is."""
+        """Return what the resource manager shows; `whole`: with its state, as only a GET of the group shows it."""
         views = {one.name: one.view() for one in self.containers}
         shown = [
             {**one.shown, "instanceView": views.get(one.name)} if whole else dict(one.shown)
-            for one in self.asked
+            for one in self.requests
         ]
         properties: dict[str, Any] = {
             "provisioningState": self.provisioning,
@@ -68,7 +67,7 @@ class Group:
             "priority": self.priority,
             "restartPolicy": self.restart_policy,
             "containers": [
-                {"name": one.name, "properties": part} for one, part in zip(self.asked, shown, strict=True)
+                {"name": one.name, "properties": part} for one, part in zip(self.requests, shown, strict=True)
             ],
         }
         if whole:
@@ -85,7 +84,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Operation:
-    """How far a create is, for whoever asks by its id."""
+    """The progress of a create, which clients read by its id."""
 
     id: str
     group: Group
@@ -95,15 +94,15 @@ class Operation:
 
 
 class Groups:
-    """All groups of a subscription. Everything in the emulator's event loop.
+    """All groups of a subscription. Everything happens in the emulator's event loop.
 
-    `start_s` is what the pull of an image takes. Groups whose name fits `parked` have no processes: they stand, and
-    are billed.
+    `start_s` is how long the pull of an image takes. Groups whose name matches `stubs` have no processes, but are
+    billed.
     """
 
-    def __init__(self, meter: Meter, faults: Faults) -> None:
+    def __init__(self, meter: Meter, faults: AzureFaults) -> None:
         self.start_s = 0.05
-        self.parked = ""
+        self.stubs = ""
         self.operations: dict[str, Operation] = {}
         self._meter = meter
         self._faults = faults
@@ -112,7 +111,7 @@ class Groups:
         self._later: set[asyncio.Task[None]] = set()
 
     def all(self) -> list[Group]:
-        """Those that are there, whether they show yet or not."""
+        """Return those that exist, whether listings show them yet or not."""
         return list(self._groups.values())
 
     def of(self, path: str) -> Group | None:
@@ -120,13 +119,13 @@ class Groups:
 
     def visible(self, path: str) -> Group | None:
         group = self.of(path)
-        return group if group is not None and self.shows(group) else None
+        return group if group is not None and self.is_visible(group) else None
 
-    def shows(self, group: Group) -> bool:
+    def is_visible(self, group: Group) -> bool:
         return time.monotonic() - group.made_s >= self._faults.visibility_delay_s
 
     def create(self, group: Group, operation_id: str) -> None:
-        """Take it on; from now on it is billed."""
+        """Begin to create it; from now on it is billed."""
         self._groups[group.path.lower()] = group
         self.operations[operation_id] = Operation(operation_id, group)
         self._begin(group, operation_id)
@@ -136,12 +135,12 @@ class Groups:
             self._begin(group, "")
 
     async def stop(self, group: Group, state: str = "Stopped") -> None:
-        """End its containers; it stays, and costs nothing any more."""
+        """End its containers. The group remains and costs nothing."""
         self._end_task(group)
-        self._over(group, state)
+        self._end(group, state)
 
     def delete(self, group: Group) -> None:
-        """Away with it, at once or, as a zombie, after a while."""
+        """Delete it at once or, as a zombie, after a while."""
         if group.deleting:
             return
         if self._faults.strikes("zombie_delete"):
@@ -174,27 +173,27 @@ class Groups:
         await asyncio.sleep(self.start_s + slow_s)
         if self._faults.strikes("failed_start"):
             words = "The requested resource is not available in the location at this moment."
-            self._tell(operation_id, "Failed", "ServiceUnavailable", words)
+            self._set_status(operation_id, "Failed", "ServiceUnavailable", words)
             group.provisioning = "Failed"
-            self._over(group, "Failed")
+            self._end(group, "Failed")
             return
-        parked = bool(self.parked) and fnmatchcase(group.name, self.parked)
+        stub = bool(self.stubs) and fnmatchcase(group.name, self.stubs)
         for container in group.containers:
-            container.forget()
-        group.containers = [Container(one.name, one.command, one.variables) for one in group.asked]
+            container.remove()
+        group.containers = [Container(one.name, one.command, one.variables) for one in group.requests]
         for container in group.containers:
-            container.start(parked=parked)
+            container.start(stub=stub)
         group.provisioning, group.state = "Succeeded", "Running"
-        self._tell(operation_id, "Succeeded")
+        self._set_status(operation_id, "Succeeded")
         if self._faults.strikes("crash"):
             await asyncio.sleep(self._faults.crash_after_s)
             group.containers[0].kill()
-        await asyncio.gather(*(self._lived(group, one) for one in group.containers))
+        await asyncio.gather(*(self._wait_for_end(group, one) for one in group.containers))
         failed = any(one.exit_code for one in group.containers)
-        self._over(group, "Failed" if failed else "Succeeded")
+        self._end(group, "Failed" if failed else "Succeeded")
 
-    async def _lived(self, group: Group, container: Container) -> None:
-        """Until it has ended for good, by the group's policy."""
+    async def _wait_for_end(self, group: Group, container: Container) -> None:
+        """Restart it by the group's policy, and return once it has ended for good."""
         while True:
             await container.exited.wait()
             again = group.restart_policy == "Always" or (
@@ -204,12 +203,12 @@ class Groups:
                 return
             container.start()
 
-    def _tell(self, operation_id: str, status: str, code: str = "", words: str = "") -> None:
+    def _set_status(self, operation_id: str, status: str, code: str = "", words: str = "") -> None:
         if operation_id:
             before = self.operations[operation_id]
             self.operations[operation_id] = Operation(operation_id, before.group, status, code, words)
 
-    def _over(self, group: Group, state: str) -> None:
+    def _end(self, group: Group, state: str) -> None:
         group.state = state
         for container in group.containers:
             container.kill()
@@ -222,10 +221,9 @@ class Groups:
 
     def _remove(self, group: Group) -> None:
         self._end_task(group)
-        self._over(group, "Stopped")
+        self._end(group, "Stopped")
         for container in group.containers:
-            container.forget()
-        group.gone = True
+            container.remove()
         if self._groups.get(group.path.lower()) is group:
             del self._groups[group.path.lower()]
 

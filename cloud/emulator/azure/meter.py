@@ -1,4 +1,4 @@
-"""What the emulated subscription would be billed, apart from anybody's ledger: the oracle for money."""
+"""The bill of the emulated subscription, computed without any ledger: tests compare ledgers with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NS = 10**9
 
 @dataclass
 class GroupSpan:
-    """One group from the start of its image's pull to its end. `monotonic` moments of this machine."""
+    """One group, from the start of its image's pull to its end, on this machine's monotonic clock."""
 
     name: str
     cores: int
@@ -26,7 +26,7 @@ class GroupSpan:
 
     @property
     def billed_s(self) -> int:
-        """By started seconds."""
+        """Started seconds."""
         end_s = time.monotonic() if self.to_s is None else self.to_s
         return math.ceil(round(end_s - self.from_s, 6))
 
@@ -40,7 +40,7 @@ class GroupSpan:
 
 @dataclass
 class Meter:
-    """Every group that was ever started. One that is started anew is a new span."""
+    """Every group that was ever started. A second start of a group is a new span."""
 
     spans: list[GroupSpan] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""The resource manager: the addresses that container groups, their limits and their rights have."""
+"""The resource manager: the addresses of container groups, their limits and their rights."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import uuid
 from typing import Any
 
 from cloud.emulator.azure.errors import ArmError, not_found
-from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.group_request import group_of
 from cloud.emulator.azure.groups import Group, Groups
 from cloud.emulator.azure.subscription import App, Subscription
-from cloud.emulator.http import Hangup, HttpRequest, HttpResponse
+from cloud.emulator.faults import AzureFaults
+from cloud.emulator.http import Hangup, HttpRequest, HttpResponse, json_response
 
 _ACI = "Microsoft.ContainerInstance"
 _GROUP = f"{_ACI}/containerGroups"
 
 
 class Resources:
-    """One request in, one answer out. `base` is where operations can be asked about."""
+    """Answers one request after the other. `base` is where clients poll operations."""
 
-    def __init__(self, subscription: Subscription, groups: Groups, faults: Faults, base: str) -> None:
+    def __init__(self, subscription: Subscription, groups: Groups, faults: AzureFaults, base: str) -> None:
         self._subscription = subscription
         self._groups = groups
         self._faults = faults
@@ -89,14 +89,14 @@ class Resources:
             app, "Microsoft.Resources/subscriptions/resourceGroups/read", self._scope(name)
         )
         location = self._subscription.resource_groups[self._known_group(name)]
-        return _json(200, {"id": self._scope(name), "name": name, "location": location})
+        return json_response(200, {"id": self._scope(name), "name": name, "location": location})
 
     def _permissions(self, app: App, name: str) -> HttpResponse:
         scope = self._scope(self._known_group(name))
         self._subscription.require(app, "Microsoft.Authorization/permissions/read", scope)
         held = [role for role in app.roles if role.covers(scope)]
-        told = [{"actions": list(role.actions), "notActions": list(role.not_actions)} for role in held]
-        return _json(200, {"value": told})
+        value = [{"actions": list(role.actions), "notActions": list(role.not_actions)} for role in held]
+        return json_response(200, {"value": value})
 
     def _usages(self, app: App, region: str) -> HttpResponse:
         self._subscription.require(app, f"{_ACI}/locations/usages/read", self._scope())
@@ -110,24 +110,24 @@ class Resources:
             {"unit": "Count", "currentValue": used, "limit": most, "name": {"value": name}}
             for name, used, most in rows
         ]
-        return _json(200, {"value": value})
+        return json_response(200, {"value": value})
 
     def _operation(self, app: App, name: str) -> HttpResponse:
         self._subscription.require(app, f"{_ACI}/locations/operations/read", self._scope())
         operation = self._groups.operations.get(name)
         if operation is None:
             raise ArmError(404, "OperationNotFound", f"There is no operation '{name}'.")
-        told: dict[str, Any] = {"id": name, "status": operation.status}
+        document: dict[str, Any] = {"id": name, "status": operation.status}
         if operation.code:
-            told["error"] = {"code": operation.code, "message": operation.words}
-        return _json(200, told)
+            document["error"] = {"code": operation.code, "message": operation.words}
+        return json_response(200, document)
 
     def _list(self, app: App, resource_group: str) -> HttpResponse:
         scope = self._scope(resource_group)
         self._subscription.require(app, f"{_GROUP}/read", scope)
-        shown = [one for one in self._groups.all() if self._groups.shows(one)]
+        shown = [one for one in self._groups.all() if self._groups.is_visible(one)]
         inside = [one for one in shown if one.path.lower().startswith(f"{scope.lower()}/")]
-        return _json(200, {"value": [one.document(whole=False) for one in inside]})
+        return json_response(200, {"value": [one.document(whole=False) for one in inside]})
 
     # Groups themselves
 
@@ -143,16 +143,16 @@ class Resources:
                 return self._put(group_of(name, path, request.body))
             case "GET", []:
                 allowed(app, f"{_GROUP}/read", path)
-                return _json(200, self._shown(path).document(whole=True))
+                return json_response(200, self._visible(path).document(whole=True))
             case "PATCH", []:
                 allowed(app, f"{_GROUP}/write", path)
-                return self._patch(self._shown(path), request.body)
+                return self._patch(self._visible(path), request.body)
             case "DELETE", []:
                 allowed(app, f"{_GROUP}/delete", path)
                 return self._delete(path)
             case "POST", ["stop" | "start" as act]:
                 allowed(app, f"{_GROUP}/{act}/action", path)
-                group = self._shown(path)
+                group = self._visible(path)
                 if act == "stop":
                     await self._groups.stop(group)
                 else:
@@ -160,26 +160,26 @@ class Resources:
                 return HttpResponse(204)
             case "GET", ["containers", container, "logs"]:
                 allowed(app, f"{_GROUP}/containers/logs/read", path)
-                return self._log(self._shown(path), container, request.query.get("tail"))
+                return self._log(self._visible(path), container, request.query.get("tail"))
             case _:
                 raise ArmError(405, "MethodNotAllowed", "This is not emulated.")
 
-    def _shown(self, path: str) -> Group:
+    def _visible(self, path: str) -> Group:
         group = self._groups.visible(path)
         if group is None:
             raise not_found(path)
         return group
 
     def _put(self, group: Group) -> HttpResponse:
-        """A name that is taken gives the group that is there: nothing is made twice."""
-        there = self._groups.of(group.path)
-        if there is not None:
-            if there.deleting or there.provisioning == "Pending":
+        """Create a group, or return the existing one of that name: nothing is created twice."""
+        existing = self._groups.of(group.path)
+        if existing is not None:
+            if existing.deleting or existing.provisioning == "Pending":
                 words = f"The container group '{group.name}' is still transitioning, please retry later."
                 raise ArmError(409, "ContainerGroupTransitioning", words)
-            return _json(200, there.document(whole=True))
+            return json_response(200, existing.document(whole=True))
         self._subscription.require_registered()
-        for one in group.asked:
+        for one in group.requests:
             if not self._subscription.has_image(one.image):
                 words = f"The image '{one.image}' in container group '{group.name}' is not accessible."
                 raise ArmError(400, "InaccessibleImage", words)
@@ -191,12 +191,12 @@ class Resources:
             f"{self._base}{self._scope()}/providers/{_ACI}/locations/{group.location}/operations/"
             f"{operation_id}?api-version=2018-06-01"
         )
-        return _json(201, group.document(whole=True), **{"Azure-AsyncOperation": address})
+        return json_response(201, group.document(whole=True), **{"Azure-AsyncOperation": address})
 
     def _patch(self, group: Group, body: bytes) -> HttpResponse:
-        """Tags, all of them; nothing else of a group can be changed so."""
+        """Replace all tags; a PATCH changes nothing else of a group."""
         group.tags = {str(key): str(value) for key, value in json.loads(body)["tags"].items()}
-        return _json(200, group.document(whole=True))
+        return json_response(200, group.document(whole=True))
 
     def _require_room(self, group: Group) -> None:
         here = [one for one in self._groups.all() if one.location == group.location]
@@ -211,17 +211,12 @@ class Resources:
         group = self._groups.of(path)
         if group is None:
             return HttpResponse(204)
-        told = group.document(whole=True)
+        document = group.document(whole=True)
         self._groups.delete(group)
-        return _json(200, told)
+        return json_response(200, document)
 
     def _log(self, group: Group, container: str, tail: str | None) -> HttpResponse:
         found = next((one for one in group.containers if one.name == container), None)
         if found is None:
             raise ArmError(404, "ContainerNotFound", f"There is no container '{container}' that has started.")
-        return _json(200, {"content": found.log(int(tail) if tail else None)})
-
-
-def _json(status: int, document: object, **headers: str) -> HttpResponse:
-    kind = {"Content-Type": "application/json; charset=utf-8", **headers}
-    return HttpResponse(status, json.dumps(document).encode(), kind)
+        return json_response(200, {"content": found.log(int(tail) if tail else None)})

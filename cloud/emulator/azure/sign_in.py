@@ -1,16 +1,15 @@
-"""The sign-in: what azure-identity asks of login.microsoftonline.com, and its errors by number."""
+"""The sign-in: what azure-identity requests of login.microsoftonline.com, and its errors by number."""
 
 from __future__ import annotations
 
-import json
 from urllib.parse import parse_qsl
 
 from cloud.emulator.azure.subscription import TOKEN_LASTS_S, Subscription
-from cloud.emulator.http import HttpRequest, HttpResponse
+from cloud.emulator.http import HttpRequest, HttpResponse, json_response
 
 
-class SigningIn:
-    """Two addresses for each tenant. `base` is where they are."""
+class SignIn:
+    """Two addresses for each tenant, below `base`."""
 
     def __init__(self, subscription: Subscription, base: str) -> None:
         self._subscription = subscription
@@ -23,7 +22,7 @@ class SigningIn:
         match request.parts[1:]:
             case ["v2.0", ".well-known", "openid-configuration"]:
                 here = f"{self._base}/{tenant}"
-                return _json(
+                return json_response(
                     200,
                     {
                         "issuer": f"{here}/v2.0",
@@ -49,12 +48,10 @@ class SigningIn:
                 401, "invalid_client", "AADSTS7000222: The provided client secret keys are expired."
             )
         token = self._subscription.token_for(app)
-        return _json(200, {"token_type": "Bearer", "expires_in": int(TOKEN_LASTS_S), "access_token": token})
+        return json_response(
+            200, {"token_type": "Bearer", "expires_in": int(TOKEN_LASTS_S), "access_token": token}
+        )
 
 
 def _refused(status: int, error: str, words: str) -> HttpResponse:
-    return _json(status, {"error": error, "error_description": words})
-
-
-def _json(status: int, document: object) -> HttpResponse:
-    return HttpResponse(status, json.dumps(document).encode(), {"Content-Type": "application/json"})
+    return json_response(status, {"error": error, "error_description": words})

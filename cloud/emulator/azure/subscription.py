@@ -1,4 +1,4 @@
-"""One subscription: who may sign in and do what, where things may stand, and how much of them."""
+"""One subscription: its apps and their roles, its resource groups, and its limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloud.emulator.azure.errors import ArmError, denied, throttled
 
 TOKEN_LASTS_S = 3599.0
 _CREATE_WINDOWS = ((100, 300.0), (300, 3600.0))
-"""So many creates in so many seconds, as Azure documents it."""
+"""At most so many creates in so many seconds, as Azure documents it."""
 
 
 def new_id() -> str:
@@ -24,7 +24,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class RoleAssignment:
-    """What a role allows, in a scope and in everything below it."""
+    """The actions that a role allows, in a scope and in everything below it."""
 
     scope: str
     actions: tuple[str, ...]
@@ -32,7 +32,7 @@ class RoleAssignment:
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> RoleAssignment:
-        """From a custom role's document, given in the one scope where it can be given."""
+        """Return the assignment of a custom role in its one assignable scope."""
         (scope,) = document["AssignableScopes"]
         return RoleAssignment(scope, tuple(document["Actions"]), tuple(document["NotActions"]))
 
@@ -59,7 +59,7 @@ class App:
 
 @dataclass
 class Subscription:
-    """All that stands around container groups. May be changed from any thread between two requests."""
+    """The account around container groups. May be changed from any thread between two requests."""
 
     id: str = field(default_factory=new_id)
     tenant_id: str = field(default_factory=new_id)
@@ -77,7 +77,7 @@ class Subscription:
     def add_app(
         self, roles: Sequence[RoleAssignment] = (), *, identity: tuple[str, str] | None = None
     ) -> App:
-        """An app with a secret: one that is given (client ID and secret), or a new one."""
+        """Add an app with this client ID and secret, or with new ones."""
         client_id, secret = identity or (new_id(), secrets.token_urlsafe(30))
         app = App(client_id, secret, list(roles))
         self.apps[app.client_id] = app
@@ -92,11 +92,11 @@ class Subscription:
         return token
 
     def expire_tokens(self) -> None:
-        """Every token that was given out so far is over."""
+        """End every token."""
         self._tokens = {token: (client_id, 0.0) for token, (client_id, _) in self._tokens.items()}
 
     def sender(self, headers: Mapping[str, str]) -> App:
-        """Whoever's token this is, or 401."""
+        """Return the app whose token this is. Raises ArmError 401."""
         token = headers.get("authorization", "").removeprefix("Bearer ")
         client_id, expires_unix_s = self._tokens.get(token, ("", 0.0))
         app = self.apps.get(client_id)
@@ -119,7 +119,7 @@ class Subscription:
         return any(fnmatchcase(name, one) for one in self.images)
 
     def count_create(self) -> None:
-        """One more create, or 429 where there were too many."""
+        """Count one more create. Raises ArmError 429 if there were too many."""
         now = self.now_unix_s()
         while self._creates and self._creates[0] <= now - _CREATE_WINDOWS[-1][1]:
             self._creates.popleft()

@@ -14,8 +14,8 @@ from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.connections import AwsConnection
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.faults import AwsFaults
 
 MEMORY_MB = 1769
 
@@ -26,7 +26,9 @@ def thin() -> Bundle:
 
 
 @contextmanager
-def account(*, at_once: int = 2, faults: Faults | None = None) -> Iterator[tuple[AwsEmulator, DemoAccount]]:
+def account(
+    *, at_once: int = 2, faults: AwsFaults | None = None
+) -> Iterator[tuple[AwsEmulator, DemoAccount]]:
     """As many functions at once as this machine has cores."""
     with AwsEmulator(account=Account(concurrency=at_once), faults=faults) as aws:
         yield aws, furnish(aws)
@@ -50,7 +52,7 @@ def set_up(demo: DemoAccount, memory_mb: Sequence[int] = (MEMORY_MB,), *, timeou
 def opened(
     *,
     at_once: int = 2,
-    faults: Faults | None = None,
+    faults: AwsFaults | None = None,
     connection: Any = None,
     timeout_s: int = 120,
     memory_mb: int = MEMORY_MB,

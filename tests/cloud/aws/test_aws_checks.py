@@ -76,7 +76,7 @@ def test_a_role_made_as_we_say_has_everything(aws: AwsEmulator) -> None:
     assert ":assumed-role/good/" in report.identity
     rows = _by_name(report)
     assert {permission.action for permission in AWS} <= set(rows)
-    assert rows["The role asks for the external id"].ok is True
+    assert rows["The role demands the external id"].ok is True
     assert rows["No more rights than needed"].ok is True
 
 
@@ -123,7 +123,7 @@ def test_a_wrong_external_id_is_not_taken_on(aws: AwsEmulator) -> None:
 
 def test_a_role_that_anybody_could_have_through_us_is_told(aws: AwsEmulator) -> None:
     report = _tested(_role(aws, "open", external_id=None))
-    assert _failed(report) == {"The role asks for the external id"}
+    assert _failed(report) == {"The role demands the external id"}
     assert not report.ok
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from cloud.aws.concurrency_limit import AccountLimits, Gate
+from cloud.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
 from cloud.aws.functions import deploy, function_name, remove
 from cloud.aws.request_body import Pieces
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
 from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
-from cloud.emulator.aws.faults import FaultKind
+from cloud.emulator.faults import AwsFault
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
@@ -63,7 +63,7 @@ def test_usage_is_what_the_provider_bills() -> None:
     ],
 )
 def test_what_may_have_run_is_not_sent_again_and_its_price_is_unknown(
-    kind: FaultKind, executed: int, billed_s: float | None
+    kind: AwsFault, executed: int, billed_s: float | None
 ) -> None:
     with lambdas.opened() as (platform, aws):
         aws.faults.order(kind)
@@ -98,8 +98,8 @@ def test_why_calls_wait_for_the_account_is_told() -> None:
         while "5 calls wait" not in platform.throttling_reasons():
             assert time.monotonic() < end_s, platform.throttling_reasons()
             assert platform.next(0.02) is None
-        assert platform.throttling_reasons().startswith("AWS had no room: CallerRateLimitExceeded.")
-        assert "1 at most go out at once until it takes more" in platform.throttling_reasons()
+        assert platform.throttling_reasons().startswith("AWS is throttling calls: CallerRateLimitExceeded.")
+        assert "at most 1 are sent at once until AWS accepts more" in platform.throttling_reasons()
         aws.faults.end()
         assert {one.status for one in gather(platform, 5).values()} == {"done"}
         assert platform.throttling_reasons() == ""
@@ -117,7 +117,7 @@ def test_a_new_accounts_ten_are_respected() -> None:
 
 
 def test_the_gate_halves_when_it_is_told_to_and_opens_slowly() -> None:
-    gate = Gate(8)
+    gate = ConcurrencyLimit(8)
     assert gate.enter()
     gate.leave(throttled=True)
     assert gate.allowed == 4
@@ -249,7 +249,7 @@ def test_cancelled_calls_cost_what_they_cost() -> None:
         ref = platform.publish(0, calls.weights())
         platform.submit(calls.rollout("runs", ref, steps=3_000))
         platform.submit(calls.rollout("waits", ref))
-        while not aws.invoking.in_flight:
+        while not aws.invocations.in_flight:
             time.sleep(0.01)
         platform.cancel("runs")
         platform.cancel("waits")
@@ -268,7 +268,7 @@ def test_nobody_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         aws.faults.order("slow_start")
         outcome = _one(platform, deadline_s=5.0)
         assert (outcome.status, outcome.usage.billed_s) == ("failed", None)
-        assert "nothing was heard" in outcome.reason
+        assert "no answer came" in outcome.reason
         monkeypatch.undo()
         assert _one(platform, "after").status == "done"
 

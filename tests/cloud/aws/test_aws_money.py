@@ -14,9 +14,9 @@ from cloud.aws.functions import function_name
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import Parked
+from cloud.emulator.aws.stub_functions import StubFunction
+from cloud.emulator.faults import AwsFaults
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.pricing import total
@@ -60,10 +60,10 @@ def _result() -> Result:
 def _day(aws: AwsEmulator, demo: DemoAccount, seed: int) -> Day:
     luck = random.Random(seed)
     shares = ("throttle", "service_error", "error_after", "lost_request", "lost_reply")
-    fresh = Faults(seed=seed, shares={kind: luck.uniform(0.0, 0.12) for kind in shares})  # type: ignore[misc]
+    fresh = AwsFaults(seed=seed, shares={kind: luck.uniform(0.0, 0.12) for kind in shares})  # type: ignore[misc]
     aws.faults.shares, aws.faults._chance = fresh.shares, fresh._chance
     aws.meter.invocations.clear()
-    aws.invoking.parked[NAME] = Parked(luck.uniform(0.001, 0.02), _result())
+    aws.invocations.stubs[NAME] = StubFunction(luck.uniform(0.001, 0.02), _result())
     options = LambdaOptions()
     tariff = options.tariff(BOOK, lambdas.MEMORY_MB)
     ledger = MemoryLedger(10**12)
@@ -136,7 +136,7 @@ def test_bad_days_are_bad(cloud: tuple[AwsEmulator, DemoAccount]) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: int) -> None:
     """Real handlers this time: kills, broken connections and throttling; a failed call has its price too."""
-    faults = Faults(seed=seed, shares={"crash": 0.25, "lost_reply": 0.1, "throttle": 0.1})
+    faults = AwsFaults(seed=seed, shares={"crash": 0.25, "lost_reply": 0.1, "throttle": 0.1})
     faults.order("crash")
     with lambdas.opened(faults=faults) as (inner, aws):
         tariff = LambdaOptions().tariff(BOOK, lambdas.MEMORY_MB)

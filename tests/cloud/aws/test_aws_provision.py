@@ -75,7 +75,7 @@ def test_a_half_done_set_up_is_completed(aws: AwsEmulator, demo: DemoAccount) ->
     assert told[f"Function {NAMES[0]}"].state == "made"
     assert "memory and time limit were set: 1,769 MB" in told[f"Function {NAMES[0]}"].words
     assert told[f"Tags of {NAMES[0]}"].state == told[f"Log of {NAMES[0]}"].state == "made"
-    assert told[f"Function {NAMES[1]}"].words.startswith("Made")
+    assert told[f"Function {NAMES[1]}"].words.startswith("Created")
     assert aws.functions.get(NAMES[0]).tags == OWNER.tags
 
 

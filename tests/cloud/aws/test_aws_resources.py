@@ -9,7 +9,7 @@ import pytest
 
 from cloud.aws.billable_resources import AwsFinder
 from cloud.aws.functions import function_name
-from cloud.aws.provisioned import KEPT_FOR_S, KeptReady
+from cloud.aws.provisioned import KEPT_FOR_S, ProvisionedConcurrency
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.register import Holder, Kind, MemoryRegister, NameTaken
@@ -27,9 +27,11 @@ def account(aws: AwsEmulator, demo: DemoAccount) -> DemoAccount:
     return demo
 
 
-def _kept(account: DemoAccount, register: MemoryRegister, instances: int = 1, **options: object) -> KeptReady:
+def _kept(
+    account: DemoAccount, register: MemoryRegister, instances: int = 1, **options: object
+) -> ProvisionedConcurrency:
     holder = Holder(register, "con_ours", "job_a", 3, "lab")
-    return KeptReady(account.by_keys.open().client("lambda"), instances, holder, **options)  # type: ignore[arg-type]
+    return ProvisionedConcurrency(account.by_keys.open().client("lambda"), instances, holder, **options)  # type: ignore[arg-type]
 
 
 def _until(condition: Callable[[], object], within_s: float = 60.0) -> None:
@@ -158,13 +160,13 @@ def test_they_are_renewed_as_long_as_somebody_wants_them(account: DemoAccount) -
     now = [1_000_000.0]
     register = MemoryRegister()
     ready = _kept(account, register, now_unix_s=lambda: now[0])
-    ready.keep()
+    ready.renew()
     assert register.entries == {}
     ready.begin(NAME)
     _until(lambda: ready.qualifier)
     for seconds, expires in ((30.0, KEPT_FOR_S), (41.0, 41.0 + KEPT_FOR_S), (60.0, 41.0 + KEPT_FOR_S)):
         now[0] = 1_000_000.0 + seconds
-        ready.keep()
+        ready.renew()
         assert register.entries[f"{NAME}:1"].expires_unix_s == 1_000_000.0 + expires
     ready.close()
 

@@ -14,8 +14,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.faults import FaultKind
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.emulator.faults import AwsFault
 from tests.cloud.aws.code import ALL_KINDS, create, zipped
 
 NAME = "starling-test"
@@ -214,7 +214,7 @@ def test_a_role_that_lambda_cannot_take_on(client: Any, demo: DemoAccount) -> No
     [("throttle", 0), ("service_error", 0), ("lost_request", 0), ("lost_reply", 1), ("error_after", 1)],
 )
 def test_faults_on_demand(
-    kind: FaultKind, executed: int, client: Any, demo: DemoAccount, aws: AwsEmulator
+    kind: AwsFault, executed: int, client: Any, demo: DemoAccount, aws: AwsEmulator
 ) -> None:
     create(client, NAME, demo.actor_role)
     aws.faults.order(kind)

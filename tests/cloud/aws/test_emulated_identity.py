@@ -20,7 +20,7 @@ from cloud.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.stored_keys import KeptUnreadable
+from cloud.emulator.stored_keys import UnreadableKeys
 from cloud.provision.permissions import AWS
 from cloud.provision.policies import AwsScope, aws_policy
 
@@ -200,11 +200,11 @@ def test_keys_are_those_of_the_last_start(tmp_path: Path) -> None:
     """A server that was started with them goes on when the emulator is started again."""
     kept = tmp_path / "aws.json"
     with AwsEmulator() as first:
-        before = furnish(first, kept=kept)
+        before = furnish(first, keys_file=kept)
         _desk(first, "external-id", external_id="shown-by-the-page")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     with AwsEmulator() as second:
-        again = furnish(second, kept=kept)
+        again = furnish(second, keys_file=kept)
         assert again.by_keys.access == before.by_keys.access
         assert _role(again.by_role).ours == _role(before.by_role).ours
         assert _role(again.by_role).external_id == "shown-by-the-page"
@@ -214,8 +214,8 @@ def test_keys_are_those_of_the_last_start(tmp_path: Path) -> None:
 def test_kept_keys_that_cannot_be_read_are_told_in_words(tmp_path: Path) -> None:
     kept = tmp_path / "aws.json"
     kept.write_text("{")
-    with AwsEmulator() as aws, pytest.raises(KeptUnreadable, match=r"aws\.json.*[Dd]elete"):
-        furnish(aws, kept=kept)
+    with AwsEmulator() as aws, pytest.raises(UnreadableKeys, match=r"aws\.json.*[Dd]elete"):
+        furnish(aws, keys_file=kept)
 
 
 def _keys_of(demo: DemoAccount) -> AwsKeys:

@@ -41,4 +41,4 @@ def test_without_one_nothing_else_stumbles(without_identity: AwsConnection) -> N
     assert not AccountLimits.of(clients.client("lambda", tries=1)).known
     with pytest.raises(NoCredentialsError) as refused:
         clients.client("sts").get_caller_identity()
-    assert "cannot take on a role" in aws_words.refusal(refused.value).words
+    assert "cannot assume a role" in aws_words.refusal(refused.value).words

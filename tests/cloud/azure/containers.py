@@ -8,9 +8,9 @@ from typing import Any
 
 from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
-from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import Subscription
+from cloud.emulator.faults import AzureFaults
 from cloud.gateway.serving import served
 from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, Reached
@@ -19,7 +19,7 @@ from cloud.register import CreateCounter, Holder, MemoryCreateCounter, MemoryReg
 
 @contextmanager
 def subscription(
-    *, cores: int = 100, faults: Faults | None = None
+    *, cores: int = 100, faults: AzureFaults | None = None
 ) -> Iterator[tuple[AzureEmulator, DemoSubscription]]:
     with AzureEmulator(subscription=Subscription(cores_at_most=cores), faults=faults) as azure:
         yield azure, furnish(azure)
@@ -58,7 +58,7 @@ def on(
 
 @contextmanager
 def opened(
-    *, cores: int = 100, faults: Faults | None = None, **changes: Any
+    *, cores: int = 100, faults: AzureFaults | None = None, **changes: Any
 ) -> Iterator[tuple[AzureContainerPlatform, AzureEmulator]]:
     with subscription(cores=cores, faults=faults) as (azure, demo), on(demo, **changes) as platform:
         yield platform, azure

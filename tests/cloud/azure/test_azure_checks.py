@@ -148,7 +148,7 @@ def test_a_subscription_that_is_not_registered_is_told_how() -> None:
 
 def test_a_missing_resource_group_is_told() -> None:
     rows = _by_name(_azure(group=_error("ResourceGroupNotFound", 404)))
-    assert "no such resource group" in rows["The resource group is there"].words
+    assert "no such resource group" in rows["The resource group exists"].words
 
 
 def test_limits_that_may_not_be_read_are_a_missing_permission() -> None:

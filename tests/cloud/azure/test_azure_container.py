@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from cloud.azure.create_limit import CreateLimit
 from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
 from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
-from cloud.emulator.azure.faults import FaultKind
 from cloud.emulator.azure.server import AzureEmulator
+from cloud.emulator.faults import AzureFault
 from cloud.register import MemoryCreateCounter, MemoryRegister, wait_s
 from tests.cloud import calls
 from tests.cloud.azure import containers
@@ -53,8 +53,8 @@ def _hear(platform: AzureContainerPlatform, states: list[str]) -> None:
     assert _states(platform) == states
 
 
-def _parked(azure: AzureEmulator) -> None:
-    azure.groups.parked = "*"
+def _stub_groups(azure: AzureEmulator) -> None:
+    azure.groups.stubs = "*"
 
 
 def test_a_group_is_written_down_before_it_is_asked_for() -> None:
@@ -89,18 +89,18 @@ def test_a_container_gets_its_token_and_nothing_of_ours() -> None:
     with containers.opened() as (platform, azure):
         assert _one(platform).status == "done"
         (group,) = azure.groups.all()
-        (asked,) = group.asked
-        assert set(asked.variables) == {"STARLING_RUN_TOKEN"}
-        token = asked.variables["STARLING_RUN_TOKEN"]
+        (request,) = group.requests
+        assert set(request.variables) == {"STARLING_RUN_TOKEN"}
+        token = request.variables["STARLING_RUN_TOKEN"]
         assert token not in str(group.document(whole=True))
-        assert token not in " ".join(asked.command)
+        assert token not in " ".join(request.command)
 
 
 @pytest.mark.parametrize("kind", ["lost_reply", "error_after", "lost_request", "service_error", "throttle"])
-def test_a_create_whose_answer_is_lost_makes_one_group(kind: FaultKind) -> None:
+def test_a_create_whose_answer_is_lost_makes_one_group(kind: AzureFault) -> None:
     """Sign-in comes first, so that the fault strikes the create."""
     with containers.opened() as (platform, azure):
-        _parked(azure)
+        _stub_groups(azure)
         _submit(platform, 2)
         azure.faults.order(kind)
         _until(lambda: bool(azure.groups.all()), platform)
@@ -119,7 +119,7 @@ def _states(platform: AzureContainerPlatform) -> list[str]:
 
 def test_what_shows_late_is_not_made_twice_and_is_taken_away() -> None:
     with containers.opened() as (platform, azure):
-        _parked(azure)
+        _stub_groups(azure)
         azure.faults.visibility_delay_s = 2.0
         azure.faults.order("lost_reply")
         _submit(platform, 2)
@@ -171,7 +171,7 @@ def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: p
             told.add(platform.throttling_reasons())
         assert outcome.status == "done"
         assert any(
-            re.fullmatch(r"A container group did not start: .*[^.]\. Another is asked for in [12] s\.", words)
+            re.fullmatch(r"A container group did not start: .*[^.]\. The next try is in [12] s\.", words)
             for words in told
         ), told
         _hear(platform, ["gone", "gone", "standing"])
@@ -181,7 +181,7 @@ def test_a_group_that_never_comes_to_work_is_given_up(monkeypatch: pytest.Monkey
     monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (0.1,))
     with containers.opened() as (platform, azure):
         platform.fleet._plan = replace(platform.fleet._plan, start_cap_s=1.0)
-        _parked(azure)
+        _stub_groups(azure)
         _submit(platform, 1)
         outcome = gather(platform, 1)["c0"]
         assert (outcome.status, outcome.reason_code) == ("failed", "no_actors")
@@ -272,7 +272,7 @@ def test_why_calls_wait_for_containers_is_told() -> None:
 
 def test_why_azure_puts_an_order_off_is_told() -> None:
     with containers.opened() as (platform, azure):
-        _parked(azure)
+        _stub_groups(azure)
         _submit(platform, 2)
         azure.faults.order("throttle", 2)
         _until(lambda: "1 order waits" in platform.throttling_reasons(), platform)
@@ -294,10 +294,10 @@ def test_moments_count_in_every_window() -> None:
 
 def test_a_hundred_actors_are_twenty_five_groups() -> None:
     with containers.opened(containers_a_group=4, most_actors=100) as (platform, azure):
-        _parked(azure)
+        _stub_groups(azure)
         _submit(platform, 120)
         _until(lambda: len(azure.groups.all()) == 25, platform)
-        assert sum(len(one.asked) for one in azure.groups.all()) == 100
+        assert sum(len(one.requests) for one in azure.groups.all()) == 100
         platform.close()
         assert azure.groups.all() == []
 

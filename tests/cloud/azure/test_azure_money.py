@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from cloud.billing.price_book import PriceBook
-from cloud.emulator.azure.faults import Faults
 from cloud.emulator.azure.meter import GroupSpan
 from cloud.emulator.azure.server import AzureEmulator
+from cloud.emulator.faults import AzureFaults
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.pricing import total
@@ -87,10 +87,10 @@ SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ran
 def test_books_hold_the_meter_on_bad_days(seed: int) -> None:
     """Groups without processes: they come and go with the calls that wait, and nobody answers those."""
     luck = random.Random(seed)
-    faults = Faults(seed=seed, shares={kind: luck.uniform(0.0, 0.2) for kind in _KINDS})  # type: ignore[misc]
+    faults = AzureFaults(seed=seed, shares={kind: luck.uniform(0.0, 0.2) for kind in _KINDS})  # type: ignore[misc]
     faults.zombie_s, faults.visibility_delay_s = luck.uniform(0.1, 1.0), luck.choice([0.0, 0.5])
     with containers.subscription(cores=luck.choice([6, 100]), faults=faults) as (azure, demo):
-        azure.groups.parked = "*"
+        azure.groups.stubs = "*"
         azure.groups.start_s = luck.uniform(0.01, 0.3)
         with containers.on(demo, most_actors=12, containers_a_group=3) as inner:
             ledger = MemoryLedger(10**12)
@@ -110,7 +110,7 @@ def test_the_days_are_bad() -> None:
     for seed in range(50):
         luck = random.Random(seed)
         shares = {kind: luck.uniform(0.0, 0.2) for kind in _KINDS}
-        faults = Faults(seed=seed, shares=shares)  # type: ignore[arg-type]
+        faults = AzureFaults(seed=seed, shares=shares)  # type: ignore[arg-type]
         struck |= {kind for kind in _KINDS for _ in range(8) if faults.strikes(kind)}
     assert struck == set(_KINDS)
 
@@ -133,7 +133,7 @@ def test_slices_are_renewed_and_the_money_ends_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("cloud.rents.slices.SLICE_S", 2)
     monkeypatch.setattr("cloud.rents.slices.RENEW_AHEAD_S", 1.0)
     with containers.opened(containers_a_group=1, most_actors=1) as (inner, azure):
-        azure.groups.parked = "*"
+        azure.groups.stubs = "*"
         tariff = containers.options(containers_a_group=1).tariff(BOOK)
         assert tariff.pool is not None
         slice_picodollars = total(tariff.pool.group(1, 1).lines(2 * 10**9))

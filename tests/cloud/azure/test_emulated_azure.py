@@ -108,7 +108,7 @@ def test_what_azure_refuses_has_its_code(azure: AzureEmulator, demo: DemoSubscri
     assert _refusal(lambda: create("g")) == (409, "ContainerGroupQuotaReached")
     azure.subscription.cores_at_most = 400
     azure.subscription.groups_at_most = 400
-    azure.groups.parked = "*"
+    azure.groups.stubs = "*"
     for number in range(100):
         create(f"g{number}")
     assert _refusal(lambda: create("g100")) == (429, "TooManyRequests")

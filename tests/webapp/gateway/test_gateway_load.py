@@ -50,7 +50,7 @@ class _Threads:
 
     def _pull_over(self, connection: http.client.HTTPConnection, name: str, unit: str) -> None:
         while True:
-            ask = protocol.Ask(puller=name, unit=unit, wait_s=20.0).model_dump_json()
+            ask = protocol.LeaseRequest(puller=name, unit=unit, wait_s=20.0).model_dump_json()
             try:
                 lease = protocol.read_lease(self._said(connection, protocol.LEASE, ask.encode()))
                 if lease.word == "leave":

@@ -26,7 +26,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import provisioned_capacity
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import Parked
+from cloud.emulator.aws.stub_functions import StubFunction
 from cloud.emulator.azure.demo import DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.pricing import total
@@ -152,7 +152,7 @@ class Lambda:
 
     def at_rest(self) -> None:
         self.aws.faults.end()
-        wait_until(lambda: self.aws.invoking.in_flight == 0, within_s=60, what="all functions have ended")
+        wait_until(lambda: self.aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
 
     def rent_owed(self) -> int:
         """Started units of five minutes; nothing here stands for longer than one."""
@@ -235,14 +235,14 @@ def _lambda() -> Iterator[Lambda]:
     with held.account() as (aws, demo):
         result = execute(calls.rollout("any", None), calls.weights(), WarmCache())
         assert isinstance(result, Result)
-        aws.invoking.parked[FUNCTION] = Parked(0.01, result)
+        aws.invocations.stubs[FUNCTION] = StubFunction(0.01, result)
         yield Lambda(aws, demo)
 
 
 @contextmanager
 def _groups() -> Iterator[Groups]:
     with AzureEmulator() as azure:
-        azure.groups.parked = "*"
+        azure.groups.stubs = "*"
         yield Groups(azure, furnish(azure))
 
 

@@ -12,10 +12,10 @@ import pytest
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.faults import Faults
 from cloud.emulator.aws.meter import BilledInvocation, log_of
 from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import Parked
+from cloud.emulator.aws.stub_functions import StubFunction
+from cloud.emulator.faults import AwsFaults
 from cloud.metering import MeteredPlatform
 from tests.cloud import calls
 from tests.factories import FixedClock
@@ -94,9 +94,9 @@ class Run:
 def _bad_day(aws: AwsEmulator, result: Result, seed: int) -> None:
     luck = random.Random(seed)
     shares: Any = {kind: luck.uniform(0.0, 0.12) for kind in _SHARES}
-    fresh = Faults(seed=seed, shares=shares)
+    fresh = AwsFaults(seed=seed, shares=shares)
     aws.faults.shares, aws.faults._chance = fresh.shares, fresh._chance
-    aws.invoking.parked[FUNCTION] = Parked(luck.uniform(0.001, 0.02), result)
+    aws.invocations.stubs[FUNCTION] = StubFunction(luck.uniform(0.001, 0.02), result)
 
 
 def _booked(job: Job) -> int:
@@ -124,7 +124,7 @@ def test_the_books_equal_the_meter_once_the_log_is_read(
     run.hear(CALLS)
     run.platform.close()
     aws.faults.end()
-    wait_until(lambda: aws.invoking.in_flight == 0, within_s=60, what="all functions have ended")
+    wait_until(lambda: aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
     metered = aws.meter.picodollars(BOOK, REGION)
     assert max(aws.meter.executions().values()) == 1
     assert _booked(job) >= metered
@@ -164,12 +164,12 @@ def test_what_a_killed_process_had_in_flight_is_billed_as_it_ran(
     cloud: tuple[AwsEmulator, DemoAccount], job: Job, result: Result
 ) -> None:
     aws, demo = cloud
-    aws.invoking.parked[FUNCTION] = Parked(0.05, result)
+    aws.invocations.stubs[FUNCTION] = StubFunction(0.05, result)
     run = Run(demo, job)
     run.submit(CALLS)
     run.hear(3)
     run.inner.close()  # nobody books what flies on
-    wait_until(lambda: aws.invoking.in_flight == 0, within_s=60, what="all functions have ended")
+    wait_until(lambda: aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
     held.run_dies(job)
     assert settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + 1, clock=SYSTEM_CLOCK) > 0
     metered = aws.meter.picodollars(BOOK, REGION)

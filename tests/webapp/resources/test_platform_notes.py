@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 class Waiting(InlinePlatform):
     def __init__(self) -> None:
         super().__init__()
-        self.words = "AWS had no room. 3 calls wait."
+        self.words = "AWS is throttling calls. 3 calls wait."
 
     def throttling_reasons(self) -> str:
         return self.words
@@ -66,22 +66,22 @@ def test_why_calls_wait_stands_on_the_jobs_page_while_they_do(
     platform, notes = Waiting(), scene.notes()
     assert notes.of(platform) is platform
     notes.look()
-    assert scene.told() == "AWS had no room. 3 calls wait."
-    platform.words = "AWS had no room. 2 calls wait."
+    assert scene.told() == "AWS is throttling calls. 3 calls wait."
+    platform.words = "AWS is throttling calls. 2 calls wait."
     with django_assert_num_queries(0):
         notes.look()
     scene.now_s += 2.0
     notes.look()
-    assert scene.told() == "AWS had no room. 2 calls wait."
+    assert scene.told() == "AWS is throttling calls. 2 calls wait."
     scene.now_s += 2.0
     with django_assert_num_queries(0):
         notes.look()
     client = Client()
     client.force_login(scene.user)
     page = client.get(reverse("jobs:detail", args=[scene.job.project.slug, scene.job.pk])).content.decode()
-    assert "AWS had no room. 2 calls wait." in page
+    assert "AWS is throttling calls. 2 calls wait." in page
     scene.clock.forward(100)
-    assert scene.told() == "AWS had no room. 2 calls wait."
+    assert scene.told() == "AWS is throttling calls. 2 calls wait."
     notes.end()
     assert scene.told().startswith("Round 1 has taken 1 min 40 s")
 

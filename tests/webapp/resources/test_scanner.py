@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud.aws.provisioned import KeptReady
+from cloud.aws.provisioned import ProvisionedConcurrency
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import provisioned_capacity
 from cloud.emulator.aws.demo import DemoAccount
@@ -79,7 +79,9 @@ def test_a_killed_run_leaves_nothing_behind(
     aws, demo = cloud
     job = held.make_lambda_job(connection, provisioned=1)
     epoch = held.run_of(job)
-    ready = KeptReady(demo.by_keys.open().client("lambda"), 1, held.holder(connection, job, epoch))
+    ready = ProvisionedConcurrency(
+        demo.by_keys.open().client("lambda"), 1, held.holder(connection, job, epoch)
+    )
     ready._buy(FUNCTION)
     assert ready.qualifier == "1"
     result = scan(connection)

@@ -1,12 +1,10 @@
 """`manage.py emulator`: an AWS account and an Azure subscription on this machine, to try everything without one."""
 
 import json
-import signal
-import threading
 import urllib.error
 import urllib.request
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-_DESK_ANSWERS_S = 10
+_ANSWERS_WITHIN_S = 10
 
 
 class Command(BaseCommand):
@@ -54,6 +52,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, cloud: str, **options: Any) -> None:
+        from cloud.emulator.server import stop_requested
+
         if options["set_external_id"]:
             _set_external_id(options["port"], options["set_external_id"])
             self.stdout.write("The role of the emulated account demands that id from now on.")
@@ -65,12 +65,12 @@ class Command(BaseCommand):
                 accounts.append(("An emulated AWS account.", _aws(running, shares, options)))
             if cloud != "aws":
                 accounts.append(("An emulated Azure subscription.", _azure(running, shares, options)))
-            over = _asked_to_stop()
+            stopped = stop_requested()
             for title, values in accounts:
                 self._tell(title, values)
             self.stdout.write("Ctrl-C stops it.")
             self.stdout.flush()
-            over.wait()
+            stopped.wait()
         self.stdout.write("Stopped.")
 
     def _tell(self, title: str, values: dict[str, Any]) -> None:
@@ -81,19 +81,20 @@ class Command(BaseCommand):
 
 
 def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.emulator.aws import faults
     from cloud.emulator.aws.account import Account
     from cloud.emulator.aws.demo import OUR_ACCOUNT, furnish
     from cloud.emulator.aws.server import AwsEmulator
+    from cloud.emulator.faults import AwsFaults
 
     aws = AwsEmulator(
         account=Account(concurrency=options["concurrency"]),
-        faults=faults.Faults(seed=options["seed"], shares=_known(shares, faults.KINDS)),
+        faults=AwsFaults(seed=options["seed"], shares=_known(shares, AwsFaults.kinds)),
         region=options["region"],
     )
     _start(running, aws, options["port"])
-    with _told_where_unreadable():
-        values = furnish(aws, external_id=options["external_id"], kept=_folder() / "aws.json").values()
+    with _refused_if_unreadable():
+        keys_file = _folder() / "aws.json"
+        values = furnish(aws, external_id=options["external_id"], keys_file=keys_file).values()
     given = {
         "STARLING_AWS_ENDPOINT": aws.endpoint,
         "STARLING_AWS_PRINCIPAL": f"arn:aws:iam::{OUR_ACCOUNT}:user/starling-server",
@@ -104,36 +105,36 @@ def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) 
 
 
 def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.emulator.azure import faults
     from cloud.emulator.azure.demo import furnish
     from cloud.emulator.azure.server import AzureEmulator
     from cloud.emulator.azure.subscription import Subscription
+    from cloud.emulator.faults import AzureFaults
 
     azure = AzureEmulator(
         subscription=Subscription(region=options["azure_region"], cores_at_most=options["cores"]),
-        faults=faults.Faults(seed=options["seed"], shares=_known(shares, faults.KINDS)),
+        faults=AzureFaults(seed=options["seed"], shares=_known(shares, AzureFaults.kinds)),
         folder=_folder(),
     )
     _start(running, azure, options["azure_port"])
     given = {"STARLING_AZURE_ENDPOINT": azure.endpoint, "STARLING_EMULATOR_CA": azure.ca}
-    with _told_where_unreadable():
-        return {**given, **furnish(azure, kept=_folder() / "azure.json").values()}
+    with _refused_if_unreadable():
+        return {**given, **furnish(azure, keys_file=_folder() / "azure.json").values()}
 
 
 def _folder() -> Path:
-    """Where certificates and keys lie, so that a server that was started with them goes on after the next start."""
+    """Return the folder of certificates and keys: a server that was started with them goes on after the next start."""
     folder = Path(settings.STARLING_DATA) / "emulator"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @contextmanager
-def _told_where_unreadable() -> Iterator[None]:
-    from cloud.emulator.stored_keys import KeptUnreadable
+def _refused_if_unreadable() -> Iterator[None]:
+    from cloud.emulator.stored_keys import UnreadableKeys
 
     try:
         yield
-    except KeptUnreadable as error:
+    except UnreadableKeys as error:
         raise CommandError(str(error), returncode=2) from None
 
 
@@ -141,7 +142,7 @@ def _set_external_id(port: int, external_id: str) -> None:
     given = json.dumps({"external_id": external_id}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/_emulator/external-id", given)
     try:
-        with urllib.request.urlopen(request, timeout=_DESK_ANSWERS_S):
+        with urllib.request.urlopen(request, timeout=_ANSWERS_WITHIN_S):
             return
     except urllib.error.HTTPError as error:
         why = json.loads(error.read())["error"]
@@ -159,19 +160,19 @@ def _start(running: ExitStack, emulator: Any, port: int) -> None:
         raise CommandError(f"Port {port} cannot be used: {error.strerror}.", returncode=2) from error
 
 
-def _kinds(cloud: str) -> set[str]:
-    """The faults that there are, of those clouds that are to run."""
-    from cloud.emulator.aws.faults import KINDS as AWS
-    from cloud.emulator.azure.faults import KINDS as AZURE
+def _kinds(cloud: str) -> Set[str]:
+    """Return the kinds of faults of the clouds that are to run."""
+    from cloud.emulator.faults import AwsFaults, AzureFaults
 
-    return {"both": {*AWS, *AZURE}, "aws": {*AWS}, "azure": {*AZURE}}[cloud]
+    kinds = {"aws": AwsFaults.kinds, "azure": AzureFaults.kinds}
+    return {"both": {*kinds["aws"], *kinds["azure"]}, **kinds}[cloud]
 
 
 def _known(shares: dict[str, float], kinds: Iterable[str]) -> dict[Any, float]:
     return {kind: share for kind, share in shares.items() if kind in kinds}
 
 
-def _shares(given: list[str], kinds: set[str]) -> dict[str, float]:
+def _shares(given: list[str], kinds: Set[str]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for one in given:
         kind, _, share = one.partition("=")
@@ -184,10 +185,3 @@ def _shares(given: list[str], kinds: set[str]) -> dict[str, float]:
         except ValueError:
             raise CommandError(f"{one}: a share is a number between 0 and 1.", returncode=2) from None
     return shares
-
-
-def _asked_to_stop() -> threading.Event:
-    over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
-    return over
