@@ -32,29 +32,23 @@ _JSON = {"Content-Type": "application/json"}
 # Name, method, path, and the status of a success.
 _OPERATIONS: tuple[tuple[str, str, str, int], ...] = (
     ("CreateFunction", "POST", r"/[\d-]+/functions", 201),
-    ("ListFunctions", "GET", r"/[\d-]+/functions/?", 200),
     ("GetFunction", "GET", _FUNCTION, 200),
     ("GetFunctionConfiguration", "GET", _FUNCTION + "/configuration", 200),
     ("UpdateFunctionCode", "PUT", _FUNCTION + "/code", 200),
     ("UpdateFunctionConfiguration", "PUT", _FUNCTION + "/configuration", 200),
     ("DeleteFunction", "DELETE", _FUNCTION, 204),
     ("PublishVersion", "POST", _FUNCTION + "/versions", 201),
-    ("ListVersionsByFunction", "GET", _FUNCTION + "/versions", 200),
     ("PutProvisionedConcurrencyConfig", "PUT", _FUNCTION + "/provisioned-concurrency", 202),
     # With List in its query, this address is ListProvisionedConcurrencyConfigs.
     ("GetProvisionedConcurrencyConfig", "GET", _FUNCTION + "/provisioned-concurrency", 200),
     ("DeleteProvisionedConcurrencyConfig", "DELETE", _FUNCTION + "/provisioned-concurrency", 204),
-    ("PutFunctionConcurrency", "PUT", _FUNCTION + "/concurrency", 200),
-    ("DeleteFunctionConcurrency", "DELETE", _FUNCTION + "/concurrency", 204),
     ("GetAccountSettings", "GET", r"/[\d-]+/account-settings/?", 200),
     ("ListTags", "GET", r"/[\d-]+/tags/(?P<name>.+)", 200),
     ("TagResource", "POST", r"/[\d-]+/tags/(?P<name>.+)", 204),
-    ("UntagResource", "DELETE", r"/[\d-]+/tags/(?P<name>.+)", 204),
 )
 _PATTERNS = tuple(
     (name, method, re.compile(path + "$"), status) for name, method, path, status in _OPERATIONS
 )
-_ON_THE_ACCOUNT = {"ListFunctions", "GetAccountSettings"}
 _REPLIES_GET_LOST = {"PutProvisionedConcurrencyConfig", "DeleteProvisionedConcurrencyConfig"}
 
 
@@ -93,7 +87,7 @@ class Control:
                 continue
             given = json.loads(request.body) if request.body else {}
             name = self._functions.name_of(match.groupdict().get("name") or given.get("FunctionName", ""))
-            resource = "*" if operation in _ON_THE_ACCOUNT else self._functions.arn(name)
+            resource = "*" if operation == "GetAccountSettings" else self._functions.arn(name)
             if operation == "GetProvisionedConcurrencyConfig" and "List" in request.query:
                 operation = "ListProvisionedConcurrencyConfigs"
             self._account.require(caller, "lambda", f"lambda:{operation}", resource)
@@ -120,13 +114,6 @@ class Control:
         if call.given.get("Publish"):
             self._functions.publish(function)
         return function.described(function.latest, time.monotonic())
-
-    def _list_functions(self, call: _Call) -> Any:
-        seen = self._functions.seen()
-        begin, size = int(call.query.get("Marker", "0")), int(call.query.get("MaxItems", "50"))
-        page = [one.described(one.latest, time.monotonic()) for one in seen[begin : begin + size]]
-        more = {"NextMarker": str(begin + size)} if begin + size < len(seen) else {}
-        return {"Functions": page, **more}
 
     def _get_function(self, call: _Call) -> Any:
         function = self._functions.get(call.name)
@@ -175,11 +162,6 @@ class Control:
         function = self._functions.get(call.name)
         return function.described(self._functions.publish(function), time.monotonic())
 
-    def _list_versions_by_function(self, call: _Call) -> Any:
-        function = self._functions.get(call.name)
-        versions = [function.latest, *function.versions.values()]
-        return {"Versions": [function.described(one, time.monotonic()) for one in versions]}
-
     def _put_provisioned_concurrency_config(self, call: _Call) -> Any:
         function, number = self._functions.get(call.name), call.query["Qualifier"]
         wanted = int(call.given["ProvisionedConcurrentExecutions"])
@@ -227,20 +209,6 @@ class Control:
         if not self._faults.strikes("zombie_delete"):
             self._provision(function, call.query["Qualifier"], None)
 
-    def _put_function_concurrency(self, call: _Call) -> Any:
-        function, wanted = self._functions.get(call.name), int(call.given["ReservedConcurrentExecutions"])
-        others = sum(one.reserved or 0 for one in self._functions.alive() if one is not function)
-        if wanted > self._account.concurrency - others - _LEAST_UNRESERVED:
-            raise invalid(
-                "Specified ReservedConcurrentExecutions for function decreases account's"
-                f" UnreservedConcurrentExecution below its minimum value of [{_LEAST_UNRESERVED}]."
-            )
-        function.reserved = wanted
-        return {"ReservedConcurrentExecutions": wanted}
-
-    def _delete_function_concurrency(self, call: _Call) -> None:
-        self._functions.get(call.name).reserved = None
-
     def _get_account_settings(self, call: _Call) -> Any:
         alive = self._functions.alive()
         reserved = sum(one.reserved or 0 for one in alive)
@@ -263,9 +231,6 @@ class Control:
 
     def _tag_resource(self, call: _Call) -> None:
         self._functions.get(call.name).tags.update(call.given["Tags"])
-
-    def _untag_resource(self, call: _Call) -> None:
-        self._functions.get(call.name).tags.pop(call.query["tagKeys"], None)
 
 
 def _config(provisioned: Provisioned) -> dict[str, Any]:

@@ -29,8 +29,6 @@ class Identity:
                 result = self._assume(form, caller)
             case "iam", "SimulatePrincipalPolicy":
                 result = self._simulate(form, caller)
-            case "iam", "GetRole":
-                result = self._role(form, caller)
             case _:
                 raise AwsError(400, "InvalidAction", f"{service} does not know {action} here")
         body = (
@@ -74,20 +72,6 @@ class Identity:
                 result = _tags(EvalActionName=action, EvalResourceName=resource, EvalDecision=decision)
                 results.append(f"<member>{result}</member>")
         return f"<IsTruncated>false</IsTruncated><EvaluationResults>{''.join(results)}</EvaluationResults>"
-
-    def _role(self, form: dict[str, str], caller: Principal) -> str:
-        arn = f"arn:aws:iam::{self._account.id}:role/{form['RoleName']}"
-        self._account.require(caller, "iam", "iam:GetRole", arn)
-        if arn not in self._account.roles:
-            raise AwsError(404, "NoSuchEntity", f"The role with name {form['RoleName']} cannot be found.")
-        role = _tags(
-            Path="/",
-            RoleName=form["RoleName"],
-            RoleId="AROAEMULATED",
-            Arn=arn,
-            CreateDate="2026-01-01T00:00:00Z",
-        )
-        return f"<Role>{role}</Role>"
 
 
 def _members(form: dict[str, str], name: str) -> list[str]:

@@ -39,8 +39,7 @@ class Logs:
         action = request.headers.get("x-amz-target", "").rpartition(".")[2]
         given: dict[str, Any] = json.loads(request.body or b"{}")
         name = str(given.get("logGroupName", "*"))
-        if action != "DescribeLogGroups":
-            self._account.require(caller, "logs", f"logs:{action}", self._arn(name))
+        self._account.require(caller, "logs", f"logs:{action}", self._arn(name))
         return HttpResponse(
             200,
             json.dumps(self._act(action, name, given)).encode(),
@@ -60,13 +59,6 @@ class Logs:
             case "DeleteLogGroup":
                 self._group(name)
                 del self.groups[name]
-            case "DescribeLogGroups":
-                prefix = str(given.get("logGroupNamePrefix", ""))
-                return {
-                    "logGroups": [
-                        self._described(one) for one in self.groups.values() if one.name.startswith(prefix)
-                    ]
-                }
             case "FilterLogEvents":
                 return {"events": self._found(self._group(name), given), "searchedLogStreams": []}
             case _:
@@ -87,10 +79,6 @@ class Logs:
         if name not in self.groups:
             raise AwsError(400, "ResourceNotFoundException", "The specified log group does not exist.")
         return self.groups[name]
-
-    def _described(self, group: LogGroup) -> dict[str, Any]:
-        retention = {} if group.retention_days is None else {"retentionInDays": group.retention_days}
-        return {"logGroupName": group.name, "arn": self._arn(group.name), **retention}
 
     def _arn(self, name: str) -> str:
         return f"arn:aws:logs:{self._region}:{self._account.id}:log-group:{name}"

@@ -130,15 +130,6 @@ class Groups:
         self.operations[operation_id] = Operation(operation_id, group)
         self._begin(group, operation_id)
 
-    def start(self, group: Group) -> None:
-        if group.state not in ("Pending", "Running"):
-            self._begin(group, "")
-
-    async def stop(self, group: Group, state: str = "Stopped") -> None:
-        """End its containers. The group remains and costs nothing."""
-        self._end_task(group)
-        self._end(group, state)
-
     def delete(self, group: Group) -> None:
         """Delete it at once or, as a zombie, after a while."""
         if group.deleting:

@@ -26,7 +26,7 @@ class Resources:
         self._faults = faults
         self._base = base
 
-    async def handle(self, request: HttpRequest) -> HttpResponse:
+    def handle(self, request: HttpRequest) -> HttpResponse:
         app = self._subscription.sender(request.headers)
         if "api-version" not in request.query:
             raise ArmError(400, "MissingApiVersionParameter", "The api-version query parameter is required.")
@@ -36,14 +36,14 @@ class Resources:
             raise ArmError(503, "ServiceUnavailable", "The service is unavailable.")
         if self._faults.strikes("lost_request"):
             raise Hangup
-        answer = await self._routed(app, request)
+        answer = self._routed(app, request)
         if self._faults.strikes("error_after"):
             raise ArmError(500, "InternalServerError", "An internal error occurred.")
         if self._faults.strikes("lost_reply"):
             raise Hangup
         return answer
 
-    async def _routed(self, app: App, request: HttpRequest) -> HttpResponse:
+    def _routed(self, app: App, request: HttpRequest) -> HttpResponse:
         parts = [part.lower() for part in request.parts]
         if parts[:2] != ["subscriptions", self._subscription.id]:
             words = f"The subscription '{parts[1] if len(parts) > 1 else ''}' could not be found."
@@ -69,7 +69,7 @@ class Resources:
             case method, ["resourcegroups", name, "providers", provider, "containergroups", *rest] if (
                 provider == aci and rest
             ):
-                return await self._group(app, method, self._known_group(name), rest, request)
+                return self._group(app, method, self._known_group(name), rest, request)
             case _:
                 raise ArmError(404, "NotFound", "There is nothing at this address here.")
 
@@ -131,7 +131,7 @@ class Resources:
 
     # Groups themselves
 
-    async def _group(
+    def _group(
         self, app: App, method: str, resource_group: str, rest: list[str], request: HttpRequest
     ) -> HttpResponse:
         name = rest[0]
@@ -150,14 +150,6 @@ class Resources:
             case "DELETE", []:
                 allowed(app, f"{_GROUP}/delete", path)
                 return self._delete(path)
-            case "POST", ["stop" | "start" as act]:
-                allowed(app, f"{_GROUP}/{act}/action", path)
-                group = self._visible(path)
-                if act == "stop":
-                    await self._groups.stop(group)
-                else:
-                    self._groups.start(group)
-                return HttpResponse(204)
             case "GET", ["containers", container, "logs"]:
                 allowed(app, f"{_GROUP}/containers/logs/read", path)
                 return self._log(self._visible(path), container, request.query.get("tail"))

@@ -74,8 +74,7 @@ class AzureEmulator(Emulator):
     async def answer(self, request: HttpRequest) -> HttpResponse:
         try:
             if request.parts[0] == "subscriptions":
-                resources = Resources(self.subscription, self.groups, self.faults, self.endpoint)
-                return await resources.handle(request)
+                return Resources(self.subscription, self.groups, self.faults, self.endpoint).handle(request)
             return SignIn(self.subscription, self.endpoint).handle(request)
         except ArmError as error:
             return as_response(error)

@@ -78,7 +78,7 @@ def test_a_container_runs_with_what_it_was_given_and_nothing_else(
     assert (span.over, span.cores, span.memory_mb) == (True, 1, 1024)
 
 
-def test_exit_codes_policies_and_stops(azure: AzureEmulator, demo: DemoSubscription) -> None:
+def test_exit_codes_restart_policies_and_deletes(azure: AzureEmulator, demo: DemoSubscription) -> None:
     operations = AzureClients(demo.connection).container_groups
     operations.begin_create_or_update(
         GROUP, "fails", _document("raise SystemExit(3)"), polling=False
@@ -88,8 +88,7 @@ def test_exit_codes_policies_and_stops(azure: AzureEmulator, demo: DemoSubscript
     forever = _document("print('again')", restartPolicy="Always")
     operations.begin_create_or_update(GROUP, "forever", forever, polling=False).result()
     _until(lambda: operations.get(GROUP, "forever").instance_view.state == "Running")
-    operations.stop(GROUP, "forever")
-    assert operations.get(GROUP, "forever").instance_view.state == "Stopped"
+    operations.begin_delete(GROUP, "forever", polling=False).result()
     assert azure.groups.pids() == []
     assert all(span.over for span in azure.meter.spans)
 
