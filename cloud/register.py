@@ -219,24 +219,24 @@ class MemoryRegister:
         self.entries: dict[str, Entry] = {}
 
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
-        there = self.entries.get(name)
-        if there is None or there.state in ("gone", "lost"):
+        entry = self.entries.get(name)
+        if entry is None or entry.state in ("gone", "lost"):
             self.entries[name] = Entry(name, kind, "intended", expires_unix_s, dict(facts))
 
     def made(self, name: str, provider_id: str) -> None:
-        there = self.entries[name]
-        if there.state == "intended":
-            self.entries[name] = replace(there, state="standing", provider_id=provider_id)
+        entry = self.entries[name]
+        if entry.state == "intended":
+            self.entries[name] = replace(entry, state="standing", provider_id=provider_id)
 
     def renew(self, name: str, expires_unix_s: float) -> None:
-        there = self.entries[name]
-        if there.state in ("intended", "standing"):
-            self.entries[name] = replace(there, expires_unix_s=expires_unix_s)
+        entry = self.entries[name]
+        if entry.state in ("intended", "standing"):
+            self.entries[name] = replace(entry, expires_unix_s=expires_unix_s)
 
     def ending(self, name: str) -> None:
-        there = self.entries[name]
-        if there.state in ("intended", "standing"):
-            self.entries[name] = replace(there, state="ending")
+        entry = self.entries[name]
+        if entry.state in ("intended", "standing"):
+            self.entries[name] = replace(entry, state="ending")
 
     def gone(self, name: str) -> None:
         self.entries[name] = replace(self.entries[name], state="gone")

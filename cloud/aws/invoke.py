@@ -139,8 +139,8 @@ def failed(error: Exception, function: str) -> Reply:
 
 
 def _client_error(error: Any, function: str) -> Reply:
-    said = error.response.get("Error", {})
-    code, message = str(said.get("Code", "")), str(said.get("Message", ""))[:_WORDS_SHOWN]
+    details = error.response.get("Error", {})
+    code, message = str(details.get("Code", "")), str(details.get("Message", ""))[:_WORDS_SHOWN]
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     if code in _NOT_NOW or status == 429:
         reason = str(error.response.get("Reason") or code)

@@ -20,7 +20,7 @@ _AGAIN_CODES = frozenset({"ContainerGroupTransitioning", "TooManyRequests", "Sub
 _ABSENT = frozenset({"ResourceNotFound", "NotFound"})
 # The account or region is full now; a later request may succeed.
 _FULL = frozenset({"ContainerGroupQuotaReached", "ServiceUnavailable", "QuotaExceeded"})
-Provisioning = Literal["coming", "there", "failed"]
+Provisioning = Literal["pending", "succeeded", "failed"]
 
 
 class NotNow(Exception):
@@ -199,7 +199,7 @@ def _document(container: Container) -> dict[str, Any]:
 
 def _provisioning(group: Any) -> Provisioning:
     state = str(group.provisioning_state or "")
-    return {"Succeeded": "there", "Failed": "failed", "Canceled": "failed"}.get(state, "coming")  # type: ignore[return-value]
+    return {"Succeeded": "succeeded", "Failed": "failed", "Canceled": "failed"}.get(state, "pending")  # type: ignore[return-value]
 
 
 def _listed(group: Any) -> ListedGroup:
