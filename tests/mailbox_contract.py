@@ -1,4 +1,4 @@
-"""What every mailbox must do, whoever keeps it: both its sides at once, on a clock of the test's.
+"""What every mailbox must do, in memory or in a database: both its sides at once, on a clock of the test's.
 
 Subclass with a fixture `post`.
 """
@@ -100,13 +100,13 @@ class MailboxContract:
         post.offer("c1")
         assert post.given("p2") is None
 
-    def test_whoever_asks_again_gets_the_same_call_and_it_counts_as_one_start(self, post: Post) -> None:
+    def test_a_puller_that_asks_again_gets_the_same_call_and_it_counts_as_one_start(self, post: Post) -> None:
         post.offer("c1", "c2")
         assert [post.given("p1"), post.given("p1")] == ["c1", "c1"]
         post.bring("p1", "c1")
         assert post.ends() == [("c1", b"done", 1)]
 
-    def test_a_call_of_somebody_who_is_silent_goes_to_the_next(self, post: Post) -> None:
+    def test_a_call_of_a_silent_puller_goes_to_the_next(self, post: Post) -> None:
         post.offer("c1")
         post.given("p1")
         post.forward(9.0)
@@ -127,7 +127,7 @@ class MailboxContract:
         post.forward(8.0)
         assert post.given("p2") == "c1"
 
-    def test_the_first_of_two_answers_counts_whoever_brings_it(self, post: Post) -> None:
+    def test_the_first_of_two_answers_counts_whichever_puller_sends_it(self, post: Post) -> None:
         post.offer("c1")
         post.given("p1")
         post.forward(11.0)
@@ -145,7 +145,7 @@ class MailboxContract:
         assert post.bring("p1", "c1") == "taken"
         assert post.ends() == [("c1", b"done", 1)]
 
-    def test_nobody_answers_a_call_he_was_not_given(self, post: Post) -> None:
+    def test_a_puller_cannot_answer_a_call_of_another(self, post: Post) -> None:
         post.offer("c1")
         assert post.bring("p1", "c1") == "unwanted"
         post.given("p1")
@@ -153,7 +153,7 @@ class MailboxContract:
         assert (post.bring("p1", "c9"), post.room("p1", "c9")) == ("unwanted", 0)
         assert post.ends() == []
 
-    def test_a_call_that_nobody_comes_back_from_ends_after_its_starts(self, post: Post) -> None:
+    def test_a_call_without_an_answer_ends_after_its_starts(self, post: Post) -> None:
         post.offer("c1", starts=2)
         for puller in ("p1", "p2"):
             assert post.given(puller) == "c1"
@@ -179,7 +179,7 @@ class MailboxContract:
         assert post.given("p2") is None
         assert post.ends() == []
 
-    def test_whoever_leaves_gives_back_what_he_has(self, post: Post) -> None:
+    def test_a_puller_that_leaves_gives_its_call_back(self, post: Post) -> None:
         post.offer("c1")
         post.given("p1")
         post.store.leave(post.box, "p1")
@@ -207,7 +207,7 @@ class MailboxContract:
         assert (first.first_seen_unix_s, first.last_seen_unix_s) == (began, began + 8)
         assert (second.name, second.first_seen_unix_s, second.call_id) == ("p2", began + 8, None)
 
-    def test_pullers_are_told_how_long_they_may_live(self, post: Post) -> None:
+    def test_pullers_learn_how_long_they_may_live(self, post: Post) -> None:
         post.mailbox.stay(30.0)
         found = post.ask("p1")
         assert found.stay_until_unix_s - found.now_unix_s == pytest.approx(30.0)
@@ -254,7 +254,7 @@ class MailboxContract:
         assert ask("one", *(f"made up {n}" for n in range(50))).leave == {f"made up {n}" for n in range(50)}
         assert ask("two", "q1", "q2").leave == frozenset(), "another token has names of its own"
         assert [one.name for one in post.mailbox.pullers()] == ["p1", "p2", "p3", "q1", "q2"]
-        # Who was told to leave had no call; who is known still gets theirs.
+        # The puller that had to leave had no call; known ones still get theirs.
         assert ask("one", "p1").work["p1"].call_id == found.work["p1"].call_id
 
         post.forward(9.0)

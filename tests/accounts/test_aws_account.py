@@ -52,15 +52,17 @@ class Trial:
 @contextmanager
 def _account() -> Iterator[tuple[AwsConnection, Any]]:
     """The account that the environment names, with the real package; an emulated one where it names none."""
-    told = {name.removeprefix(_NAMED): value for name, value in os.environ.items() if name.startswith(_NAMED)}
-    if not told:
+    reported = {
+        name.removeprefix(_NAMED): value for name, value in os.environ.items() if name.startswith(_NAMED)
+    }
+    if not reported:
         with lambdas.account() as (_, demo):
             yield demo.by_role, lambdas.thin
         return
-    keys = AwsKeys(told["ACCESS_KEY_ID"], told["SECRET_ACCESS_KEY"], told.get("SESSION_TOKEN"))
-    role = AwsRole(told["ROLE_ARN"], told["EXTERNAL_ID"], keys) if "ROLE_ARN" in told else None
-    region = told.get("REGION", "us-east-1")
-    yield AwsConnection(role or keys, region=region, prefix=told.get("PREFIX", "starling")), bundle.light
+    keys = AwsKeys(reported["ACCESS_KEY_ID"], reported["SECRET_ACCESS_KEY"], reported.get("SESSION_TOKEN"))
+    role = AwsRole(reported["ROLE_ARN"], reported["EXTERNAL_ID"], keys) if "ROLE_ARN" in reported else None
+    region = reported.get("REGION", "us-east-1")
+    yield AwsConnection(role or keys, region=region, prefix=reported.get("PREFIX", "starling")), bundle.light
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +105,11 @@ def _calls(connection: AwsConnection) -> dict[str, Outcome]:
 def test_the_policies_that_are_shown_are_enough(trial: Trial) -> None:
     connection = trial.connection
     access = connection.access
-    asked = AwsQuestion(connection.region, prefix=connection.prefix)
+    question = AwsQuestion(connection.region, prefix=connection.prefix)
     if isinstance(access, AwsRole):
-        asked = AwsQuestion(connection.region, access.role_arn, access.external_id, connection.prefix)
+        question = AwsQuestion(connection.region, access.role_arn, access.external_id, connection.prefix)
     findings = Findings(connection.region)
-    check_aws(aws_clients(connection), asked, findings)
+    check_aws(aws_clients(connection), question, findings)
     report = findings.report()
     assert [check for check in report.checks if check.ok is False and not check.optional] == []
     assert report.account
@@ -140,10 +142,12 @@ def test_each_call_ran_once_and_the_log_says_the_same_as_its_answer(trial: Trial
     function = function_name(trial.connection.prefix, _MEMORY_MB)
     end_s = time.monotonic() + _LOG_PATIENCE_S
     while True:
-        told = aws_log.reports_of(log, function, list(trial.outcomes), trial.began_unix_s)
-        if set(told) == set(trial.outcomes) or time.monotonic() > end_s:
+        reported = aws_log.reports_of(log, function, list(trial.outcomes), trial.began_unix_s)
+        if set(reported) == set(trial.outcomes) or time.monotonic() > end_s:
             break
         time.sleep(5.0)
-    assert {call: len(executions) for call, executions in told.items()} == dict.fromkeys(trial.outcomes, 1)
-    for call, (execution,) in told.items():
+    assert {call: len(executions) for call, executions in reported.items()} == dict.fromkeys(
+        trial.outcomes, 1
+    )
+    for call, (execution,) in reported.items():
         assert execution.billed_s == trial.outcomes[call].usage.billed_s

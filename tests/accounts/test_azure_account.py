@@ -1,4 +1,4 @@
-"""Azure Container Instances, asked only what a subscription can tell: each test settles a row of docs/clouds.md.
+"""Azure Container Instances on a real subscription: each test settles a row of docs/clouds.md.
 
 Containers here never reach a gateway: a site whose address Azure can reach is not needed. Three groups of one core and
 one gigabyte stand for a minute or two.
@@ -42,7 +42,7 @@ _BEGAN = re.compile(r"began (\S+)")
 
 @dataclass(frozen=True)
 class Place:
-    """A resource group to be tried, and the image that runs there. `poll_s`: how often it may be asked."""
+    """A resource group to test, and the image that runs there. `poll_s`: how often it may be polled."""
 
     connection: AzureConnection
     image: str
@@ -82,16 +82,18 @@ class Place:
 @contextmanager
 def _named() -> Iterator[Place]:
     """The subscription that the environment names; an emulated one where it names none."""
-    told = {name.removeprefix(_NAMED): value for name, value in os.environ.items() if name.startswith(_NAMED)}
-    if not told:
+    reported = {
+        name.removeprefix(_NAMED): value for name, value in os.environ.items() if name.startswith(_NAMED)
+    }
+    if not reported:
         with containers.subscription() as (_, demo):
             yield Place(demo.connection, demo.image, 0.1)
         return
-    access = AzurePrincipal(told["TENANT_ID"], told["CLIENT_ID"], told["CLIENT_SECRET"])
+    access = AzurePrincipal(reported["TENANT_ID"], reported["CLIENT_ID"], reported["CLIENT_SECRET"])
     connection = AzureConnection(
-        access, told["SUBSCRIPTION_ID"], told["RESOURCE_GROUP"], told.get("REGION", "eastus")
+        access, reported["SUBSCRIPTION_ID"], reported["RESOURCE_GROUP"], reported.get("REGION", "eastus")
     )
-    yield Place(connection, told["IMAGE"], 3.0)
+    yield Place(connection, reported["IMAGE"], 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +113,8 @@ def test_the_roles_that_are_shown_are_enough(place: Place) -> None:
     connection, access = place.connection, place.connection.access
     where = (connection.region, connection.subscription_id, connection.resource_group)
     findings = Findings(connection.region)
-    asked = AzureQuestion(*where, access.tenant_id, access.client_id)
-    check_azure(azure_clients(connection), asked, findings)
+    question = AzureQuestion(*where, access.tenant_id, access.client_id)
+    check_azure(azure_clients(connection), question, findings)
     report = findings.report()
     assert [check for check in report.checks if check.ok is False and not check.optional] == []
     assert {quota.unit for quota in report.quotas} == {"groups", "cores"}
@@ -127,7 +129,7 @@ def test_a_set_up_runs_the_image_with_a_command_of_ours_and_leaves_nothing(place
     assert steps["The container's group"].state == "gone"
 
 
-def test_a_create_that_is_asked_for_twice_makes_one_that_shows_soon_and_starts_once(place: Place) -> None:
+def test_a_repeated_create_makes_one_group_that_is_listed_soon_and_starts_once(place: Place) -> None:
     groups, name = place.groups, place.name(1)
     sleeper = place.container(("python", "-c", _SAYS_WHO))
     first = place.create(name, sleeper)
@@ -144,7 +146,7 @@ def test_a_create_that_is_asked_for_twice_makes_one_that_shows_soon_and_starts_o
 
 
 def _wears_and_goes(place: Place, shown: Mapping[str, ListedGroup], name: str) -> None:
-    """Its tags say whose it is and until when, can be renewed, and it goes when it is told to."""
+    """Its tags name its owner and its expiry and can be renewed, and it can be deleted."""
     groups, finder = place.groups, AzureFinder(AzureClients(place.connection))
     assert shown[name].tags["starling:run"] == run_tag("contract", 1)
     later = float(int(time.time()) + 1800)
@@ -152,7 +154,7 @@ def _wears_and_goes(place: Place, shown: Mapping[str, ListedGroup], name: str) -
     (found,) = [one for one in finder.found() if one.name == name]
     assert (found.deployment, found.expires_unix_s) == (_DEPLOYMENT, later)
     finder.end(found)
-    assert place.until(lambda: name not in groups.all(), 120.0), "it was told to go and shows still"
+    assert place.until(lambda: name not in groups.all(), 120.0), "it was deleted and is still listed"
     finder.end(found)
 
 
@@ -175,7 +177,7 @@ def test_an_actor_whose_gateway_is_gone_ends_by_itself(place: Place) -> None:
     assert name not in [one.name for one in AzureFinder(AzureClients(place.connection)).found()]
 
 
-def test_an_image_that_is_not_there_is_told_in_words(place: Place) -> None:
+def test_an_image_that_is_not_there_is_explained(place: Place) -> None:
     """By the refusal of the create, or by a group that failed."""
     name = place.name(3)
     wrong = replace(
@@ -188,15 +190,15 @@ def test_an_image_that_is_not_there_is_told_in_words(place: Place) -> None:
     try:
         place.create(name, wrong)
     except Refused as refusal:
-        told = str(refusal)
+        reported = str(refusal)
     else:
         assert place.until(lambda: place.groups.all()[name].provisioning == "failed", _START_S)
-        told = "an image that is not there"
-    assert "image" in told
-    assert "answered with" not in told
+        reported = "an image that is not there"
+    assert "image" in reported
+    assert "answered with" not in reported
 
 
-def test_a_wrong_secret_is_told_in_words(place: Place) -> None:
+def test_a_wrong_secret_is_explained(place: Place) -> None:
     access = replace(place.connection.access, client_secret=f"{uuid.uuid4()}")
     clients = AzureClients(replace(place.connection, access=access))
     step = next(set_up(clients, _DEPLOYMENT, _OWNER, place.image))

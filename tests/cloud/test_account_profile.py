@@ -100,7 +100,7 @@ def test_one_that_was_disturbed_changes_little() -> None:
     assert core == pytest.approx(CORE, rel=0.02)
 
 
-def test_a_spread_is_told_as_one() -> None:
+def test_a_spread_is_reported_as_one() -> None:
     samples = _samples()
     for at, one in enumerate(samples):
         if not one.cold:
@@ -119,7 +119,7 @@ def test_an_emulated_account_is_never_mistaken_for_a_real_one() -> None:
     assert "this machine's" in found.words
 
 
-def test_what_is_billed_beyond_the_body_is_told() -> None:
+def test_what_is_billed_beyond_the_body_is_reported() -> None:
     samples = [
         replace(
             one,

@@ -50,17 +50,17 @@ def test_the_second_call_finds_everything_warm_and_gives_the_same() -> None:
 
 
 def test_weights_by_address_are_fetched_once_a_version() -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def fetch(url: str, byte_count: int) -> bytes:
-        asked.append(url)
+        requested.append(url)
         return calls.weights()
 
     actor = Actor(fetch=fetch)
     for name in "abc":
         answer = _ask(actor, _rollout(name), weights=None, weights_url="https://there/v0")
         assert answer.status == "done", answer.reason
-    assert asked == ["https://there/v0"]
+    assert requested == ["https://there/v0"]
 
 
 @pytest.mark.parametrize(

@@ -76,22 +76,22 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "starling call c request r1\n"
-    told: dict[str, object] = json.loads(result.read_text())
-    reply = told["answer"]
+    reported: dict[str, object] = json.loads(result.read_text())
+    reply = reported["answer"]
     assert isinstance(reply, dict)
     answer, outcome = answer_to(call, "r", base64.b64decode(reply["body"]))
     assert outcome is not None, answer.reason
-    return told
+    return reported
 
 
 def test_a_call_runs_out_of_the_bundle_alone(tmp_path: Path) -> None:
     site = _unpacked(bundle.thin().data, tmp_path / "site")
-    told = _run_one_call(site, tmp_path, sys.executable)
-    loaded = told["loaded"]
+    reported = _run_one_call(site, tmp_path, sys.executable)
+    loaded = reported["loaded"]
     assert isinstance(loaded, list)
     others = {name for name in loaded if not name.startswith("cloud.actor")}
     assert others == {"cloud.failures", "cloud.json_limits", "cloud.wire"}
-    assert any(str(site) in str(place) for place in told["where"])  # type: ignore[union-attr]
+    assert any(str(site) in str(place) for place in reported["where"])  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
@@ -105,8 +105,8 @@ def test_the_light_bundle_fits_a_function_and_runs_without_this_environment(tmp_
     here = bundle.light(f"{sys.version_info.major}.{sys.version_info.minor}")
     site = _unpacked(here.data, tmp_path / "site")
     # -S: no packages of this environment are seen.
-    told = _run_one_call(site, tmp_path, sys.executable, "-I", "-S")
-    where = told["where"]
+    reported = _run_one_call(site, tmp_path, sys.executable, "-I", "-S")
+    where = reported["where"]
     assert isinstance(where, list)
     assert all(str(site) in place for place in where)
     made = subprocess.run(

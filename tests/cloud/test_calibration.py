@@ -93,13 +93,13 @@ def test_what_has_no_place_in_a_file_is_refused() -> None:
 
 
 @pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5", "ALE/SpaceInvaders-v5"])
-def test_trajectories_that_nobody_sampled_can_be_learned_from(environment: str) -> None:
+def test_trajectories_without_sampling_can_be_learned_from(environment: str) -> None:
     spaces = ENTRIES[environment].spaces(4)
     batch = Batch.of([trajectory(spaces, 8, 2, seed) for seed in range(2)], range(1), spaces)
     assert batch.size == 32
 
 
-def test_an_update_of_them_takes_the_passes_that_were_asked_for() -> None:
+def test_an_update_of_them_takes_the_requested_passes() -> None:
     spaces = ENTRIES["Hopper-v5"].spaces(4)
     network, algorithm = network_for(spaces), recipe(spaces, epochs=3, minibatch_size=64)
     state = initial(algorithm, network, spaces).encode()
@@ -117,7 +117,7 @@ def test_a_slots_calls_go_on_with_new_weights_each() -> None:
     assert first.weights != second.weights
 
 
-def test_others_are_told_apart_from_us() -> None:
+def test_others_are_distinguished_from_us() -> None:
     watch = machine.OtherLoad()
     random.Random(0).randbytes(10_000_000)
     busy, background = watch.shares()
@@ -126,10 +126,10 @@ def test_others_are_told_apart_from_us() -> None:
 
 
 def test_the_machine_is_described_with_its_date() -> None:
-    told = machine.describe(date(2026, 11, 21))
-    assert "cores" in told
-    assert "numpy" in told
-    assert told.endswith("21 November 2026")
+    reported = machine.describe(date(2026, 11, 21))
+    assert "cores" in reported
+    assert "numpy" in reported
+    assert reported.endswith("21 November 2026")
 
 
 def test_a_part_that_breaks_says_why() -> None:
@@ -145,7 +145,7 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
         def shares(self) -> tuple[float, float]:
             return next(shares)
 
-    parts = part.Parts(lambda told: None, patience_s=60.0)
+    parts = part.Parts(lambda reported: None, patience_s=60.0)
     monkeypatch.setattr(parts, "_wait_until_quiet", lambda: None)
     monkeypatch.setattr(machine, "OtherLoad", Watch)
     monkeypatch.setattr(part, "run", lambda *_, **__: next(numbers))
@@ -172,11 +172,11 @@ def test_shapes_that_are_compared_are_jobs(shape: check.Shape) -> None:
 @pytest.mark.slow
 def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> None:
     base = stacks.load("starling-stack")
-    told: list[str] = []
+    reported: list[str] = []
     found = run_parts.calibration(
-        ("CartPole-v1", "Pendulum-v1"), run_parts.QUICK, base, date(2026, 11, 21), told.append
+        ("CartPole-v1", "Pendulum-v1"), run_parts.QUICK, base, date(2026, 11, 21), reported.append
     )
-    assert "1 of 1: steps of Pendulum-v1" in told
+    assert "1 of 1: steps of Pendulum-v1" in reported
     stack, profile = tmp_path / "stack.toml", tmp_path / "profile.toml"
     write_toml(stack, found.stack, "A quick look.")
     write_toml(profile, found.profile, "A quick look.")

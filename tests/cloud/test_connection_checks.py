@@ -1,4 +1,4 @@
-"""What holds for the tests of connections to any cloud: words of our own, a limit in time, no secret told."""
+"""What holds for the tests of connections to any cloud: our own texts, a time limit, no secret repeated."""
 
 import json
 import threading
@@ -51,7 +51,7 @@ def test_a_cloud_that_hangs_is_cut_off_with_what_was_found() -> None:
     assert not report.ok
 
 
-def test_what_nobody_foresaw_is_told_without_its_text() -> None:
+def test_an_unexpected_error_is_reported_without_its_text() -> None:
     def ask(findings: Findings) -> None:
         raise RuntimeError("canary")
 

@@ -236,12 +236,12 @@ def test_a_ramp_is_asked_round_by_round() -> None:
     training = spec(**HOPPER, scaling=ramp)
     plan = plan_of(training, 500)
     history: list[RoundReport] = []
-    asked = []
+    requested = []
     for round_no in range(60):
-        asked.append(training.scaling.decide(history[-64:], Bounds(), 0).actors)
-        history.append(RoundReport.model_construct(round_no=round_no + 1, actors=asked[-1]))
+        requested.append(training.scaling.decide(history[-64:], Bounds(), 0).actors)
+        history.append(RoundReport.model_construct(round_no=round_no + 1, actors=requested[-1]))
     stretch = np.searchsorted(plan.begins, np.arange(60), side="right") - 1
-    assert plan.actors[stretch].tolist() == asked
+    assert plan.actors[stretch].tolist() == requested
 
 
 @pytest.mark.parametrize(("name", "copies"), [("CartPole-v1", 1), ("Hopper-v5", 2)])
@@ -323,9 +323,9 @@ def test_the_same_spec_has_the_same_forecast() -> None:
 
 def test_assumptions_give_values_and_ranges() -> None:
     training = spec(**HOPPER, stop={"env_steps": 100_000, "target_return": 2000})
-    told = forecast(training, LAMBDA, PLENTY).assumptions
-    text = " ".join(told)
+    reported = forecast(training, LAMBDA, PLENTY).assumptions
+    text = " ".join(reported)
     assert "0.12 s (0.05–0.2 s)" in text
     assert "1,000 functions at once" in text
     assert "2000 is reached" in text
-    assert all(sentence.endswith(".") for sentence in told)
+    assert all(sentence.endswith(".") for sentence in reported)

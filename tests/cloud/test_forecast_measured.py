@@ -39,8 +39,8 @@ def test_no_decision_lies_outside_of_what_was_said_beforehand(rule: Any) -> None
 def test_nitros_forecast_says_what_it_takes_for_granted_and_shrinks_as_nitro_does() -> None:
     training = spec(**HOPPER, scaling=NITRO, stop={"env_steps": None, "rounds": 50})
     found = forecast(training, LAMBDA, PLENTY)
-    told = [one for one in found.assumptions if "curvature" in one]
-    assert told == [
+    reported = [one for one in found.assumptions if "curvature" in one]
+    assert reported == [
         "The scaling policy depends on curvature, which only training shows: any number of actors from 8 to 64 is"
         " considered possible, and fewer and fewer as its scores decay."
     ]

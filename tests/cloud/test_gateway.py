@@ -29,14 +29,14 @@ class Site:
         self.mailbox = MemoryMailbox()
         self.mailbox.stay(1000.0)
         self.token = self.mailbox.new_token()
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.door = GatewayApp(lambda: self.waiters)
         self.waiters = Waiters(self.mailbox, self._run)
         loop = asyncio.get_running_loop()
         self.mailbox.on_offer(lambda: loop.call_soon_threadsafe(self.waiters.ring, "memory"))
 
     async def _run(self, work: Callable[..., Result], *arguments: object) -> Result:
-        self.asked.append(work.__name__)
+        self.requested.append(work.__name__)
         await asyncio.sleep(0)
         return work(*arguments)
 
@@ -87,7 +87,7 @@ class Site:
 
 @pytest.fixture
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is told anything by the look that is due anyway, however long this machine is busy with something else."""
+    """No puller is answered by the regular read, however long this machine is busy with something else."""
     monkeypatch.setattr("cloud.gateway.waiters.READ_EVERY_S", 10 * LONGEST_WAIT_S)
 
 
@@ -123,7 +123,7 @@ async def test_what_is_not_said_is_not_understood(path: str, method: str, status
     assert (await Site().ask(path, [b"{}"], method=method)).status == status
 
 
-async def test_nothing_is_read_of_somebody_without_a_token() -> None:
+async def test_nothing_is_read_from_a_sender_without_a_token() -> None:
     site = Site()
     for token in ("", "short", "x" * 43, "ü" * 30, site.token + "x"):
         answer = await site.ask(protocol.RESULT, [b"x" * 100], token=token, query=b"puller=p&call=c")
@@ -145,7 +145,7 @@ async def test_guessing_soon_costs_no_questions_and_those_who_are_known_are_serv
     statuses = [(await site.ask(protocol.LEAVE, [b"{}"], token=f"{n:043}")).status for n in range(100)]
     assert statuses[0] == 401
     assert statuses[-1] == 429
-    assert site.asked.count("admitted") < 20
+    assert site.requested.count("admitted") < 20
     assert (await site.lease("p1")).status == 200
 
 
@@ -154,10 +154,10 @@ async def test_a_body_has_its_size_before_it_is_read() -> None:
     site.offer("c")
     assert (await site.lease("p")).lease.call_id == "c"
     query = b"puller=p&call=c"
-    told = await site.ask(
+    reported = await site.ask(
         protocol.RESULT, [b"x"], query=query, headers=[(b"content-length", str(_BODY_LIMIT + 1).encode())]
     )
-    assert (told.status, told.read) == (413, 0)
+    assert (reported.status, reported.read) == (413, 0)
     untold = await site.ask(protocol.RESULT, [b"x" * 600] * 100, query=query)
     assert (untold.status, untold.read) == (413, 2)
     assert site.mailbox.take(0.0) == []
@@ -192,7 +192,7 @@ async def test_who_waits_gets_a_call_as_soon_as_there_is_one(seldom: None) -> No
     assert (await last).lease.word == "leave"
 
 
-async def test_who_waits_in_vain_is_told_so_in_time(seldom: None) -> None:
+async def test_who_waits_in_vain_is_answered_in_time(seldom: None) -> None:
     site = Site()
     loop = asyncio.get_running_loop()
     began_s = loop.time()
@@ -210,7 +210,7 @@ async def test_who_hangs_up_gets_nothing() -> None:
     assert (await site.lease("p2")).lease.call_id == "c"
 
 
-async def test_what_cannot_be_looked_up_is_to_be_asked_again() -> None:
+async def test_what_cannot_be_looked_up_may_be_requested_again() -> None:
     site = Site()
 
     def broken(box: str, callers: Sequence[Caller]) -> HandOut:
@@ -225,9 +225,9 @@ async def test_two_hundred_who_wait_are_one_look_a_second() -> None:
     site = Site()
     waiting = [asyncio.create_task(site.lease(f"p{n}", 20.0)) for n in range(200)]
     await asyncio.sleep(2.5)
-    assert site.asked.count("hand_out") <= 5
-    assert site.asked.count("admitted") == 1
+    assert site.requested.count("hand_out") <= 5
+    assert site.requested.count("admitted") == 1
     site.offer(*(f"c{n}" for n in range(200)))
     answers = await asyncio.gather(*waiting)
     assert len({one.lease.call_id for one in answers}) == 200
-    assert site.asked.count("hand_out") <= 8
+    assert site.requested.count("hand_out") <= 8

@@ -36,14 +36,14 @@ class CountingLedger(MemoryLedger):
 
     def __init__(self, limit_picodollars: int) -> None:
         super().__init__(limit_picodollars)
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def reserve(self, batch: Sequence[Reservation]) -> list[bool]:
-        self.asked.append(f"reserve {len(batch)}")
+        self.requested.append(f"reserve {len(batch)}")
         return super().reserve(batch)
 
     def settle(self, batch: Sequence[Settlement]) -> None:
-        self.asked.append(f"settle {len(batch)}")
+        self.requested.append(f"settle {len(batch)}")
         super().settle(batch)
 
 
@@ -119,9 +119,9 @@ def test_reserves_in_one_batch_and_settles_in_batches() -> None:
     platform, _ = metered(ledger, ACTORS_ONLY)
     for number in range(100):
         platform.submit(rollout(f"c{number:03}"))
-    assert ledger.asked == []
+    assert ledger.requested == []
     assert len(gather(platform, 100)) == 100
-    assert ledger.asked == ["reserve 100", "settle 64", "settle 36"]
+    assert ledger.requested == ["reserve 100", "settle 64", "settle 36"]
 
 
 def test_a_call_without_room_for_its_worst_case_is_refused_in_words() -> None:
@@ -169,7 +169,7 @@ def test_a_call_cancelled_before_it_was_sent_reserves_nothing() -> None:
     platform.submit(rollout("c"))
     platform.cancel("c")
     assert gather(platform)["c"].status == "cancelled"
-    assert ledger.asked == []
+    assert ledger.requested == []
     assert inner.meter.calls == []
 
 

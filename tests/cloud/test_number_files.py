@@ -43,7 +43,7 @@ def test_a_file_with_a_fault_is_named_with_its_line(files: NumberFiles[Profile],
         files.load("half")
 
 
-def test_a_file_that_was_written_anew_is_read_anew(files: NumberFiles[Profile], tmp_path: Path) -> None:
+def test_a_file_that_was_written_again_is_read_again(files: NumberFiles[Profile], tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     _write(path, "First")
     first = files.load("mine")
@@ -53,9 +53,7 @@ def test_a_file_that_was_written_anew_is_read_anew(files: NumberFiles[Profile], 
     assert files.load("mine").title == "Second"
 
 
-def test_nobody_takes_the_place_of_one_that_comes_with_starling(
-    files: NumberFiles[Profile], tmp_path: Path
-) -> None:
+def test_no_file_replaces_one_that_comes_with_starling(files: NumberFiles[Profile], tmp_path: Path) -> None:
     _write(tmp_path / "lambda.toml", "Not the one")
     assert files.load("lambda").title == "AWS Lambda"
     assert files.names().count("lambda") == 1

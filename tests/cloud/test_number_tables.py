@@ -20,7 +20,7 @@ WORDS = (DOCS / "simulated-cloud.md").read_text("utf-8")
 
 def test_the_table_of_numbers_is_that_of_the_files() -> None:
     assert (DOCS / "simulated-cloud-numbers.md").read_text("utf-8") == markdown(), (
-        "write it anew: python -m cloud.numbers.as_tables docs/simulated-cloud-numbers.md"
+        "write it again: python -m cloud.numbers.as_tables docs/simulated-cloud-numbers.md"
     )
 
 

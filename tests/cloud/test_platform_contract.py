@@ -197,7 +197,7 @@ def test_a_body_that_raises_is_an_outcome(platform: Platform) -> None:
         assert "training/codec.py:" in outcome.reason.splitlines()[0]
 
 
-def test_weights_that_nobody_published_are_an_outcome(platform: Platform) -> None:
+def test_unpublished_weights_are_an_outcome(platform: Platform) -> None:
     ref = platform.publish(3, calls.weights())
     platform.submit(calls.rollout("c", ref.model_copy(update={"sha256": "0" * 64})))
     outcome = gather(platform, 1)["c"]

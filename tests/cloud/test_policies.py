@@ -44,7 +44,7 @@ STAND_INS = {
 
 
 def _actions_by_method() -> dict[str, set[str]]:
-    """What each method name of an SDK client stands for: `get_function` -> lambda:GetFunction."""
+    """The action of each method name of an SDK client: `get_function` -> lambda:GetFunction."""
     found: dict[str, set[str]] = {}
     session = boto3.session.Session(region_name="eu-central-1")
     for service, prefix in SERVICES.items():

@@ -124,7 +124,7 @@ def test_a_tariff_asks_the_place_of_the_call() -> None:
     ]
 
 
-def test_the_free_tier_is_told_and_not_taken_off() -> None:
+def test_the_free_tier_is_reported_and_not_taken_off() -> None:
     """A million requests and 400,000 GB-s a month: half of 800,000 GB-s, all of 10 requests, nothing of a machine."""
     bill = (
         price_line(BOOK.row("lambda.duration.x86"), 700_000),

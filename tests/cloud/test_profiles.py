@@ -42,9 +42,9 @@ def test_a_rollout_by_hand() -> None:
             codec_us_per_megabyte=1000.0,
         ),
     )
-    asked = work(env_steps=256, inferences=256, macs=5000, bytes_out=500_000, memory_mb=500)
+    requested = work(env_steps=256, inferences=256, macs=5000, bytes_out=500_000, memory_mb=500)
     by_hand_us = (2000 + 256 * 195 + 256 * (15 + 2) + 500) / 0.5 / 0.8
-    assert speeds.run_ns(asked, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
+    assert speeds.run_ns(requested, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_an_update_by_hand() -> None:
             minibatch_us_per_million_macs=300.0,
         ),
     )
-    asked = work(
+    requested = work(
         kind="update", where="learner", bytes_in=2_000_000, minibatches=80, samples=20_480, macs=10_000
     )
     by_hand_us = 5000 + 2000 + 80 * 400 + 20_480 * 0.01 * 300
-    assert speeds.update_ns(asked) == pytest.approx(by_hand_us * 1000, abs=1)
+    assert speeds.update_ns(requested) == pytest.approx(by_hand_us * 1000, abs=1)
 
 
 def test_hessian_products_take_as_many_gradients() -> None:
@@ -256,7 +256,7 @@ def test_a_number_in_words_has_its_unit(name: str, value: float, words: str) -> 
 
 
 def test_a_profile_says_whose_cloud_it_is(tmp_path: Path) -> None:
-    """A region that nobody listed is not taken for AWS's: the file says it, or how the region is written."""
+    """An unlisted region is not taken for AWS's: the file says it, or the way the region is written."""
     text = (profiles.PROFILES / "aci-today.toml").read_text()
     moved = text.replace('region = "eastus"', 'region = "swedencentral"')
     for written in (moved, moved.replace('provider = "azure"\n', "")):

@@ -76,7 +76,7 @@ def test_an_account_bills_what_the_table_says_and_the_ledger_holds_it() -> None:
     assert 0 < spent < most_picodollars(PLAN, tariff)
 
 
-def test_a_size_that_is_too_small_is_told_and_the_next_one_is_measured() -> None:
+def test_a_size_that_is_too_small_is_reported_and_the_next_one_is_measured() -> None:
     plan = PLAN.model_copy(update={"memory_mb": (128, 1024), "steps": 4096})
     tariff = LAMBDA.tariff(PriceBook.load(), 1024)
     with lambdas.account(at_once=2) as (aws, demo):
@@ -140,7 +140,7 @@ def test_sizes_that_no_function_has_are_refused(sizes: tuple[int, ...]) -> None:
         Plan(environment=calls.CARTPOLE, memory_mb=sizes)
 
 
-def test_whoever_asks_for_a_profile_loads_nothing_that_learns() -> None:
+def test_a_profile_loads_nothing_that_learns() -> None:
     script = (
         "import sys; from cloud import profiling_runs; from cloud.workers.executor import LocalExecutor;"
         "from cloud.workers.learner_thread import NoLearner; LocalExecutor(1, learner=NoLearner).close();"

@@ -99,7 +99,7 @@ def _with(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
         (_payload(slot=lambda slot: slot + 1), "refused_trajectory"),
     ],
 )
-def test_an_answer_that_is_not_what_was_asked_is_refused_and_the_job_goes_on(
+def test_a_wrong_answer_is_refused_and_the_job_goes_on(
     desk: Desk, spoil: Callable[[wire.Answer], wire.Answer], code: str
 ) -> None:
     call = desk.submit()
@@ -130,7 +130,7 @@ def test_bombs_and_noise_are_refused_before_they_unfold(desk: Desk) -> None:
         assert desk.outcome().reason_code == "refused_codec"
 
 
-def test_an_outcome_is_told_once_however_often_its_answer_comes(desk: Desk) -> None:
+def test_an_outcome_is_returned_once_however_often_its_answer_comes(desk: Desk) -> None:
     call = desk.submit()
     request = desk.fetch()
     desk.now_unix_s += 30.0
@@ -154,7 +154,7 @@ def test_an_answer_to_a_call_that_was_cancelled_is_let_go(desk: Desk) -> None:
     assert desk.platform.next(0.0) is None
 
 
-def test_a_call_that_nobody_fetches_is_given_up(desk: Desk) -> None:
+def test_a_call_that_is_not_fetched_is_given_up(desk: Desk) -> None:
     desk.submit()
     desk.now_unix_s += 601.0
     outcome = desk.outcome()
@@ -163,7 +163,7 @@ def test_a_call_that_nobody_fetches_is_given_up(desk: Desk) -> None:
     assert outcome.usage.billed_s == 0.0
 
 
-def test_a_call_that_nobody_comes_back_from_is_given_up_and_nobody_knows_what_it_cost(desk: Desk) -> None:
+def test_a_call_without_an_answer_is_given_up_and_its_cost_is_unknown(desk: Desk) -> None:
     desk.submit()
     for number in range(3):
         desk.fetch(Caller(f"p{number}", "u"))

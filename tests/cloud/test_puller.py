@@ -1,4 +1,4 @@
-"""A puller's process: how it is told to work, and each way in which it ends."""
+"""A puller's process: how it gets its work, and each way in which it ends."""
 
 from __future__ import annotations
 

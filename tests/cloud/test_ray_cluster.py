@@ -196,7 +196,7 @@ cluster.shutdown()
 """
 
 
-# What `ray start` does of itself: whoever attaches shows the token of his home folder, and so do the machines.
+# As `ray start` does: a driver sends the token in its home folder, and so do the machines.
 _NODES = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
 if (Path.home() / ".ray" / "auth_token").exists():
     _NODES["RAY_AUTH_MODE"] = "token"
@@ -204,7 +204,7 @@ if (Path.home() / ".ray" / "auth_token").exists():
 
 @pytest.fixture
 def two_machines(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A cluster that stands already, of two machines as far as Ray knows: each has its own raylet and object store."""
+    """A running cluster of two machines as far as Ray knows: each has its own raylet and object store."""
     with open(tmp_path / "cluster.log", "w") as log:
         cluster = subprocess.Popen(
             [sys.executable, "-c", TWO_MACHINES],

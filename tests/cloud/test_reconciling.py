@@ -169,7 +169,7 @@ def test_laws(resource: RegisteredResource, seen: Found | None) -> None:
 
 @given(resource=_beliefs)
 def test_whatever_is_not_wanted_ends_in_the_end(resource: RegisteredResource) -> None:
-    """Asked again later, with nobody renewing: as long as it shows its end is asked for, and then it is over."""
+    """Compared again later, without renewals: its end is requested as long as it is listed, and then it is over."""
     late = NOW + 400
     seen = compare(
         [resource], [Found(resource.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS

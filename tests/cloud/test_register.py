@@ -1,4 +1,4 @@
-"""Names and tags by which things are found again, and the register that is told of them first."""
+"""Names and tags by which resources are found again, and the register that knows them first."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_tags_say_whose_it_is_what_for_and_until_when() -> None:
 
 
 class RegisterMachine(RuleBasedStateMachine):
-    """Whatever is told in whatever order: what was intended is alive until it is said to be gone."""
+    """In any order of calls: an intended resource is alive until it is recorded as gone."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -116,11 +116,11 @@ def test_whatever_chance_does(loop: str, place: str, seed: int, **chance: float)
 @pytest.mark.parametrize("loop", sorted(LOOPS))
 @pytest.mark.parametrize("asks", [9, 23, 40])
 def test_a_run_stopped_by_hand_is_what_it_was(loop: str, asks: int) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def control() -> Control:
-        asked.append(1)
-        return Control(desired="cancelled" if len(asked) > asks else "run")
+        requested.append(1)
+        return Control(desired="cancelled" if len(requested) > asks else "run")
 
     run = record(spec_of(loop, stop={"rounds": 50}), control=control, **CHANCE)
     again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
@@ -176,7 +176,7 @@ def test_words_about_what_cannot_be_known() -> None:
     assert "stopped by its time limit" in notes("synchronous", stop={"rounds": 2, "minutes": 1e5})
 
 
-def test_holes_in_the_record_are_told_and_survived() -> None:
+def test_holes_in_the_record_are_reported_and_survived() -> None:
     run = record(spec_of("synchronous"))
     gone = next(one for one in run.sitting.settlements if "update" in one.id)
     kept = [one for one in run.sitting.settlements if one is not gone]

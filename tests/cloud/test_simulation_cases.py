@@ -298,16 +298,16 @@ def test_an_asynchronous_schedule_by_hand() -> None:
     simulation = cloud(server_start_s=0.0)
     simulation.submit(actor("fast-1", steps=10))
     simulation.submit(actor("slow-1", steps=20))
-    told = []
+    reported = []
     for _ in range(6):
         trip = landed(simulation)
-        told.append((trip.work.id, trip.finished_ns / NS))
+        reported.append((trip.work.id, trip.finished_ns / NS))
         name, _, number = trip.work.id.partition("-")
         if name == "update":
             continue
         simulation.submit(actor(f"{name}-{int(number) + 1}", steps=10 if name == "fast" else 20))
         simulation.submit(update(f"update-{trip.work.id}", 5))
-    assert told == [
+    assert reported == [
         ("fast-1", 3.25),
         ("update-fast-1", 3.75),
         ("slow-1", 4.25),

@@ -125,9 +125,9 @@ def test_without_the_store_a_run_is_as_it_is_without_the_cache(
     for number in range(3):
         _once(CachingPlatform(InlinePlatform(), cache), f"c{number}")
     assert cache.errors == 7, "finding fails, and keeping"
-    told = [record.message for record in caplog.records if record.name == "cloud.trajectory_cache"]
-    assert len(told) == 1, "one kind of error, told once"
-    assert "ConnectionError" in told[0]
+    reported = [record.message for record in caplog.records if record.name == "cloud.trajectory_cache"]
+    assert len(reported) == 1, "one kind of error, told once"
+    assert "ConnectionError" in reported[0]
 
 
 def test_a_platform_that_prepares_still_does() -> None:

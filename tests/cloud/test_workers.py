@@ -72,7 +72,7 @@ def test_calls_queue_while_workers_start(make_pool: Callable[..., Pool]) -> None
 
 
 def test_a_slot_goes_back_to_its_warm_worker(make_pool: Callable[..., Pool]) -> None:
-    """With two workers and two slots nobody's environments are made twice: only two calls are cold."""
+    """With two workers and two slots no environment is made twice: only two calls are cold."""
     pool = make_pool(2)
     for number in range(6):
         for slot in (0, 1) if number % 2 else (1, 0):

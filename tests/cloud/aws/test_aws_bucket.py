@@ -67,14 +67,14 @@ def test_what_lies_there_longer_than_a_day_is_gone(aws: AwsEmulator, demo: DemoA
 
 
 @pytest.mark.parametrize("right", ["s3:ListBucket", "s3:CreateBucket", "s3:PutLifecycleConfiguration"])
-def test_a_right_that_is_missing_is_told(aws: AwsEmulator, demo: DemoAccount, right: str) -> None:
+def test_a_right_that_is_missing_is_reported(aws: AwsEmulator, demo: DemoAccount, right: str) -> None:
     role = next(one for one in aws.account.roles.values() if one.service is None)
     denied = {"Effect": "Deny", "Action": right, "Resource": "*"}
     role.policy = Policy((*role.policy.statements, denied))
-    told = _set_up(demo)
-    assert told.state == "missing"
-    assert "AWS refuses" in told.words
-    assert "without a bucket" in told.fix
+    reported = _set_up(demo)
+    assert reported.state == "missing"
+    assert "AWS refuses" in reported.words
+    assert "without a bucket" in reported.fix
 
 
 def test_one_size_goes_and_the_others_stay(aws: AwsEmulator, demo: DemoAccount) -> None:

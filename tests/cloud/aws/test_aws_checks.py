@@ -46,9 +46,9 @@ def _policy(account: Account, without: tuple[str, ...] = (), own: str = "") -> P
 
 def _tested(connection: AwsConnection) -> Report:
     role = connection.access if isinstance(connection.access, AwsRole) else None
-    asked = AwsQuestion(REGION, role.role_arn if role else "", role.external_id if role else "")
+    question = AwsQuestion(REGION, role.role_arn if role else "", role.external_id if role else "")
     return checks.within(
-        LIMIT_S, REGION, lambda findings: check_aws(aws_clients(connection), asked, findings)
+        LIMIT_S, REGION, lambda findings: check_aws(aws_clients(connection), question, findings)
     )
 
 
@@ -87,7 +87,7 @@ def test_so_have_the_keys_of_a_user(aws: AwsEmulator) -> None:
     assert report.identity == f"arn:aws:iam::{aws.account.id}:user/good"
 
 
-def test_a_low_quota_is_told_with_what_to_do(aws: AwsEmulator) -> None:
+def test_a_low_quota_is_reported_with_what_to_do(aws: AwsEmulator) -> None:
     (quota,) = _tested(_role(aws, "quota")).quotas
     assert (quota.limit, quota.unit, quota.used) == (10, "functions", 0)
     assert "Ask for more" in quota.words
@@ -121,7 +121,7 @@ def test_a_wrong_external_id_is_not_taken_on(aws: AwsEmulator) -> None:
     assert not report.ok
 
 
-def test_a_role_that_anybody_could_have_through_us_is_told(aws: AwsEmulator) -> None:
+def test_a_role_that_anyone_could_use_through_us_is_reported(aws: AwsEmulator) -> None:
     report = _tested(_role(aws, "open", external_id=None))
     assert _failed(report) == {"The role demands the external id"}
     assert not report.ok
@@ -139,14 +139,14 @@ def test_without_simulation_what_can_be_tried_is_tried(aws: AwsEmulator) -> None
     assert "No more rights than needed" not in rows
 
 
-def test_too_many_rights_are_told_and_stop_nothing(aws: AwsEmulator) -> None:
+def test_too_many_rights_are_reported_and_stop_nothing(aws: AwsEmulator) -> None:
     report = _tested(_keys(aws, "mighty", EVERYTHING))
     assert _failed(report) == {"No more rights than needed"}
     assert "iam:CreateUser" in _by_name(report)["No more rights than needed"].words
     assert report.ok
 
 
-def test_a_wrong_secret_and_an_unknown_key_are_told_apart(aws: AwsEmulator) -> None:
+def test_a_wrong_secret_and_an_unknown_key_are_distinguished(aws: AwsEmulator) -> None:
     good = _keys(aws, "typo")
     assert isinstance(good.access, AwsKeys)
     wrong = replace(good, access=AwsKeys(good.access.access_key_id, "x" * 40))
@@ -156,7 +156,7 @@ def test_a_wrong_secret_and_an_unknown_key_are_told_apart(aws: AwsEmulator) -> N
     assert "does not know this access key" in second.words
 
 
-def test_nobody_there_is_told_within_the_limit() -> None:
+def test_an_unreachable_cloud_is_reported_within_the_limit() -> None:
     nowhere = AwsConnection(AwsKeys("AKIA" + "X" * 16, "x" * 40), REGION, endpoint_url="http://127.0.0.1:9")
     began = time.monotonic()
     (row,) = _tested(nowhere).checks
@@ -179,8 +179,8 @@ def _refusing(code: str) -> Callable[..., Any]:
 
 
 def _pages(decide: Callable[[str], dict[str, Any]]) -> Any:
-    def paginate(**asked: Any) -> Any:
-        results = [{"EvalActionName": action, **decide(action)} for action in asked["ActionNames"]]
+    def paginate(**question: Any) -> Any:
+        results = [{"EvalActionName": action, **decide(action)} for action in question["ActionNames"]]
         return [{"EvaluationResults": results}]
 
     return lambda name: _AwsDouble(paginate=paginate)
@@ -203,7 +203,7 @@ def _doubles(arn: str, decide: Callable[[str], dict[str, Any]]) -> Report:
     return checks.within(5, REGION, lambda findings: check_aws(make, AwsQuestion(REGION), findings))
 
 
-def test_why_something_is_denied_is_told() -> None:
+def test_why_something_is_denied_is_reported() -> None:
     reasons = {
         "lambda:CreateFunction": {
             "EvalDecision": "implicitDeny",

@@ -87,7 +87,7 @@ def test_what_was_throttled_is_sent_again_and_runs_once() -> None:
         assert aws.meter.refused["throttle"] == 5
 
 
-def test_why_calls_wait_for_the_account_is_told() -> None:
+def test_why_calls_wait_for_the_account_is_reported() -> None:
     with lambdas.opened(at_once=2) as (platform, aws):
         assert platform.throttling_reasons() == ""
         aws.faults.shares["throttle"] = 1.0
@@ -116,7 +116,7 @@ def test_a_new_accounts_ten_are_respected() -> None:
         assert platform.at_once <= 10
 
 
-def test_the_gate_halves_when_it_is_told_to_and_opens_slowly() -> None:
+def test_the_limit_halves_when_it_is_reported_to_and_opens_slowly() -> None:
     gate = ConcurrencyLimit(8)
     assert gate.enter()
     gate.leave(throttled=True)
@@ -164,7 +164,7 @@ def test_the_deadline_is_enforced_where_the_call_runs() -> None:
 
 
 def test_on_a_slower_function_the_deadline_is_that_of_its_clock() -> None:
-    """Half a core is told and billed twice the time, and no bill is above the worst case."""
+    """Half a core reports and is billed twice the time, and no bill is above the worst case."""
     with lambdas.opened(memory_mb=884) as (platform, aws):
         outcome = _one(platform, steps=1_000_000, deadline_s=2.0, memory_mb=884)
         assert (outcome.status, outcome.reason_code) == ("failed", "deadline"), outcome.reason
@@ -201,7 +201,7 @@ def handler(event, context):
 
 
 def test_answers_that_are_not_ours_are_refused_and_the_job_goes_on() -> None:
-    """Whoever owns the account can run any code under the function's name."""
+    """The owner of the account can run any code under the function's name."""
     odd = ["no json of ours", {"call": "c", "body": "!"}, {"call": "c", "body": ""}, {"call": "c"}, None]
     with lambdas.opened(at_once=1) as (platform, aws):
         function = aws.functions.get(NAME)
@@ -261,7 +261,7 @@ def test_cancelled_calls_cost_what_they_cost() -> None:
         assert billed_s * 1000 == aws.meter.invocations[0].billed_ms
 
 
-def test_nobody_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_answer_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloud.aws_lambda._GIVE_UP_MARGIN_S", -34.0)
     with lambdas.opened() as (platform, aws):
         aws.faults.slow_start_s = 3.0

@@ -71,11 +71,11 @@ def test_a_set_up_makes_everything_and_a_second_one_changes_nothing(
 def test_a_half_done_set_up_is_completed(aws: AwsEmulator, demo: DemoAccount) -> None:
     client = demo.by_role.open().client("lambda")
     aws_functions.deploy(client, NAMES[0], thin(), demo.actor_role, 1024, timeout_s=30)
-    told = {step.name: step for step in _set_up(demo.by_role)}
-    assert told[f"Function {NAMES[0]}"].state == "made"
-    assert "memory and time limit were set: 1,769 MB" in told[f"Function {NAMES[0]}"].words
-    assert told[f"Tags of {NAMES[0]}"].state == told[f"Log of {NAMES[0]}"].state == "made"
-    assert told[f"Function {NAMES[1]}"].words.startswith("Created")
+    reported = {step.name: step for step in _set_up(demo.by_role)}
+    assert reported[f"Function {NAMES[0]}"].state == "made"
+    assert "memory and time limit were set: 1,769 MB" in reported[f"Function {NAMES[0]}"].words
+    assert reported[f"Tags of {NAMES[0]}"].state == reported[f"Log of {NAMES[0]}"].state == "made"
+    assert reported[f"Function {NAMES[1]}"].words.startswith("Created")
     assert aws.functions.get(NAMES[0]).tags == OWNER.tags
 
 
@@ -134,19 +134,19 @@ def test_a_missing_right_is_named(aws: AwsEmulator, demo: DemoAccount, right: st
     role = next(one for one in aws.account.roles.values() if one.service is None)
     denied = {"Effect": "Deny", "Action": right, "Resource": "*"}
     role.policy = Policy((*role.policy.statements, denied))
-    told = next(one for one in _set_up(demo.by_role) if one.state == "missing")
-    assert told.name == step
-    assert right in told.words
-    assert f"Add {right} to the policy" in told.fix
+    reported = next(one for one in _set_up(demo.by_role) if one.state == "missing")
+    assert reported.name == step
+    assert right in reported.words
+    assert f"Add {right} to the policy" in reported.fix
 
 
-def test_wrong_keys_are_told_at_the_first_step(demo: DemoAccount) -> None:
+def test_wrong_keys_are_reported_at_the_first_step(demo: DemoAccount) -> None:
     wrong = AwsConnection(
         AwsKeys("AKIAWRONGWRONGWRONG", "no such secret"), endpoint_url=demo.by_keys.endpoint_url
     )
-    told = _set_up(wrong)
-    assert _states(told) == ["missing", "done"]
-    assert "does not know this access key" in told[0].words
+    reported = _set_up(wrong)
+    assert _states(reported) == ["missing", "done"]
+    assert "does not know this access key" in reported[0].words
     assert _states(_remove(wrong)) == ["missing"]
 
 
@@ -159,10 +159,10 @@ def test_a_package_that_cannot_be_made_ends_it(aws: AwsEmulator, demo: DemoAccou
     assert aws.functions.alive() == []
 
 
-def test_a_function_that_does_not_go_is_told(aws: AwsEmulator, demo: DemoAccount) -> None:
+def test_a_function_that_does_not_go_is_reported(aws: AwsEmulator, demo: DemoAccount) -> None:
     _set_up(demo.by_role, sizes=(1769,))
     aws.faults.order("zombie_delete", 1)
-    told = _remove(demo.by_role)
-    assert _states(told) == ["done", "missing"]
-    assert "Remove again" in told[1].fix
+    reported = _remove(demo.by_role)
+    assert _states(reported) == ["done", "missing"]
+    assert "Remove again" in reported[1].fix
     assert _states(_remove(demo.by_role)) == ["done", "gone"]

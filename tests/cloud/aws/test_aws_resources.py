@@ -1,4 +1,4 @@
-"""Instances kept ready: registered before they are bought, found by whoever looks, given back whatever is said."""
+"""Provisioned instances: registered before they are created, found by the finder, deleted whatever AWS answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_register_hears_before_the_cloud_does(aws: AwsEmulator, account: Dem
     assert register.stood == {"intend": False, "made": True, "ending": True, "gone": False}
 
 
-def test_a_lost_reply_is_asked_again_and_nothing_is_bought_twice(
+def test_a_lost_reply_is_repeated_and_nothing_is_created_twice(
     aws: AwsEmulator, account: DemoAccount
 ) -> None:
     register = MemoryRegister()
@@ -156,7 +156,7 @@ def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
     ready.close()
 
 
-def test_they_are_renewed_as_long_as_somebody_wants_them(account: DemoAccount) -> None:
+def test_they_are_renewed_while_they_are_wanted(account: DemoAccount) -> None:
     now = [1_000_000.0]
     register = MemoryRegister()
     ready = _kept(account, register, now_unix_s=lambda: now[0])
@@ -171,7 +171,7 @@ def test_they_are_renewed_as_long_as_somebody_wants_them(account: DemoAccount) -
     ready.close()
 
 
-def test_what_others_keep_ready_is_told_apart_and_what_is_not_ours_is_not_seen(
+def test_what_others_provision_is_distinguished_and_what_is_not_ours_is_not_seen(
     aws: AwsEmulator, account: DemoAccount
 ) -> None:
     client = account.by_keys.open().client("lambda")

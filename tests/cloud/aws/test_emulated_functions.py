@@ -1,4 +1,4 @@
-"""Lambda's two planes, asked by the real SDK; handlers run under AWS's own runtime client."""
+"""Lambda's two planes, used by the real SDK; handlers run under AWS's own runtime client."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def test_nothing_of_ours_is_in_the_functions_environment(client: Any, demo: Demo
     assert "said aloud" not in log
 
 
-def test_less_memory_is_slower_as_told_and_billed(client: Any, demo: DemoAccount, aws: AwsEmulator) -> None:
+def test_less_memory_is_slower_as_reported_and_billed(
+    client: Any, demo: DemoAccount, aws: AwsEmulator
+) -> None:
     create(client, NAME, demo.actor_role, MemorySize=884)
     _invoke(client, {})
     began_s = time.monotonic()
@@ -159,7 +161,7 @@ def test_new_code_and_configuration_reach_the_next_call(client: Any, demo: DemoA
     assert "Memory Size: 3008 MB" in _invoke(client, {})[2]
 
 
-def test_provisioned_instances_are_ready_before_they_are_asked(
+def test_provisioned_instances_are_ready_before_they_are_invoked(
     client: Any, demo: DemoAccount, aws: AwsEmulator
 ) -> None:
     create(client, NAME, demo.actor_role)

@@ -1,4 +1,4 @@
-"""Who is who on the emulated account: signatures, roles, sessions and rights, asked by the real SDK."""
+"""Identities on the emulated account: signatures, roles, sessions and rights, used by the real SDK."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def test_secrets_do_not_show(demo: DemoAccount) -> None:
 
 def test_the_keys_user_has_the_policy_that_people_copy(demo: DemoAccount) -> None:
     """Each right has an answer of its own: none "shows only when it is used"."""
-    asked = AwsQuestion(demo.by_keys.region)
+    question = AwsQuestion(demo.by_keys.region)
     report = checks.within(
-        20.0, asked.region, lambda findings: check_aws(aws_clients(demo.by_keys), asked, findings)
+        20.0, question.region, lambda findings: check_aws(aws_clients(demo.by_keys), question, findings)
     )
     assert {check.name for check in report.checks if check.ok is not True} == set()
     assert {permission.action for permission in AWS} <= {check.name for check in report.checks}
@@ -211,7 +211,7 @@ def test_keys_are_those_of_the_last_start(tmp_path: Path) -> None:
         assert again.by_role.open().client("lambda").get_account_settings()
 
 
-def test_kept_keys_that_cannot_be_read_are_told_in_words(tmp_path: Path) -> None:
+def test_kept_keys_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
     kept = tmp_path / "aws.json"
     kept.write_text("{")
     with AwsEmulator() as aws, pytest.raises(UnreadableKeys, match=r"aws\.json.*[Dd]elete"):

@@ -44,7 +44,7 @@ def _values(said: list[str]) -> dict[str, str]:
 
 
 def test_it_prints_what_to_connect_with_and_is_the_same_account_at_its_next_start(tmp_path: Path) -> None:
-    """Somebody tries a role: the page shows its id once the emulator and the site run, and neither starts anew."""
+    """The page shows a role's id only once the emulator and the site run, and neither has to start again."""
     process, said = _run_until_told(tmp_path, "aws", "--port", "0", "--external-id", "chosen")
     values = _values(said)
     assert values["external_id"] == "chosen"
@@ -101,7 +101,7 @@ def test_a_fault_that_cannot_be_is_said(fault: str) -> None:
 def test_this_machines_own_configuration_is_not_used(
     demo: DemoAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Somebody's profile, keys and endpoints in variables are his own and not a connection's."""
+    """Profile, keys and endpoints in a user's variables are not a connection's."""
     (tmp_path / "config").write_text("[profile other]\nregion = eu-north-1\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_PROFILE", "other")

@@ -26,7 +26,7 @@ def subscription(
 
 
 def options(**changes: Any) -> AzureContainerOptions:
-    """As many actors as this machine has cores, in one group, unless something else is asked for."""
+    """As many actors as this machine has cores, in one group, unless set otherwise."""
     given = {"image": IMAGE, "containers_a_group": 2, "most_actors": 2, **changes}
     return AzureContainerOptions(**given)
 
@@ -47,7 +47,7 @@ def on(
         counted = creates or MemoryCreateCounter()
         holder = Holder(register or MemoryRegister(), "here", job, 1, "lab", creates=counted)
         chosen = options(**changes)
-        # A lost actor is noticed soon: nobody here is far away.
+        # A lost actor is noticed soon: all of them are on this machine.
         patience = Patience(begin_s=chosen.start_cap_s, lease_s=3.0)
         platform = AzureContainerPlatform(chosen, demo.connection, reached, holder, patience=patience)
         try:

@@ -32,7 +32,7 @@ GROUP = f"/subscriptions/{SUBSCRIPTION}/resourcegroups/starling"
 CONNECTION = AzureConnection(
     AzurePrincipal(TENANT, CLIENT, "the-client-secret"), SUBSCRIPTION, "starling", "westeurope"
 )
-ASKED = AzureQuestion("westeurope", SUBSCRIPTION, "starling", TENANT, CLIENT)
+QUESTION = AzureQuestion("westeurope", SUBSCRIPTION, "starling", TENANT, CLIENT)
 USAGES = {
     "value": [
         {"unit": "Count", "currentValue": 3, "limit": 10, "name": {"value": "StandardCores"}},
@@ -52,7 +52,8 @@ class _AzureAnswers(BaseAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         path = str(request.path_url).partition("?")[0].lower()
         status, body = next(
-            (told for ending, told in self._answers.items() if path.endswith(ending.lower())), (404, {})
+            (reported for ending, reported in self._answers.items() if path.endswith(ending.lower())),
+            (404, {}),
         )
         answer = requests.Response()
         answer.status_code, answer.request, answer.url = status, request, str(request.url)
@@ -104,12 +105,12 @@ GOOD: dict[str, tuple[int, Any]] = {
 
 def _azure(**changed: tuple[int, Any]) -> Report:
     names = {"token": "/oauth2/v2.0/token", "group": "/resourcegroups/starling"}
-    answers = {**GOOD, **{names.get(name, f"/{name}"): told for name, told in changed.items()}}
+    answers = {**GOOD, **{names.get(name, f"/{name}"): reported for name, reported in changed.items()}}
     session = requests.Session()
     session.mount("https://", _AzureAnswers(answers))
     transport = RequestsTransport(session=session, session_owner=False)
     door = azure_clients(CONNECTION, transport=transport)
-    return checks.within(LIMIT_S, "westeurope", lambda findings: check_azure(door, ASKED, findings))
+    return checks.within(LIMIT_S, "westeurope", lambda findings: check_azure(door, QUESTION, findings))
 
 
 def test_an_app_with_our_roles_has_everything() -> None:
@@ -133,7 +134,7 @@ def test_an_app_with_our_roles_has_everything() -> None:
         ("AADSTS90002: canary", "no such tenant"),
     ],
 )
-def test_sign_in_that_fails_is_told_in_words(code: str, words: str) -> None:
+def test_sign_in_that_fails_is_explained(code: str, words: str) -> None:
     report = _azure(token=(401, {"error": "invalid_client", "error_description": code}))
     (row,) = report.checks
     assert words in row.words
@@ -141,12 +142,12 @@ def test_sign_in_that_fails_is_told_in_words(code: str, words: str) -> None:
     assert "canary" not in json.dumps(report.as_dict())
 
 
-def test_a_subscription_that_is_not_registered_is_told_how() -> None:
+def test_a_subscription_that_is_not_registered_is_reported_with_the_fix() -> None:
     rows = _by_name(_azure(usages=_error("MissingSubscriptionRegistration", 409)))
     assert "az provider register" in rows["Container instances may be used in this region"].fix
 
 
-def test_a_missing_resource_group_is_told() -> None:
+def test_a_missing_resource_group_is_reported() -> None:
     rows = _by_name(_azure(group=_error("ResourceGroupNotFound", 404)))
     assert "no such resource group" in rows["The resource group exists"].words
 

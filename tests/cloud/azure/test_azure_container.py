@@ -57,7 +57,7 @@ def _stub_groups(azure: AzureEmulator) -> None:
     azure.groups.stubs = "*"
 
 
-def test_a_group_is_written_down_before_it_is_asked_for() -> None:
+def test_a_group_is_registered_before_it_is_requested() -> None:
     class Watchful(MemoryRegister):
         """Says what the account held at each moment."""
 
@@ -164,16 +164,16 @@ def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: p
     with containers.opened() as (platform, azure):
         azure.faults.order("failed_start", 2)
         platform.submit(calls.rollout("c", platform.publish(0, calls.weights())))
-        told: set[str] = set()
+        reported: set[str] = set()
         outcome = None
         while outcome is None:
             outcome = platform.next(0.2)
-            told.add(platform.throttling_reasons())
+            reported.add(platform.throttling_reasons())
         assert outcome.status == "done"
         assert any(
             re.fullmatch(r"A container group did not start: .*[^.]\. The next try is in [12] s\.", words)
-            for words in told
-        ), told
+            for words in reported
+        ), reported
         _hear(platform, ["gone", "gone", "standing"])
 
 
@@ -230,7 +230,7 @@ def test_a_secret_that_ran_out_says_so() -> None:
             assert app.secret not in outcome.reason
 
 
-def test_the_limit_on_creates_is_kept_and_told() -> None:
+def test_the_limit_on_creates_is_kept_and_reported() -> None:
     asked_at: list[float] = []
     now = 0.0
 
@@ -255,7 +255,7 @@ def test_the_limit_on_creates_is_kept_and_told() -> None:
     assert limit.words() == ""
 
 
-def test_why_calls_wait_for_containers_is_told() -> None:
+def test_why_calls_wait_for_containers_is_reported() -> None:
     class Full:
         def take(self, windows: Sequence[tuple[int, float]]) -> float:
             return 600.0
@@ -267,10 +267,10 @@ def test_why_calls_wait_for_containers_is_told() -> None:
             "there is room for the next one in 10 min. Until then 1 order waits."
             in platform.throttling_reasons()
         )
-        assert azure.meter.spans == [], "it was not asked for"
+        assert azure.meter.spans == [], "it was not requested"
 
 
-def test_why_azure_puts_an_order_off_is_told() -> None:
+def test_why_azure_delays_an_order_is_reported() -> None:
     with containers.opened() as (platform, azure):
         _stub_groups(azure)
         _submit(platform, 2)

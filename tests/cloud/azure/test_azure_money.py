@@ -85,7 +85,7 @@ SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ran
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_books_hold_the_meter_on_bad_days(seed: int) -> None:
-    """Groups without processes: they come and go with the calls that wait, and nobody answers those."""
+    """Groups without processes: they come and go with the calls that wait, and no call is answered."""
     luck = random.Random(seed)
     faults = AzureFaults(seed=seed, shares={kind: luck.uniform(0.0, 0.2) for kind in _KINDS})  # type: ignore[misc]
     faults.zombie_s, faults.visibility_delay_s = luck.uniform(0.1, 1.0), luck.choice([0.0, 0.5])
@@ -115,7 +115,7 @@ def test_the_days_are_bad() -> None:
     assert struck == set(_KINDS)
 
 
-def test_real_work_is_paid_while_it_stands() -> None:
+def test_real_work_is_paid_while_it_runs() -> None:
     """Actors that work, with slices as short as a test can wait for."""
     with containers.opened() as (inner, azure):
         ledger = MemoryLedger(10**12)
@@ -129,7 +129,7 @@ def test_real_work_is_paid_while_it_stands() -> None:
 
 
 def test_slices_are_renewed_and_the_money_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two slices of two seconds are granted and no third: everything is ended, and nothing stands unpaid."""
+    """Two slices of two seconds are granted and no third: everything is ended, and nothing runs unpaid."""
     monkeypatch.setattr("cloud.rents.slices.SLICE_S", 2)
     monkeypatch.setattr("cloud.rents.slices.RENEW_AHEAD_S", 1.0)
     with containers.opened(containers_a_group=1, most_actors=1) as (inner, azure):

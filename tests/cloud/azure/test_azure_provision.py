@@ -35,7 +35,7 @@ def test_one_container_is_run_and_taken_away(azure: AzureEmulator, demo: DemoSub
     assert [span.over for span in azure.meter.spans] == [True, True]
 
 
-def test_an_image_without_our_code_is_told(azure: AzureEmulator, demo: DemoSubscription) -> None:
+def test_an_image_without_our_code_is_reported(azure: AzureEmulator, demo: DemoSubscription) -> None:
     step = _set_up(demo, "registry.example/other:1")["One container"]
     assert step.state == "missing"
     assert "cannot fetch the image" in step.words
@@ -50,7 +50,7 @@ def test_an_image_without_our_code_is_told(azure: AzureEmulator, demo: DemoSubsc
         ("group", "Resource group elsewhere", "Azure portal"),
     ],
 )
-def test_what_is_missing_is_told_with_what_to_do(
+def test_what_is_missing_is_reported_with_what_to_do(
     azure: AzureEmulator, demo: DemoSubscription, change: str, name: str, fix: str
 ) -> None:
     connection = demo.connection

@@ -130,10 +130,16 @@ def test_containers_die_with_their_emulator(demo: DemoSubscription) -> None:
         text=True,
     )
     assert emulator.stdout is not None
-    told = json.loads(emulator.stdout.readline())
-    access = demo.connection.access.__class__(told["tenant_id"], told["client_id"], told["client_secret"])
+    reported = json.loads(emulator.stdout.readline())
+    access = demo.connection.access.__class__(
+        reported["tenant_id"], reported["client_id"], reported["client_secret"]
+    )
     connection = AzureConnection(
-        access, told["subscription_id"], told["resource_group"], endpoint_url=told["endpoint"], ca=told["ca"]
+        access,
+        reported["subscription_id"],
+        reported["resource_group"],
+        endpoint_url=reported["endpoint"],
+        ca=reported["ca"],
     )
     clients = AzureClients(connection)
     document = _document("import os, time; print(os.getpid(), flush=True); time.sleep(60)")
