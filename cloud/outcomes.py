@@ -52,15 +52,20 @@ def call_outcome(
             **measured,
         }
     )
-    times = {"started_s": submitted_s, "finished_s": finished_s}
     if isinstance(result, Failure):
-        return ended_outcome(call.id, result, usage, **times)
-    return Outcome(call_id=call.id, status="done", usage=usage, payload=payload, env_state=env_state, **times)
+        return ended_outcome(call.id, result, usage, submitted_s, finished_s)
+    return Outcome(
+        call_id=call.id,
+        status="done",
+        started_s=submitted_s,
+        finished_s=finished_s,
+        usage=usage,
+        payload=payload,
+        env_state=env_state,
+    )
 
 
-def ended_outcome(
-    call_id: str, why: Failure, usage: Usage, *, started_s: float, finished_s: float
-) -> Outcome:
+def ended_outcome(call_id: str, why: Failure, usage: Usage, started_s: float, finished_s: float) -> Outcome:
     """Return the outcome of a call without a result: cancelled if that is the reason, else failed."""
     return Outcome(
         call_id=call_id,

@@ -63,8 +63,9 @@ def outcome_of(flight: Flight, landed: Landed) -> Outcome:
     )
     if not flight.cancelled:
         return outcome
-    times = {"started_s": outcome.started_s, "finished_s": outcome.finished_s}
-    return ended_outcome(flight.call.id, failures.CANCELLED, outcome.usage, **times)
+    return ended_outcome(
+        flight.call.id, failures.CANCELLED, outcome.usage, outcome.started_s, outcome.finished_s
+    )
 
 
 def billed_s(reply: Reply) -> float | None:

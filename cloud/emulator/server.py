@@ -127,10 +127,15 @@ def run_until_stopped(emulator: Emulator, port: int, values: Callable[[], dict[s
     try:
         stopped = stop_requested()
         print(json.dumps(values()), flush=True)
-        threading.Thread(target=lambda: (sys.stdin.read(), stopped.set()), daemon=True).start()
+        threading.Thread(target=_set_at_end_of_input, args=(stopped,), daemon=True).start()
         stopped.wait()
     finally:
         emulator.stop()
+
+
+def _set_at_end_of_input(stopped: threading.Event) -> None:
+    sys.stdin.read()
+    stopped.set()
 
 
 def stop_requested() -> threading.Event:
