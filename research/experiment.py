@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
+from research.paper_tables import Difference, Paper, differences
 from research.pricing_targets import PRICING_TARGETS
 from research.scheduler_training import SchedulerTraining
 from training.base_model import FrozenModel
@@ -94,6 +95,10 @@ class Experiment(FrozenModel):
     run_s: float | None = Field(
         None, description="About how many processor seconds a run takes, where it is no run of 50 rounds."
     )
+    paper: Paper | None = Field(None, description="Whose hyperparameters the recipe is compared with.")
+    reasons: dict[str, str] = Field(
+        {}, description="Why the recipe differs from that paper's table, by path, where it is not for all."
+    )
     beside: str = Field(
         "", description="The paper's own figures, shown beside ours, with the reason of a difference."
     )
@@ -126,6 +131,24 @@ class Experiment(FrozenModel):
                 if trained_on - set(self.training_targets):
                     raise ValueError(f"{arm.name} trains a scheduler for a target that is not there")
         return self
+
+    @model_validator(mode="after")
+    def differences_have_reasons(self) -> Self:
+        if unexplained := {one.path for _, one in self.differences() if not one.reason}:
+            raise ValueError(f"differs from the paper without a reason: {', '.join(sorted(unexplained))}")
+        return self
+
+    def differences(self) -> list[tuple[str, Difference]]:
+        """What each environment's recipe, before any arm's changes, does not share with the paper's table."""
+        if self.paper is None:
+            return []
+        found = []
+        for setting in self.settings:
+            own = {"training": {"environment": {"id": setting.environment}}}
+            spec = JobSpec.model_validate(merged(merged(self.base, setting.changes), own))
+            document = spec.training.model_dump(mode="json")
+            found += [(setting.environment, one) for one in differences(document, self.paper, self.reasons)]
+        return found
 
     def _with_targets(self, claim: Cheaper | Better) -> set[str]:
         """Environments with a target by the claim's meter, and one that differences are shares of."""

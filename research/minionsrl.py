@@ -9,7 +9,8 @@ from typing import Any
 
 from research.claims import Cheaper
 from research.experiment import Arm, Setting, merged
-from research.policies import fixed, impact, recipe, scaled
+from research.policies import fixed, impact, scaled
+from research.recipes import first_recipe
 from research.scheduler_training import SchedulerTraining
 
 MOST = 32
@@ -56,7 +57,7 @@ def minionsrl_recipe() -> dict[str, Any]:
         "training": {"stop": {"rounds": ROUNDS}, "checkpoints": {"every_rounds": 5, "keep": 2}},
         "platform": {"profile": "aci-paper", "learner_sku": None, "learner": "function"},
     }
-    return merged(recipe(learning_rate=3e-4, minibatch_size=256), changes)
+    return merged(first_recipe(learning_rate=3e-4, minibatch_size=256), changes)
 
 
 def fixed_arms(home: str = "") -> tuple[Arm, ...]:

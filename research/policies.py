@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from research.claims import Better, Cheaper
-from research.experiment import Arm, merged
-from webapp.jobs.form.presets import preset_document
+from research.experiment import Arm
 
 GRID = (8, 16, 32)
-WHOLE_ROUND = 16_384
 
 # Declared before any run. The released code's own targets (Humanoid 1000) are out of reach in 50 rounds.
 TARGETS = {
@@ -41,22 +39,6 @@ CARTPOLE: dict[str, Any] = {
         "evaluation": {"episodes": 5},
     }
 }
-
-
-def recipe(**algorithm: Any) -> dict[str, Any]:
-    """Nitro's: 30 steps on the whole round's samples, whatever the number of actors; judged after every round."""
-    changes = {
-        "budget_usd": "1000",
-        "training": {
-            "algorithm": {"minibatch_size": WHOLE_ROUND, **algorithm},
-            "rollout": {"deadline_s": 300.0},
-            "evaluation": {"every_rounds": 1, "episodes": 3},
-            "checkpoints": {"every_rounds": 25, "keep": 1},
-            "stop": {"rounds": 50, "env_steps": None},
-        },
-        "platform": {"profile": "lambda", "stack": "paper-stack", "learner_sku": "p3.2xlarge", "workers": 1},
-    }
-    return merged(preset_document("hopper-papers"), changes)
 
 
 def scaled(name: str, title: str, home: str = "", again_of: str = "", **scaling: Any) -> Arm:

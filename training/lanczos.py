@@ -23,8 +23,8 @@ _EXHAUSTED = 1e-10
 class SpectrumEnds(NamedTuple):
     """The largest and the smallest eigenvalue, with unit vectors, and how far off they can still be.
 
-    `error` bounds the distance of the two to true eigenvalues, relative to the larger magnitude. If a product was not
-    finite, the eigenvalues and the error are NaN.
+    `error` bounds the distance of each to a true eigenvalue, relative to its own magnitude: the larger of the two
+    bounds. If a product was not finite, the eigenvalues and the error are NaN.
     """
 
     largest: float
@@ -60,10 +60,12 @@ def spectrum_ends(
 ) -> SpectrumEnds:
     """Return both ends. Stops once they are known to `tolerance`, or after `most_products`. It is deterministic."""
     for known in _iterations(product, size, seed, most_products):
-        magnitude = float(np.abs(known.values[[0, -1]]).max())
-        # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue.
-        errors = known.beside * np.abs(known.vectors[-1, [0, -1]])
-        error = float(errors.max() / magnitude) if magnitude != 0 else 0.0
+        # The residual of a Ritz pair, ‖A y − θ y‖ = β |last entry|, bounds its distance to an eigenvalue. R is a ratio
+        # of the two ends, so each has to be known by its own magnitude, however small it is beside the other.
+        residuals = known.beside * np.abs(known.vectors[-1, [0, -1]])
+        magnitudes = np.abs(known.values[[0, -1]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = float(np.where(residuals == 0.0, 0.0, residuals / magnitudes).max())
         if known.products > 2 and error <= tolerance:
             break
     largest, smallest = float(known.values[-1]), float(known.values[0])

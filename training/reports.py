@@ -53,7 +53,11 @@ class Spend(Message):
 
 
 class UpdateReport(Message):
-    """The learner's measurements in one update."""
+    """The learner's measurements in one update, means over its gradient steps.
+
+    Norms are those before clipping: of the whole gradient, and of the policy's and the critic's parts. Layers that both
+    share count as the policy's. Updates from before the parts were measured do not have them.
+    """
 
     policy_loss: float
     value_loss: float
@@ -62,6 +66,8 @@ class UpdateReport(Message):
     clip_fraction: float
     explained_variance: float
     gradient_norm: float
+    policy_gradient_norm: float | None = None
+    critic_gradient_norm: float | None = None
     learning_rate: float
     device: str = "cpu"
 

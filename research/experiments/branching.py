@@ -6,7 +6,8 @@ At every round of a base run, 5 replicates of two branches: one more round with 
 from research.branching import Branching
 from research.claims import RanksForks
 from research.experiment import Arm, Experiment, Setting
-from research.policies import CARTPOLE, recipe
+from research.policies import CARTPOLE
+from research.recipes import FIRST_REASONS, first_recipe
 
 _FIGURES = ("nitro-2", "nitro-7", "nitro-9")
 _PAPER = "at three chosen checkpoints of each task, rewards grew more where R was lower."
@@ -24,7 +25,9 @@ EXPERIMENT = Experiment(
         "10 seeds of 49 rounds and more on each task: correlations of about 0.05 and more. Boosts of one"
         " round by a factor of four only; early learning only."
     ),
-    base=recipe(learning_rate=3e-4),
+    base=first_recipe(learning_rate=3e-4),
+    paper="nitro",
+    reasons=FIRST_REASONS,
     arms=(
         Arm(
             name="forks",

@@ -15,6 +15,7 @@ from research.minionsrl import (
     scheduler_training_arm,
     setting,
 )
+from research.recipes import FIRST_REASONS
 
 _ONE = ("Hopper-v5",)
 
@@ -30,6 +31,8 @@ EXPERIMENT = Experiment(
         " Containing it is no proof that both are equal; its width is told."
     ),
     base=minionsrl_recipe(),
+    paper="minionsrl",
+    reasons=FIRST_REASONS,
     arms=(
         *fixed_arms("minionsrl_table2"),
         fixed_again("minionsrl_table2"),

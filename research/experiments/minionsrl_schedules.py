@@ -10,6 +10,7 @@ from research.claims import Better, Cheaper
 from research.experiment import Arm, Experiment, Setting, merged
 from research.minionsrl import CARTPOLE_RECIPE, minionsrl_recipe
 from research.policies import TARGETS
+from research.recipes import FIRST_REASONS
 
 _SHAPES = {
     "level": ("the same in all rounds", [6] * 50),
@@ -63,6 +64,8 @@ EXPERIMENT = Experiment(
         " pair has 40: its first 20 came out 0.80 [0.65, 0.97], and whether that was chance was asked of 20 more."
     ),
     base=merged(minionsrl_recipe(), merged(CARTPOLE_RECIPE, {"training": {"stop": {"rounds": 50}}})),
+    paper="minionsrl",
+    reasons=FIRST_REASONS,
     arms=(
         *_ARMS,
         _arm("level", *_SHAPES["level"], equal=False).model_copy(

@@ -24,6 +24,7 @@ from research.minionsrl import (
     scheduler_training_arm,
     setting,
 )
+from research.recipes import FIRST_REASONS
 
 _MUJOCO = ("Hopper-v5", "HalfCheetah-v5", "Humanoid-v5")
 _FEW = {"fixed_4": 2, "fixed_16": 2, "scheduler": 1, "scheduler_printed": 1}
@@ -129,6 +130,8 @@ EXPERIMENT = Experiment(
         " in seconds and plain numbers, they are an arm on CartPole and Hopper. No Atari."
     ),
     base=minionsrl_recipe(),
+    paper="minionsrl",
+    reasons=FIRST_REASONS,
     arms=(
         *fixed_arms(),
         fixed_again(),

@@ -4,7 +4,8 @@ from typing import Any
 
 from research.claims import Better, Cheaper
 from research.experiment import Experiment, Setting, merged
-from research.policies import TARGETS, fixed, nitro, recipe
+from research.policies import TARGETS, fixed, nitro
+from research.recipes import FIRST_REASONS, first_recipe
 
 _MOST = 128
 _SHARED: dict[str, Any] = {
@@ -24,7 +25,11 @@ EXPERIMENT = Experiment(
         "5 seeds: large differences only. One GPU that learns; four are not modelled. No Atari. The A/A pair is that"
         " of `nitro_rewards_fast`: a second one would take over an hour."
     ),
-    base=merged(recipe(learning_rate=3e-4), {"training": {"algorithm": {"minibatch_size": _MOST * 256}}}),
+    base=merged(
+        first_recipe(learning_rate=3e-4), {"training": {"algorithm": {"minibatch_size": _MOST * 256}}}
+    ),
+    paper="nitro",
+    reasons=FIRST_REASONS,
     arms=(nitro("nitro_128", "Nitro, up to 128", actors_max=_MOST), fixed(96)),
     settings=(Setting(environment="Hopper-v5", seeds=tuple(range(5))),),
     targets={"Hopper-v5": TARGETS["Hopper-v5"]},

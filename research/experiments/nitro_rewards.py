@@ -19,9 +19,9 @@ from research.policies import (
     TARGETS,
     adapt,
     nitro_claims,
-    recipe,
     released_claims,
 )
+from research.recipes import FIRST_REASONS, first_recipe
 
 BESIDE = (
     "Nitro says: against PPO up to 5 × the final reward and −29 % cost, against IMPACT up to 3 × and −42 %,"
@@ -46,7 +46,9 @@ EXPERIMENT = Experiment(
         "CartPole, 10 seeds: differences of cost of about a third and more. Hopper, 5 seeds of the headline"
         " arms: large differences only. Nothing about Atari."
     ),
-    base=recipe(),
+    base=first_recipe(),
+    paper="nitro",
+    reasons=FIRST_REASONS,
     arms=(
         *HEADLINE,
         *CONTROLS,

@@ -18,8 +18,8 @@ from research.policies import (
     adapt,
     by_training,
     nitro_claims,
-    recipe,
 )
+from research.recipes import FIRST_REASONS, first_recipe
 
 _MUJOCO = ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5", "Humanoid-v5")
 _HEADLINE = tuple(arm.name for arm in HEADLINE)
@@ -45,7 +45,9 @@ EXPERIMENT = Experiment(
         " seeds: nothing at 95 %."
         " Reduced from the paper: no Atari, 5 to 10 seeds for 10, no large scale."
     ),
-    base=recipe(learning_rate=3e-4),
+    base=first_recipe(learning_rate=3e-4),
+    paper="nitro",
+    reasons=FIRST_REASONS,
     arms=(*HEADLINE, *_REST),
     settings=(
         Setting(

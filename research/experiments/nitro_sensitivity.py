@@ -2,7 +2,8 @@
 
 from research.claims import Cheaper
 from research.experiment import Experiment, Setting
-from research.policies import CARTPOLE, TARGETS, nitro, recipe
+from research.policies import CARTPOLE, TARGETS, nitro
+from research.recipes import FIRST_REASONS, first_recipe
 
 _OTHERS = (
     nitro("decay_93", "Nitro, d = 0.93", decay=0.93),
@@ -32,7 +33,9 @@ EXPERIMENT = Experiment(
     question="Is the decay of 0.96 with a window of 6 the cheapest way to the target?",
     oracle="The arm with the paper's own values is that of `nitro_rewards_fast`, and is run once for both.",
     can_claim="CartPole, 10 seeds: differences of about a third. Hopper, 3 seeds: nothing at 95 %, only the order.",
-    base=recipe(learning_rate=3e-4),
+    base=first_recipe(learning_rate=3e-4),
+    paper="nitro",
+    reasons=FIRST_REASONS,
     arms=(nitro(home="nitro_rewards_fast"), *_OTHERS, _AGAIN),
     settings=(
         Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),

@@ -31,10 +31,22 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
         "targets": experiment.targets,
         "training_targets": experiment.training_targets,
         "targets_note": experiment.targets_note,
+        "differences": _differences(experiment),
         "venues": [
             {"name": name, **PRICING_TARGETS[name].model_dump()} for name in experiment.pricing_targets
         ],
     }
+
+
+def _differences(experiment: Experiment) -> list[dict[str, Any]]:
+    """What differs from the paper's hyperparameters, with the environments where it does."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for environment, one in experiment.differences():
+        row = rows.setdefault((one.path, one.reason), {**one.model_dump(), "ours": [], "environments": []})
+        for name, value in (("ours", one.ours), ("environments", environment)):
+            if value not in row[name]:
+                row[name].append(value)
+    return [{**row, "ours": ", ".join(row["ours"])} for row in rows.values()]
 
 
 def priced_with(experiment: Experiment) -> dict[str, Any]:

@@ -35,6 +35,7 @@ NETWORKS = st.builds(
 OPTIONS = {
     "entropy_coefficient": st.sampled_from([0.0, 0.02]),
     "max_gradient_norm": st.sampled_from([0.1, 100.0]),
+    "gradient_clip": st.sampled_from(["joint", "separate", "none"]),
     "normalise_observations": st.booleans(),
     "normalise_rewards": st.booleans(),
     "learning_rate": st.just(1e-3),
@@ -46,6 +47,7 @@ ALGORITHMS = st.one_of(
         PPO,
         clip_decay=st.booleans(),
         value_clip=st.sampled_from([None, 0.05]),
+        value_error=st.sampled_from(["half_square", "clamped_square"]),
         target_kl=st.sampled_from([None, 1e-6, 0.02]),
         recompute_advantages=st.booleans(),
         objective=st.sampled_from(["clipped", "decoupled"]),

@@ -181,6 +181,46 @@ def test_both_ends_within_one_percent_in_twenty_products_whatever_the_start(name
         assert max(values) - min(values) <= 0.02 * abs(np.mean(values))
 
 
+LOPSIDED = {"critic counts for much": 30.0, "critic counts for all": 1000.0}
+
+
+@pytest.mark.parametrize("weight", LOPSIDED.values(), ids=LOPSIDED)
+@pytest.mark.parametrize("name", ["relu", "one hidden layer", "choices", "several choices"])
+def test_both_ends_of_a_lopsided_spectrum_within_one_percent_of_themselves(name, weight):
+    """The whole loss with a heavy critic: up to 1,103 parameters, and one end several times as far out as the other."""
+    network, spaces = NETWORKS[name]
+    parameters, update_samples = evidence_for(network, spaces, n=256)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(globals(), "WEIGHTS", LossWeights(value=weight, entropy=0.0))
+        matrix, _ = dense_hessian(network, spaces, parameters, update_samples, "total_loss", 0.2)
+    true = np.linalg.eigvalsh(matrix)
+    assert -true[0] > 2 * true[-1] > 0
+    for seed in range(3):
+        ends = spectrum_ends(lambda v: matrix @ v, len(matrix), seed=seed, most_products=20, tolerance=0.005)
+        assert ends.products <= 20
+        assert ends.largest == pytest.approx(true[-1], rel=0.01)
+        assert ends.smallest == pytest.approx(true[0], rel=0.01)
+
+
+@pytest.mark.parametrize("small", [0.3, 0.03, 0.003])
+def test_the_small_end_is_bounded_by_its_own_size(small):
+    """A few directions far out on one side, the other end a hundredth of them: 1,500 parameters."""
+    rng = np.random.default_rng(4)
+    far = 1.0 / np.arange(1, 9)
+    values = np.concatenate([far, [-small, -small / 2], 0.1 * small * rng.standard_normal(1490)])
+    rotation, _ = np.linalg.qr(rng.standard_normal((1500, 1500)))
+    matrix = (rotation * values) @ rotation.T
+    for sign in (1.0, -1.0):
+        ends = spectrum_ends(
+            lambda v, sign=sign: sign * (matrix @ v), 1500, seed=1, most_products=20, tolerance=0.005
+        )
+        found, true = (ends.smallest, values.min()) if sign > 0 else (ends.largest, -values.min())
+        assert found == pytest.approx(true, rel=0.01)
+        assert abs(found / true - 1.0) <= ends.error
+        # The bound that there was before, of the larger magnitude, would have said so after fewer products.
+        assert ends.products > 8
+
+
 def test_pictures_too():
     # Smooth activations, as a difference of gradients is taken.
     network, spaces = CNN(hidden=(32,), activation="tanh"), Spaces((4, 84, 84), (6,), (), ())

@@ -144,6 +144,12 @@ def chosen_samples(rng, n):
 OBJECTIVES = {
     "ppo": lambda arrays, chosen: partial(PPO().slopes, arrays, chosen, 0.2),
     "value clip": lambda arrays, chosen: partial(PPO(value_clip=0.3).slopes, arrays, chosen, 0.1),
+    "clamped value error": lambda arrays, chosen: partial(
+        PPO(value_clip=0.3, value_error="clamped_square").slopes, arrays, chosen, 0.1
+    ),
+    "whole value error": lambda arrays, chosen: partial(
+        PPO(value_error="clamped_square").slopes, arrays, chosen, 0.1
+    ),
     "decoupled": lambda arrays, chosen: partial(PPO(objective="decoupled").slopes, arrays, chosen, 0.2),
     "impact": lambda arrays, chosen: partial(Impact().slopes, arrays, chosen),
     "actor-critic": lambda arrays, chosen: partial(

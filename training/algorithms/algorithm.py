@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,17 @@ class Algorithm(FrozenModel):
     entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=ADVANCED)
     max_gradient_norm: float = Field(
         0.5, gt=0, le=1e6, title="Largest gradient norm", json_schema_extra=ADVANCED
+    )
+    gradient_clip: Literal["joint", "separate", "none"] = Field(
+        "joint",
+        title="Gradient clip",
+        description=(
+            "Joint: one norm over policy and critic. Separate: policy and critic each have their own. None: gradients"
+            " are used as they are, RLlib's default."
+        ),
+        # Left out of stored specs, so that those from before this field and their hashes stay what they were.
+        exclude_if=lambda value: value == "joint",
+        json_schema_extra=ADVANCED,
     )
     normalise_observations: bool = Field(False, title="Normalise observations")
     normalise_rewards: bool = Field(

@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from training.algorithms.descent import BETAS, CHUNK, Anchor, DescentResult, Floats, Objective
+from training.algorithms.descent import (
+    BETAS,
+    CHUNK,
+    CLIPPED_NORMS,
+    Anchor,
+    DescentResult,
+    Floats,
+    Objective,
+    is_of_critic,
+)
 from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.learner import LearnerState
@@ -96,7 +105,7 @@ class Autograd:
             down.append(divergence)
             steepness.append(torch.full_like(divergence, weight))
         gradients = list(torch.autograd.grad(down, self._leaves, steepness))
-        return {**measured, "gradient_norm": self._descend(gradients)}
+        return {**measured, **self._descend(gradients)}
 
     def means(self, measured: dict[str, list[torch.Tensor]]) -> dict[str, float]:
         stacked = torch.stack([torch.stack(values).float().mean() for values in measured.values()])
@@ -114,12 +123,26 @@ class Autograd:
     def _entropy_weight(self) -> float:
         return self._algorithm.entropy_coefficient
 
-    def _descend(self, gradients: list[torch.Tensor]) -> torch.Tensor:
-        """Clip the gradients to the largest norm and take one Adam step. Return the norm before clipping."""
-        norm: torch.Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-        torch._foreach_mul_(
-            gradients, torch.clamp(self._algorithm.max_gradient_norm / (norm + 1e-6), max=1.0)
-        )
+    def _clip(self, gradients: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Clip the gradients in place. Return the norms before that."""
+        named = dict(zip(self._names, gradients, strict=True))
+        parts = {
+            "gradient_norm": gradients,
+            "policy_gradient_norm": [one for name, one in named.items() if not is_of_critic(name)],
+            "critic_gradient_norm": [one for name, one in named.items() if is_of_critic(name)],
+        }
+        norms: dict[str, torch.Tensor] = {
+            name: torch.linalg.vector_norm(torch.stack(torch._foreach_norm(part)))
+            for name, part in parts.items()
+        }
+        for name in CLIPPED_NORMS[self._algorithm.gradient_clip]:
+            factor = torch.clamp(self._algorithm.max_gradient_norm / (norms[name] + 1e-6), max=1.0)
+            torch._foreach_mul_(parts[name], factor)
+        return norms
+
+    def _descend(self, gradients: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Clip the gradients and take one Adam step. Return the norms before clipping."""
+        norms = self._clip(gradients)
         torch._foreach_add_(self._steps, 1.0)
         with torch.no_grad():
             torch._fused_adam_(
@@ -137,7 +160,7 @@ class Autograd:
                 amsgrad=False,
                 maximize=False,
             )
-        return norm
+        return norms
 
     def _distribution(self, outputs: torch.Tensor, parameters: dict[str, torch.Tensor]) -> Distribution:
         return Distribution.of(outputs, parameters, self._network.spaces)

@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.dense import DenseNetwork, NamedVector
-from training.algorithms.descent import BETAS, CHUNK, Anchor, DescentResult, Objective
+from training.algorithms.descent import (
+    BETAS,
+    CHUNK,
+    CLIPPED_NORMS,
+    Anchor,
+    DescentResult,
+    Objective,
+    is_of_critic,
+)
 from training.algorithms.heads import head_of
 from training.architectures import MLP
 from training.learner import LearnerState
@@ -44,6 +52,11 @@ class ClosedForm:
         self._anchor = anchor
         self._parameters = NamedVector(state.parameters)
         self._gradients = NamedVector(state.parameters)
+        self._parts = {
+            "gradient_norm": [self._gradients.vector],
+            "policy_gradient_norm": self._gradients.views_of(lambda name: not is_of_critic(name)),
+            "critic_gradient_norm": self._gradients.views_of(is_of_critic),
+        }
         self._adam = _Adam(state, learning_rate, algorithm.adam_epsilon)
 
     def array(self, data: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -71,13 +84,19 @@ class ClosedForm:
         # An overflow gives a loss that is not finite. `Optimisation.means` rejects such an update.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             measured = self.gradient(observations, actions, objective)
-            vector = self._gradients.vector
-            norm = math.sqrt(vector @ vector)
-            longest = self._algorithm.max_gradient_norm
-            if norm + 1e-6 > longest:
-                vector *= longest / (norm + 1e-6)
-            self._adam.move(self._parameters.vector, vector)
-        return {**measured, "gradient_norm": norm}
+            norms = self._clip()
+            self._adam.move(self._parameters.vector, self._gradients.vector)
+        return {**measured, **norms}
+
+    def _clip(self) -> dict[str, float]:
+        """Clip the gradient in place. Return the norms before that."""
+        norms = {name: math.sqrt(sum(view @ view for view in views)) for name, views in self._parts.items()}
+        longest = self._algorithm.max_gradient_norm
+        for name in CLIPPED_NORMS[self._algorithm.gradient_clip]:
+            if norms[name] + 1e-6 > longest:
+                for view in self._parts[name]:
+                    view *= longest / (norms[name] + 1e-6)
+        return norms
 
     def gradient(
         self, observations: Floats, actions: npt.NDArray[Any], objective: Objective

@@ -6,7 +6,7 @@ matrix products, written into arrays that already exist, take a third of that ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +28,19 @@ class NamedVector:
         for name, array in parameters.items():
             self.named[name] = self.vector[begin : begin + array.size].reshape(array.shape)
             begin += array.size
+
+    def views_of(self, wanted: Callable[[str], bool]) -> list[Floats]:
+        """Return the parts of the vector with the wanted names, as few as there can be."""
+        spans: list[list[int]] = []
+        begin = 0
+        for name, view in self.named.items():
+            if wanted(name):
+                if spans and spans[-1][1] == begin:
+                    spans[-1][1] = begin + view.size
+                else:
+                    spans.append([begin, begin + view.size])
+            begin += view.size
+        return [self.vector[begin:end] for begin, end in spans]
 
     def copies(self) -> Parameters:
         """Return each parameter as a separate array."""

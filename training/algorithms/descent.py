@@ -41,6 +41,19 @@ class Anchor(NamedTuple):
     weight: float
 
 
+# Which of the measured norms bound a step, by the algorithm's field `gradient_clip`.
+CLIPPED_NORMS: dict[str, tuple[str, ...]] = {
+    "joint": ("gradient_norm",),
+    "separate": ("policy_gradient_norm", "critic_gradient_norm"),
+    "none": (),
+}
+
+
+def is_of_critic(name: str) -> bool:
+    """Whether the parameter is the critic's alone. Layers that both share are the policy's."""
+    return name.startswith("value.")
+
+
 class DescentResult(NamedTuple):
     """The state after a descent: parameters and Adam's moments by name, and the number of steps over the whole run."""
 
@@ -71,8 +84,8 @@ class Descent(Protocol):
         """Return log-probabilities of [n, …] actions under the policy with `parameters`, or under the current one."""
 
     def step(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
-        """Take one step. Return the objective's measurements, the entropy, the gradient's norm and the KL divergence,
-        if any.
+        """Take one step. Return the objective's measurements, the entropy, the norms of the gradient and of its two
+        parts, and the KL divergence, if any.
         """
 
     def means(self, measured: dict[str, list[Array]]) -> dict[str, float]:

@@ -38,6 +38,15 @@ def squared_error(values: Array, targets: Array) -> tuple[Array, Array]:
     return 0.5 * mean(errors * errors), errors * (1.0 / len(errors))
 
 
+def clamped_square(arrays: Any, values: Array, targets: Array, limit: float | None) -> tuple[Array, Array]:
+    """Return E[min((V − R)², limit)], and its derivative by each value: 0 where the square is above the limit."""
+    errors = values - targets
+    squares, slopes = errors * errors, errors * (2.0 / len(errors))
+    if limit is None:
+        return mean(squares), slopes
+    return mean(squares.clip(max=limit)), arrays.where(squares <= limit, slopes, 0.0)
+
+
 def actor_critic(
     advantages: Array, targets: Array, value_coefficient: float, log_probs: Array, values: Array
 ) -> Slopes:

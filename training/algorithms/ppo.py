@@ -59,6 +59,16 @@ class PPO(Algorithm):
         description="Empty: values are not clipped.",
         json_schema_extra=ADVANCED,
     )
+    value_error: Literal["half_square", "clamped_square"] = Field(
+        "half_square",
+        title="Value error",
+        description=(
+            "Half square: PPO2's, which clips how far a value moves. Clamped square: RLlib's, the whole square, which"
+            " counts as the value clip where it is larger."
+        ),
+        exclude_if=lambda value: value == "half_square",
+        json_schema_extra=ADVANCED,
+    )
     normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
     recompute_advantages: bool = Field(
         False,
@@ -184,8 +194,10 @@ class PPO(Algorithm):
 
     def _value_loss(self, arrays: Any, values: Array, chosen: dict[str, Array]) -> tuple[Array, Array]:
         """Return ½ E[(V − R)²] and its derivatives. With a value clip, each sample's loss is the larger of that of V
-        and that of V clipped around its old value.
+        and that of V clipped around its old value. RLlib's is E[min((V − R)², clip)].
         """
+        if self.value_error == "clamped_square":
+            return losses.clamped_square(arrays, values, chosen["targets"], self.value_clip)
         if self.value_clip is None:
             return losses.squared_error(values, chosen["targets"])
         before, errors = chosen["values"], values - chosen["targets"]

@@ -125,6 +125,16 @@ LINES: dict[str, Line] = {
     "gradient_norm": Line(
         "train/gradient_norm", _update("gradient_norm"), _health("Gradient norm", "Norm", from_zero=True)
     ),
+    "policy_gradient_norm": Line(
+        "train/policy_gradient_norm",
+        _update("policy_gradient_norm"),
+        _health("Policy's gradient norm", "Norm", from_zero=True, shown_for="known"),
+    ),
+    "critic_gradient_norm": Line(
+        "train/critic_gradient_norm",
+        _update("critic_gradient_norm"),
+        _health("Critic's gradient norm", "Norm", from_zero=True, shown_for="known"),
+    ),
     "value_loss": Line(
         "train/value_loss", _update("value_loss"), _health("Value loss", "Loss", from_zero=True)
     ),

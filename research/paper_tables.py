@@ -1,0 +1,162 @@
+"""The papers' hyperparameters as data, and how a recipe of ours differs from them.
+
+P: the paper's text. C: its released code, with the defaults of the library that it runs (RLlib). Where a paper and its
+code say different things, the table has what the code runs, as that made the paper's figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from training.base_model import FrozenModel
+
+Paper = Literal["nitro", "minionsrl"]
+
+
+class Row(NamedTuple):
+    """A hyperparameter by its path in a training's spec, with the paper's value and where that is written."""
+
+    path: str
+    value: Any
+    source: str
+
+
+class Difference(FrozenModel):
+    """A hyperparameter that a recipe of ours does not share with the paper, and why."""
+
+    path: str
+    paper: str
+    ours: str
+    source: str
+    reason: str
+
+
+_RLLIB = "C, RLlib's default"
+_PPO: tuple[Row, ...] = (
+    Row("algorithm.kind", "ppo", "P"),
+    Row("algorithm.learning_rate", 5e-5, "P, table 1"),
+    Row("algorithm.learning_rate_decay", False, _RLLIB),
+    Row("algorithm.discount", 0.99, "P, table 1"),
+    Row("algorithm.trace_decay", 1.0, _RLLIB),
+    Row("algorithm.clip", 0.3, "P, table 1"),
+    Row("algorithm.clip_decay", False, _RLLIB),
+    Row("algorithm.epochs", 30, _RLLIB),
+    Row("algorithm.value_coefficient", 1.0, "P, table 1"),
+    Row("algorithm.value_clip", 10.0, _RLLIB),
+    Row("algorithm.value_error", "clamped_square", _RLLIB),
+    Row("algorithm.kl_coefficient", 0.2, "P, table 1"),
+    Row("algorithm.kl_target", 0.01, "P, table 1"),
+    Row("algorithm.target_kl", None, _RLLIB),
+    Row("algorithm.entropy_coefficient", 0.0, "P, table 1"),
+    Row("algorithm.gradient_clip", "none", _RLLIB),
+    Row("algorithm.adam_epsilon", 1e-8, "C, torch's default"),
+    Row("algorithm.normalise_observations", False, _RLLIB),
+    Row("algorithm.normalise_rewards", False, _RLLIB),
+    Row("algorithm.clip_rewards", False, _RLLIB),
+    Row("algorithm.normalise_advantages", True, _RLLIB),
+    Row("algorithm.recompute_advantages", False, _RLLIB),
+    Row("algorithm.objective", "clipped", "P"),
+    Row("network.kind", "mlp", "P"),
+    Row("network.hidden", [256, 256], "P"),
+    Row("network.activation", "tanh", "P"),
+    Row("network.shared", False, "C"),
+    Row("network.log_std", "state", _RLLIB),
+    Row("network.log_std_initial", 0.0, _RLLIB),
+    Row("network.orthogonal", "rows of normal weights, each of length 1", _RLLIB),
+    Row("loop.kind", "synchronous", "P"),
+    Row("rollout.environments_per_actor", 1, "C"),
+)
+TABLES: dict[Paper, tuple[Row, ...]] = {
+    "nitro": (
+        *_PPO,
+        Row("algorithm.minibatch_size", 16_384, "C, a whole round: at most 64 actors × 256 steps"),
+        Row("environment.id", "Hopper-v3", "C"),
+        Row("rollout.steps_per_call", 256, "P, figures 2 to 8, and table 1: 4,096 = 16 × 256"),
+        Row("stop.rounds", 50, "P"),
+        Row("evaluation.every_rounds", 1, "C"),
+        Row("evaluation.episodes", 6, "C, with the policy's own chance"),
+    ),
+    "minionsrl": (
+        *_PPO,
+        Row("algorithm.minibatch_size", 256, "P"),
+        Row("environment.id", "Hopper-v3", "P"),
+        Row("rollout.steps_per_call", 2048, "P, 65,536 steps of 32 actors"),
+    ),
+}
+# What a policy of scaling has of its own, by its kind.
+_SCALING: dict[str, tuple[Row, ...]] = {
+    "boosting": (
+        Row("scaling.decay", 0.96, "P"),
+        Row("scaling.window", 6, "P"),
+        Row("scaling.actors_min", 8, "P"),
+        Row("scaling.actors_max", 64, "P"),
+        Row("scaling.actors_first", 16, "C"),
+        Row("scaling.curvature.objective", "surrogate", "P"),
+    ),
+    "fixed": (Row("scaling.actors", 16, "P, the baseline's"),),
+}
+# Of every recipe here; an experiment gives the reasons of its own.
+REASONS: dict[str, str] = {
+    "environment.id": "The papers' v3 needs a MuJoCo of 2021. Gymnasium's v5 has the same bodies, and rewards that"
+    " differ a little. CartPole is ours: small enough for many seeds.",
+    "rollout.steps_per_call": "Shorter than the paper's, so that a run takes minutes on two cores.",
+    "network.orthogonal": "Orthogonal, √2 in hidden layers and 0.01 in the policy's last one; RLlib's last layers are"
+    " as small.",
+    "evaluation.episodes": "Deterministic actions on fixed seeds, so that arms are judged on the same episodes; the"
+    " final evaluation has 20.",
+    "evaluation.every_rounds": "A job that a person starts is judged every few rounds; experiments are after each.",
+}
+MINIBATCH_NOTE = (
+    "RLlib standardises advantages over a whole round, we over each minibatch. They are the same where a minibatch is"
+    " a round."
+)
+
+
+def differences(
+    training: Mapping[str, Any], paper: Paper, reasons: Mapping[str, str] | None = None
+) -> list[Difference]:
+    """Return what differs from the paper's table in a training's spec, as JSON. The reason is empty where none is
+    known.
+    """
+    known = {**REASONS, **(reasons or {})}
+    rows = (*TABLES[paper], *_SCALING.get(training["scaling"]["kind"], ()))
+    found = [
+        Difference(
+            path=row.path,
+            paper=_shown(row.value),
+            ours=_shown(ours),
+            source=row.source,
+            reason=known.get(row.path, ""),
+        )
+        for row in rows
+        if (ours := _at(training, row.path)) != row.value
+    ]
+    if training["algorithm"].get("minibatch_size", 0) < 4096:
+        found.append(
+            Difference(
+                path="algorithm.normalise_advantages",
+                paper="over a round",
+                ours="over a minibatch",
+                source=_RLLIB,
+                reason=MINIBATCH_NOTE,
+            )
+        )
+    return found
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    """The value there. Two fields are left out of a spec's JSON where they have their default."""
+    here: Any = document
+    for name in path.split("."):
+        here = here.get(name, _LEFT_OUT.get(path)) if isinstance(here, Mapping) else None
+    return list(here) if isinstance(here, tuple) else here
+
+
+_LEFT_OUT = {"algorithm.gradient_clip": "joint", "algorithm.value_error": "half_square"}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return " × ".join(map(str, value))
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else f"{value}"

@@ -1,0 +1,85 @@
+"""Presets and recipes "as in the papers" against the papers' hyperparameters, and stored runs against their recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from research.experiment import Experiment, experiment_names, find_experiment
+from research.paper_tables import Paper, differences
+from research.recipes import first_recipe, own_recipe, paper_recipe
+from research.reports.preregistration import declaration
+from research.runs.recipe_match import has_other_recipe
+from research.runs.run_file import run_file
+from tests.research.tiny_experiment import TINY
+from webapp.jobs.form.presets import presets
+from webapp.jobs.spec import JobSpec
+
+# What a preset may not share with its paper; the reasons stand in the table and on pages.
+ALLOWED = {
+    "environment.id",
+    "network.orthogonal",
+    "evaluation.every_rounds",
+    "evaluation.episodes",
+}
+
+
+def paper_presets() -> list[tuple[str, Paper]]:
+    papers: dict[str, Paper] = {"Nitro": "nitro", "MinionsRL": "minionsrl"}
+    return [(name, papers[one.paper]) for name, one in presets().items() if one.paper in papers]
+
+
+@pytest.mark.parametrize(("name", "paper"), paper_presets())
+def test_a_paper_s_preset_is_its_table_but_for_what_has_a_reason(name: str, paper: Paper) -> None:
+    found = differences(presets()[name].spec.training.model_dump(mode="json"), paper)
+    own = {"rollout.steps_per_call", "algorithm.normalise_advantages"} if paper == "minionsrl" else set()
+    assert {one.path for one in found} <= ALLOWED | own
+    assert all(one.reason and one.source for one in found)
+
+
+def test_both_papers_have_presets_that_are_compared() -> None:
+    assert {name for name, _ in paper_presets()} >= {"hopper-papers", "hopper-nitro", "hopper-minionsrl"}
+
+
+def paths(document: dict[str, Any]) -> dict[str, str]:
+    training = JobSpec.model_validate(document).training.model_dump(mode="json")
+    return {one.path: one.ours for one in differences(training, "nitro")}
+
+
+def test_the_first_recipe_differs_where_it_was_found_to_and_the_papers_does_not() -> None:
+    ours = paths(first_recipe())
+    assert ours["algorithm.gradient_clip"] == "joint"
+    assert ours["algorithm.adam_epsilon"] == "1e-05"
+    assert ours["algorithm.value_error"] == "half_square"
+    assert not [path for path in paths(paper_recipe()) if path.startswith("algorithm.")]
+    assert paths(own_recipe())["algorithm.gradient_clip"] == "separate"
+
+
+def test_an_experiment_without_a_reason_for_a_difference_is_refused() -> None:
+    fields = TINY.model_dump() | {"paper": "nitro", "base": paper_recipe(clip=0.1)}
+    with pytest.raises(ValidationError, match=r"differs from the paper without a reason: .*algorithm\.clip"):
+        Experiment(**fields)
+
+
+def test_a_page_says_each_difference_once_with_its_environments() -> None:
+    rows = declaration(find_experiment("nitro_rewards_fast"))["differences"]
+    (clip,) = [row for row in rows if row["path"] == "algorithm.gradient_clip"]
+    assert (clip["paper"], clip["ours"]) == ("none", "joint")
+    assert "Hopper-v5" in clip["environments"]
+    assert clip["reason"]
+    assert len({row["path"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_stored_runs_are_of_the_recipe_that_is_declared(name: str) -> None:
+    """The first run of each arm: a change of code or presets must not make evidence worthless unseen."""
+    experiment = find_experiment(name)
+    seen = set()
+    for cell in experiment.cells():
+        if (cell.arm, cell.environment) not in seen:
+            rows = run_file(experiment, Path("no data") / name, cell).rows()
+            seen.add((cell.arm, cell.environment))
+            assert not has_other_recipe(experiment, cell, rows), cell
