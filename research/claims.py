@@ -69,11 +69,36 @@ class Cheaper(FrozenModel):
     measure: Literal["dollars", "seconds"] = "dollars"
     accounting: Literal["bill", "paper"] = "bill"
     meter: Meter = "evaluation"
+    until: Literal["target", "end"] = Field(
+        "target", description="What is paid: until the target is reached, or for all rounds."
+    )
     alike: bool = False
-    primary: bool = Field(False, description="Shown first, and judged over draws of the clouds' numbers.")
+    margin: float = Field(1.25, gt=1, description="Equal is a ratio between 1 / margin and margin.")
+    primary: bool = Field(
+        False, description="The experiment's one question: shown first, and not corrected for the others."
+    )
     over_draws: bool = Field(False, description="Judged over draws without being primary.")
     paper: str = Field("", description="What the paper says of this.")
     paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")
+    repeats: Repeats = ()
+
+
+class Higher(FrozenModel):
+    """The final evaluation's return after all rounds, `arm` over `against`: above 1 with its whole 95 % interval.
+
+    Geometric mean over `environments` of the ratio of IQMs, paired by seed. `alike`: equal within `margin`.
+    """
+
+    kind: Literal["higher"] = "higher"
+    arm: str
+    against: tuple[str, ...] = Field(min_length=1, max_length=1)
+    environments: tuple[str, ...] = Field(min_length=1)
+    label: Label = "L"
+    alike: bool = False
+    margin: float = Field(1.25, gt=1)
+    primary: bool = False
+    paper: str = ""
+    paper_value: float | None = Field(None, gt=0)
     repeats: Repeats = ()
 
 
@@ -89,6 +114,7 @@ class Better(FrozenModel):
     label: Label = "L"
     meter: Meter = "evaluation"
     alike: bool = False
+    margin: float = Field(0.2, gt=0, description="Equal is a difference of at most this share of the target.")
     paper: str = ""
     repeats: Repeats = ()
 
@@ -104,7 +130,7 @@ class RanksForks(FrozenModel):
     repeats: Repeats = ()
 
 
-Claim = Reaches | NotWorse | NotBelow | Cheaper | Better | RanksForks
+Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Better | RanksForks
 
 
 def arms_in(claim: Claim) -> set[str]:
@@ -113,4 +139,4 @@ def arms_in(claim: Claim) -> set[str]:
 
 
 def environments_in(claim: Claim) -> tuple[str, ...]:
-    return claim.environments if isinstance(claim, Cheaper | Better) else (claim.environment,)
+    return claim.environments if isinstance(claim, Cheaper | Higher | Better) else (claim.environment,)

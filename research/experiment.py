@@ -92,6 +92,9 @@ class Experiment(FrozenModel):
     pricing_targets: tuple[str, ...] = Field(
         (), description="Where runs are timed and priced; their work is kept if any is."
     )
+    untrained: bool = Field(
+        False, description="Whether runs begin with an evaluation of the untrained policy."
+    )
     run_s: float | None = Field(
         None, description="About how many processor seconds a run takes, where it is no run of 50 rounds."
     )
@@ -116,7 +119,7 @@ class Experiment(FrozenModel):
                 raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
             if isinstance(claim, Cheaper | Better) and (
                 {claim.at, claim.against_at} - set(self.pricing_targets)
-                or set(claim.environments) - self._with_targets(claim)
+                or (_needs_target(claim) and set(claim.environments) - self._with_targets(claim))
             ):
                 raise ValueError(f"a claim names a pricing target or a return that is not there: {claim!r}")
         if unknown := set(self.pricing_targets) - set(PRICING_TARGETS):
@@ -209,6 +212,10 @@ class Experiment(FrozenModel):
         """Held-out seeds of the final evaluation: the same for all arms of a seed, so that arms are paired."""
         first = 1_000_000_000 + cell.seed * _SEED_STRIDE
         return list(range(first, first + (3 if quick else self.final_episodes)))
+
+
+def _needs_target(claim: Cheaper | Better) -> bool:
+    return isinstance(claim, Better) or claim.until == "target"
 
 
 class Cell(NamedTuple):

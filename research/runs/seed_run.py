@@ -17,8 +17,10 @@ from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
 from research.runs.study_run import StudyRun
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.environments.making import spaces_of
 from training.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
 from training.reports import RoundReport
+from training.seeds import derive
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -110,6 +112,10 @@ class SeedRun:
         kept = self._file.truncate_after(resume[1] if resume else -1) if self._file.rows() else []
         if not kept:
             self._begin(fingerprint(self._root))
+            if self._experiment.untrained:
+                seeds = self._experiment.evaluation_seeds(self._cell, quick=self._quick)
+                returns, lengths = untrained_returns(self._spec, seeds)
+                self._file.append({"kind": "untrained", "round": 0, "returns": returns, "lengths": lengths})
         else:
             self._file.append({"kind": "resumed", "at": time.time(), "round": resume[1] if resume else 0})
         wall_before = next((row["wall_s"] for row in reversed(kept) if "wall_s" in row), 0.0)
@@ -254,24 +260,39 @@ def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
 
 def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple[list[float], list[int]]:
     """Whole episodes of the policy in `checkpoint`: deterministic, normaliser frozen, one episode a seed."""
+    progress = Progress.decode(read_checkpoint(checkpoint), spec.training)
+    return _returns_of(spec, progress.weights, progress.round_no, seeds)
+
+
+def untrained_returns(spec: JobSpec, seeds: list[int]) -> tuple[list[float], list[int]]:
+    """The same of the policy before its first update."""
+    training = spec.training
+    state = training.algorithm.initial_state(
+        training.network, spaces_of(training.environment), derive(training.seed, "network")
+    )
+    return _returns_of(spec, state.actor_weights(training.network), 0, seeds)
+
+
+def _returns_of(
+    spec: JobSpec, weights: bytes, round_no: int, seeds: list[int]
+) -> tuple[list[float], list[int]]:
     from training.calls.evaluate import EvaluateRequest
     from training.codec import decode
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
     from training.messages import Call
 
-    progress = Progress.decode(read_checkpoint(checkpoint), spec.training)
     request = EvaluateRequest(environment=spec.training.environment, episode_seeds=tuple(seeds))
     call = Call(
         id="final",
         request=request,
         where="actor",
-        round_no=progress.round_no,
+        round_no=round_no,
         seed=0,
         deadline_s=spec.training.rollout.deadline_s,
         memory_mb=spec.training.rollout.memory_mb,
     )
-    document = decode(evaluate(call, request, progress.weights, WarmCache()).payload)
+    document = decode(evaluate(call, request, weights, WarmCache()).payload)
     return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]
 
 
