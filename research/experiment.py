@@ -114,6 +114,8 @@ class Experiment(FrozenModel):
         for setting in self.settings:
             if unknown := {*(setting.arms or ()), *setting.fewer, *setting.own} - arms:
                 raise ValueError(f"{setting.environment} names arms that are not there: {sorted(unknown)}")
+        if sum(getattr(claim, "primary", False) for claim in self.claims) > 1:
+            raise ValueError("an experiment has at most one primary claim")
         for claim in self.claims:
             if arms_in(claim) - arms or set(environments_in(claim)) - environments:
                 raise ValueError(f"a claim names an arm or environment that is not there: {claim!r}")
@@ -157,6 +159,12 @@ class Experiment(FrozenModel):
         """Environments with a target by the claim's meter, and one that differences are shares of."""
         reached = set(self.training_targets if claim.meter == "training" else self.targets)
         return reached & set(self.targets) if isinstance(claim, Better) else reached
+
+    @property
+    def primary(self) -> Claim | None:
+        """The claim that the experiment was made for: the one that says so, else the first."""
+        said = (claim for claim in self.claims if getattr(claim, "primary", False))
+        return next(said, next(iter(self.claims), None))
 
     def arm(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)

@@ -148,12 +148,16 @@ def by_training(claims: Iterable[Cheaper | Better]) -> Iterator[Cheaper | Better
     for claim in claims:
         changes: dict[str, Any] = {"meter": "training", "repeats": ()}
         if isinstance(claim, Cheaper):
-            changes |= {"primary": False, "over_draws": claim.primary}
+            changes["primary"] = False
         yield claim.model_copy(update=changes)
 
 
-def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper | Better, ...]:
-    """The claims about Nitro there; `few`: only about the headline arms."""
+def nitro_claims(
+    environments: tuple[str, ...], *, few: bool, primary: bool = False
+) -> tuple[Cheaper | Better, ...]:
+    """The claims about Nitro there; `few`: only about the headline arms. `primary`: the first one is the experiment's
+    one question.
+    """
 
     def against(name: str, **fields: Any) -> Cheaper:
         shared = {
@@ -170,7 +174,8 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
             "fixed_16",
             against_at="cluster_paper",
             label="T",
-            primary=True,
+            primary=primary,
+            over_draws=True,
             paper="up to −29 % against PPO on its cluster.",
             paper_value=0.71,
             repeats=("nitro-14",),
@@ -180,7 +185,7 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
             at="functions_starling",
             against_at="cluster_starling",
             label="T",
-            primary=True,
+            over_draws=True,
             repeats=("nitro-14",),
         ),
         against(
@@ -199,7 +204,7 @@ def nitro_claims(environments: tuple[str, ...], *, few: bool) -> tuple[Cheaper |
             measure="seconds",
             repeats=("nitro-10", "nitro-12"),
         ),
-        against("fixed_16", at="functions_cpu", against_at="machine", label="B", primary=True),
+        against("fixed_16", at="functions_cpu", against_at="machine", label="B", over_draws=True),
         Cheaper(
             arm="fixed_16",
             at="functions_cpu",

@@ -6,8 +6,9 @@ that cloud says a training costs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from cloud.billing.price_book import PriceBook
 from cloud.place import Place
@@ -90,7 +91,40 @@ PRICING_TARGETS: dict[str, PricingTarget] = {
 }
 
 
+Account = Literal["full", "no_startup", "no_rebuild"]
+"""Everything; or without the start of machines, functions and processes; or without workers built anew in each call."""
+_LEFT_OUT: dict[Account, dict[str, tuple[str, ...]]] = {
+    "full": {},
+    "no_startup": {
+        "actors": ("start_s", "cold_s"),
+        "learner": ("server_start_s", "function_start_s"),
+        "stack": ("import_s", "first_environment_s"),
+    },
+    "no_rebuild": {"stack": ("rebuild_s",)},
+}
+
+
 @cache
-def place_of(name: str) -> Place:
-    """The pricing target with today's numbers and prices."""
-    return PRICING_TARGETS[name].place(PriceBook.load())
+def place_of(name: str, account: Account = "full") -> Place:
+    """The pricing target with today's numbers and prices, by one account."""
+    place = PRICING_TARGETS[name].place(PriceBook.load())
+    left_out = _LEFT_OUT[account]
+    profile = place.profile.model_copy(
+        update={
+            part: _without(getattr(place.profile, part), left_out[part])
+            for part in ("actors", "learner")
+            if part in left_out
+        }
+    )
+    stack = _without(place.stack, left_out.get("stack", ()))
+    return replace(place, profile=profile, stack=stack)
+
+
+def _without(numbers: Any, names: tuple[str, ...]) -> Any:
+    """The numbers with those named at 0."""
+    zeros = {
+        name: getattr(numbers, name).model_copy(update={"value": 0.0, "low": 0.0, "high": 0.0})
+        for name in names
+        if hasattr(numbers, name)
+    }
+    return numbers.model_copy(update=zeros)

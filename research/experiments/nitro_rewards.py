@@ -69,7 +69,7 @@ EXPERIMENT = Experiment(
     targets=TARGETS,
     pricing_targets=NITRO_PRICING_TARGETS,
     claims=(
-        *nitro_claims(("CartPole-v1",), few=False),
+        *nitro_claims(("CartPole-v1",), few=False, primary=True),
         *released_claims("CartPole-v1"),
         *nitro_claims(("Hopper-v5",), few=True),
     ),

@@ -30,7 +30,7 @@ _ADAPT = Arm(
 )
 _REST = (*CONTROLS, *COMPARATORS, *IMPACTS, _ADAPT)
 
-_DECLARED = (*nitro_claims(_MUJOCO, few=True), *nitro_claims(("Hopper-v5",), few=False))
+_DECLARED = (*nitro_claims(_MUJOCO, few=True, primary=True), *nitro_claims(("Hopper-v5",), few=False))
 
 EXPERIMENT = Experiment(
     title="Nitro: rewards and cost of boosting at a learning rate of 3e-4",

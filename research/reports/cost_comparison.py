@@ -1,16 +1,16 @@
 """Which arm is cheaper, which is better for the same money: judged over seeds, environments and clouds.
 
-A claim holds when its whole 95 % interval is on its side, does not hold when all of it is on the other side, and is not
-decided otherwise. Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval, and an arm that
-reached the target in fewer than half of its runs is never called cheaper. The interval is that of a hierarchical
-bootstrap: environments are drawn, then pairs of seeds within each.
+The words are those of `judging.py`. An arm that reached the target in fewer than half of its runs is never called
+cheaper. Each ratio of costs is judged by other accounts as well: without start-ups, without workers that are built
+anew, and by another stop rule. A verdict whose sign turns with one of them says so first.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,31 +28,21 @@ from cloud.numbers.ranges import (
 )
 from cloud.place import Place
 from research.claims import Better, Cheaper, Meter
-from research.pricing_targets import place_of
+from research.pricing_targets import Account, place_of
+from research.reports.judging import ONE_SIDED, Judgement, Variant, judge, judge_alike, undecided
 from research.reports.run_cost import CLOUD_SEED, PricedRun, return_at
 from training.statistics import Interval, paired_bootstrap, paired_p_value
 
-ENOUGH_SEEDS = 5
 _PENALTY = 2.0
 Runs = Mapping[tuple[str, str], Mapping[int, PricedRun]]
 """Complete runs by arm and environment, then by seed."""
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What came of a claim. `interval` is of the ratio of costs, or of the difference of returns over the target."""
-
-    interval: Interval | None
-    seeds: int
-    against: str
-    word: str
-    reason: str
-    reached: str = ""
-    p_value: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        found = asdict(self)
-        return {**found, "interval": self.interval._asdict() if self.interval else None}
+_VARIANTS: tuple[tuple[str, str, Account, bool], ...] = (
+    ("no_startup", "without the start of machines and functions on both sides", "no_startup", False),
+    ("no_rebuild", "if nobody built workers anew in a call", "no_rebuild", False),
+    ("begin", "if the first of three readings at the target ended it", "full", True),
+)
 
 
 @dataclass(frozen=True)
@@ -83,68 +73,129 @@ class CostComparisons:
         return sorted(self._runs.get((arm, environment), {}))
 
     def cheaper(self, claim: Cheaper) -> Judgement:
-        against, seeds = self._opponent(claim)
-        if not seeds:
-            return Judgement(
-                None, 0, against, "open", "No seed is complete on both sides in every environment."
-            )
-        pairs = self._pairs(claim, against, seeds)
-        spent = np.array([[self._spent(claim, pair) for pair in row] for row in pairs])
-        observed = np.array([[pair.observed for pair in row] for row in pairs])
+        opponents = self._opponents(claim)
+        if not opponents:
+            return _nobody(claim)
+        seeds = len(opponents)
+        pairs = self._pairs(claim, opponents)
+        spent, observed = self._amounts(claim, pairs)
         ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
         interval = paired_bootstrap(ours, theirs, compare="ratio")
-        reached = ", ".join(
-            f"{environment}: {observed[:, place, 0].sum()} and {observed[:, place, 1].sum()} of {len(seeds)}"
-            for place, environment in enumerate(claim.environments)
+        reached = (
+            ""
+            if claim.until == "end"
+            else ", ".join(
+                f"{environment}: {observed[:, place, 0].sum()} and {observed[:, place, 1].sum()} of {seeds}"
+                for place, environment in enumerate(claim.environments)
+            )
         )
-        word, why = judge(interval, 1.0, len(seeds), less=True, alike=claim.alike)
+        word, why = _ratio_verdict(claim, ours, theirs)
         unseen = _why_undecidable(word, observed, spent, claim)
         if unseen:
-            word, why = undecided(len(seeds)), unseen
-        why = " ".join(filter(None, (why, self._search_cost(claim, seeds))))
+            word, why = undecided(seeds), unseen
+        against = _most_often(opponents)
+        if word == "holds" and self._at_the_edge(claim, against):
+            word, why = (
+                undecided(seeds),
+                "The best is at the edge of those tried: a better one may lie beyond.",
+            )
+        variants = self._variants(claim, opponents, interval)
+        turned = [one.words for one in variants if one.turned]
+        first = f"Its sign turns {', and '.join(turned)}." if turned else ""
+        why = " ".join(filter(None, (first, why, self._search_cost(claim))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
-        return Judgement(interval, len(seeds), against, word, why, reached, p_value)
+        more = {
+            "over_environments": _as_drawn(ours, theirs, "ratio"),
+            "variants": [one.as_dict() for one in variants],
+            "startup_shares": self._startup_shares(claim, pairs),
+        }
+        return Judgement(interval, seeds, against, word, why, reached, p_value, claim.alike, more)
+
+    def _amounts(
+        self, claim: Cheaper, pairs: Sequence[Sequence[_Pair]], account: Account = "full"
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """What was spent, and whether the target was reached, by seed, environment and side."""
+        spent = np.array([[self._spent(claim, pair, account) for pair in row] for row in pairs])
+        return spent, np.array([[pair.observed for pair in row] for row in pairs])
+
+    def _variants(self, claim: Cheaper, opponents: Mapping[int, str], usual: Interval) -> list[Variant]:
+        """The claim by other accounts. The papers' formulas know no start, so that nothing of it can be left out."""
+        found = []
+        for name, words, account, begin in _VARIANTS:
+            if (claim.accounting == "paper" and account == "no_startup") or (begin and claim.until == "end"):
+                continue
+            spent, observed = self._amounts(claim, self._pairs(claim, opponents, begin=begin), account)
+            ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
+            interval = paired_bootstrap(ours, theirs, compare="ratio")
+            turned = not claim.alike and (interval.value < 1.0) != (usual.value < 1.0)
+            found.append(Variant(name, words, interval, _ratio_verdict(claim, ours, theirs)[0], turned))
+        return found
+
+    def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[_Pair]]) -> list[float]:
+        """What share of ours and of theirs is start-up, by the claim's measure: the mean of all pairs."""
+        if claim.accounting == "paper":
+            return []
+        full, without = (self._amounts(claim, pairs, account)[0] for account in ("full", "no_startup"))
+        return [float(one) for one in (1.0 - without / full).mean(axis=(0, 1))]
+
+    @staticmethod
+    def _at_the_edge(claim: Cheaper | Better, against: str) -> bool:
+        """Whether the best of a grid is its least or its largest: `against` is declared in order."""
+        return len(claim.against) > 2 and against in (claim.against[0], claim.against[-1])
 
     def better(self, claim: Better) -> Judgement:
-        against, seeds = self._opponent(claim)
-        if not seeds:
-            return Judgement(
-                None, 0, against, "open", "No seed is complete on both sides in every environment."
-            )
-        rows = [[self._returns(claim, against, name, seed) for name in claim.environments] for seed in seeds]
+        opponents = self._opponents(claim)
+        if not opponents:
+            return _nobody(claim)
+        rows = [
+            [self._returns(claim, against, name, seed) for name in claim.environments]
+            for seed, against in opponents.items()
+        ]
         ours, theirs = (np.array([[pair[side] for pair in row] for row in rows]) for side in (0, 1))
         interval = paired_bootstrap(ours, theirs, compare="difference")
-        word, why = judge(interval, 0.0, len(seeds), less=False, alike=claim.alike)
+        if claim.alike:
+            narrow = paired_bootstrap(ours, theirs, compare="difference", level=ONE_SIDED)
+            word, why = judge_alike(interval, narrow, (-claim.margin, claim.margin), 0.0, len(rows))
+        else:
+            word, why = judge(interval, 0.0, len(rows), less=False)
         p_value = paired_p_value(ours, theirs, compare="difference")
-        return Judgement(interval, len(seeds), against, word, why, p_value=p_value)
+        more = {"over_environments": _as_drawn(ours, theirs, "difference")}
+        return Judgement(
+            interval, len(rows), _most_often(opponents), word, why, "", p_value, claim.alike, more
+        )
 
-    def _opponent(self, claim: Cheaper | Better) -> tuple[str, list[int]]:
-        """Whom the claim is against, and the seeds it is judged on.
+    def _opponents(self, claim: Cheaper | Better) -> dict[int, str]:
+        """Whom the claim is against, by the seed that it is judged on.
 
-        Of several the best is chosen on the first half of the seeds and judged on the others, or a lucky one would win.
+        Of several the best is chosen for each seed on all the others (cross-fitting), or a lucky one would win.
         """
         every = [claim.arm, *claim.against]
         seeds = sorted(
             set.intersection(*(set(self.seeds_of(arm, name)) for arm in every for name in claim.environments))
         )
         if len(claim.against) == 1:
-            return claim.against[0], seeds
+            return dict.fromkeys(seeds, claim.against[0])
         if len(seeds) < 2:
-            return "the best of several", []
-        chosen_on, judged_on = seeds[: len(seeds) // 2], seeds[len(seeds) // 2 :]
+            return {}
         target = self._targets[claim.meter]
-
-        def mean_cost(arm: str) -> float:
-            logs = [
-                math.log(_penalised(self._runs[arm, name][seed], target[name], claim))
+        logs = {
+            (arm, seed): sum(
+                math.log(_penalised(self._runs[arm, name][seed], target.get(name), claim))
                 for name in claim.environments
-                for seed in chosen_on
-            ]
-            return sum(logs) / len(logs)
+            )
+            for arm in claim.against
+            for seed in seeds
+        }
+        found = {}
+        for judged_on in seeds:
+            others = [seed for seed in seeds if seed != judged_on]
+            found[judged_on] = min(
+                claim.against,
+                key=lambda arm: sum(logs[arm, seed] for seed in others),
+            )
+        return found
 
-        return min(claim.against, key=mean_cost), judged_on
-
-    def _search_cost(self, claim: Cheaper | Better, judged_on: Sequence[int]) -> str:
+    def _search_cost(self, claim: Cheaper | Better) -> str:
         """What it cost to find the best of several, which is on neither side."""
         if len(claim.against) == 1:
             return ""
@@ -152,25 +203,30 @@ class CostComparisons:
             run.cost(claim.against_at, run.rounds).usd
             for arm in claim.against
             for name in claim.environments
-            for seed, run in self._runs[arm, name].items()
-            if seed < judged_on[0]
+            for run in self._runs[arm, name].values()
         )
         return f"To find the best of {len(claim.against)} cost another ${usd:,.2f}, which is on neither side."
 
-    def _pairs(self, claim: Cheaper, against: str, seeds: Sequence[int]) -> list[list[_Pair]]:
-        def pair(name: str, seed: int) -> _Pair:
+    def _pairs(
+        self, claim: Cheaper, opponents: Mapping[int, str], *, begin: bool = False
+    ) -> list[list[_Pair]]:
+        def pair(name: str, seed: int, against: str) -> _Pair:
             sides = self._runs[claim.arm, name][seed], self._runs[against, name][seed]
+            if claim.until == "end":
+                return _Pair(*sides, (sides[0].rounds, sides[1].rounds), (True, True))
             target = self._targets[claim.meter][name]
-            reached = [side.reached(target, claim.meter) for side in sides]
+            reached = [side.reached(target, claim.meter, begin=begin) for side in sides]
             rounds = int(reached[0].at), int(reached[1].at)
             return _Pair(*sides, rounds, (reached[0].observed, reached[1].observed))
 
-        return [[pair(name, seed) for name in claim.environments] for seed in seeds]
+        return [
+            [pair(name, seed, against) for name in claim.environments] for seed, against in opponents.items()
+        ]
 
-    def _spent(self, claim: Cheaper, pair: _Pair) -> tuple[float, float]:
+    def _spent(self, claim: Cheaper, pair: _Pair, account: Account) -> tuple[float, float]:
         found = []
         for run, until, _, pricing_target in _sides(claim, pair):
-            cost = run.cost(pricing_target, until)
+            cost = run.cost(pricing_target, until, account)
             value = cost.seconds if claim.measure == "seconds" else cost.usd
             found.append(cost.paper_usd if claim.accounting == "paper" else value)
         return found[0], found[1]
@@ -187,10 +243,10 @@ class CostComparisons:
 
     def judge_over_draws(self, claim: Cheaper, draws: int) -> dict[str, Any]:
         """Over how many draws of the clouds' numbers ours is cheaper by the point estimate, and what turns that."""
-        against, seeds = self._opponent(claim)
-        if not seeds or not draws:
+        opponents = self._opponents(claim)
+        if not opponents or not draws:
             return {}
-        pairs = self._pairs(claim, against, seeds)
+        pairs = self._pairs(claim, opponents)
         places = place_of(claim.at), place_of(claim.against_at)
 
         def ratio(value: Callable[[_Pair, int], float]) -> float:
@@ -258,20 +314,28 @@ class CostComparisons:
         ]
 
 
-def judge(interval: Interval, none: float, seeds: int, *, less: bool, alike: bool) -> tuple[str, str]:
-    """The verdict's word and why. `none` is what no difference would be; `less`: below it is what was claimed."""
-    inside = interval.low <= none <= interval.high
-    if alike:
-        if not inside:
-            return "does not hold", "Arms that are the same came out different."
-        return ("holds", "") if seeds >= ENOUGH_SEEDS else (undecided(seeds), "")
-    if seeds < ENOUGH_SEEDS:
-        return undecided(seeds), f"Fewer than {ENOUGH_SEEDS} seeds decide nothing at 95 %."
-    if inside:
-        return undecided(seeds), "The interval contains no difference."
-    return (
-        ("holds", "") if (interval.high < none) == less else ("does not hold", "It is the other way round.")
-    )
+def _ratio_verdict(claim: Cheaper, ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[str, str]:
+    interval, seeds = paired_bootstrap(ours, theirs, compare="ratio"), len(np.asarray(ours))
+    if not claim.alike:
+        return judge(interval, 1.0, seeds, less=True)
+    narrow = paired_bootstrap(ours, theirs, compare="ratio", level=ONE_SIDED)
+    return judge_alike(interval, narrow, (1.0 / claim.margin, claim.margin), 1.0, seeds)
+
+
+def _as_drawn(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], compare: str) -> dict[str, float] | None:
+    """The interval if environments were a sample of others; None for a single one."""
+    if ours.shape[1] == 1:
+        return None
+    return paired_bootstrap(ours, theirs, compare=compare, environments="drawn")._asdict()
+
+
+def _nobody(claim: Cheaper | Better) -> Judgement:
+    against = claim.against[0] if len(claim.against) == 1 else "the best of several"
+    return Judgement(None, 0, against, "open", "No seed is complete on both sides in every environment.")
+
+
+def _most_often(opponents: Mapping[int, str]) -> str:
+    return Counter(opponents.values()).most_common(1)[0][0]
 
 
 def _why_undecidable(
@@ -300,15 +364,11 @@ def _why_undecidable(
     penalty = np.where(observed, 1.0, _PENALTY)
     penalty[:, short[:, other], other] = 1.0
     once = paired_bootstrap(*np.moveaxis(penalty * spent, 2, 0), compare="ratio")
-    if judge(once, 1.0, len(spent), less=True, alike=False)[0] != word:
+    if judge(once, 1.0, len(spent), less=True)[0] != word:
         return (
             f"{where(other)}; counted as what was spent in vain, and not as twice that, it decides nothing."
         )
     return ""
-
-
-def undecided(seeds: int) -> str:
-    return f"not decided by {seeds} seed{'s' * (seeds != 1)}"
 
 
 def _sides(claim: Cheaper, pair: _Pair) -> list[tuple[PricedRun, int, bool, str]]:
@@ -322,8 +382,12 @@ def _value(claim: Cheaper, found: TimeAndCost) -> float:
     return found.time_s if claim.measure == "seconds" else float(found.picodollars)
 
 
-def _penalised(run: PricedRun, target: float, claim: Cheaper | Better) -> float:
-    """The other side's dollars to the target; twice what was spent where it was not reached."""
+def _penalised(run: PricedRun, target: float | None, claim: Cheaper | Better) -> float:
+    """The other side's dollars to the target, or to the end where none is given; twice what was spent where the target
+    was not reached.
+    """
+    if target is None or (isinstance(claim, Cheaper) and claim.until == "end"):
+        return run.cost(claim.against_at, run.rounds).usd
     reached = run.reached(target, claim.meter)
     usd = run.cost(claim.against_at, int(reached.at)).usd
     return usd if reached.observed else _PENALTY * usd

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from cloud.forecasting.explanation import figure_of
-from research.claims import LABELS, Better, Cheaper, Meter, RanksForks
+from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks
 from research.experiment import Experiment
 from research.pricing_targets import PRICING_TARGETS
-from research.reports.cost_comparison import CostComparisons, Judgement, Runs
+from research.reports.cost_comparison import CostComparisons, Runs
 from research.reports.fork_prediction import forks_of, judge_forks
+from research.reports.judging import Judgement, corrected
 from research.reports.outcomes import Summary
+from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
 from research.runs.run_file import run_file
@@ -36,47 +38,76 @@ def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summar
 def cost_verdicts(
     experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
 ) -> list[Verdict]:
-    """One for each claim about money, time or curvature, in their order."""
+    """One for each claim about money, time, final returns or curvature, in their order.
+
+    All but the primary one are corrected for being many.
+    """
     comparisons = CostComparisons(runs, experiment.targets, experiment.training_targets)
+    claims = [one for one in experiment.claims if isinstance(one, _JUDGED)]
+    alone = [_judgement(one, comparisons, summaries) for one in claims]
+    secondary = [place for place, one in enumerate(claims) if one is not experiment.primary]
+    for place, one in zip(secondary, corrected([alone[place] for place in secondary]), strict=True):
+        alone[place] = one
     found = []
-    for claim in experiment.claims:
-        if isinstance(claim, Cheaper):
-            judgement = comparisons.cheaper(claim)
-            figures = {**judgement.as_dict(), "by_environment": _by_environment(comparisons, claim)}
-            if claim.primary or claim.over_draws:
-                figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
-            sentence = _cheaper_sentence(experiment, claim, judgement)
-            found.append(
-                _verdict(sentence, judgement, claim, figures, _claim_parts(experiment, claim, judgement))
-            )
-        elif isinstance(claim, Better):
-            judgement = comparisons.better(claim)
-            sentence = _better_sentence(experiment, claim, judgement)
-            parts = _claim_parts(experiment, claim, judgement)
-            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), parts))
-        elif isinstance(claim, RanksForks):
-            outcomes = [
-                outcome
-                for summary in summaries
-                if (summary.arm, summary.environment) == (claim.arm, claim.environment)
-                for outcome in summary.done
-            ]
-            judgement = judge_forks([forks_of(outcome.rows) for outcome in outcomes])
-            sentence = (
-                f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of"
-                " R and gain, given the round, is below 0."
-            )
+    for claim, judgement in zip(claims, alone, strict=True):
+        figures = judgement.as_dict()
+        if isinstance(claim, Cheaper | Higher):
+            figures["by_environment"] = _by_environment(comparisons, summaries, claim)
+        if isinstance(claim, Cheaper) and (claim.primary or claim.over_draws):
+            figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
+        if isinstance(claim, RanksForks):
             parts = {
                 "kind": "foretells",
                 "environments": [claim.environment],
                 "ours": "R",
                 "repeats": list(claim.repeats),
             }
-            found.append(_verdict(sentence, judgement, claim, judgement.as_dict(), parts))
+        else:
+            parts = _claim_parts(experiment, claim, judgement)
+        sentence = _sentence(experiment, claim, judgement)
+        found.append(_verdict(sentence, judgement, claim, figures, parts))
     return found
 
 
-def _claim_parts(experiment: Experiment, claim: Cheaper | Better, judgement: Judgement) -> dict[str, Any]:
+_Judged = Cheaper | Higher | Better | RanksForks
+_JUDGED = (Cheaper, Higher, Better, RanksForks)
+
+
+def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence[Summary]) -> Judgement:
+    if isinstance(claim, Cheaper):
+        return comparisons.cheaper(claim)
+    if isinstance(claim, Better):
+        return comparisons.better(claim)
+    if isinstance(claim, Higher):
+        return judge_final_returns(claim, summaries)
+    outcomes = [
+        outcome
+        for summary in summaries
+        if (summary.arm, summary.environment) == (claim.arm, claim.environment)
+        for outcome in summary.done
+    ]
+    return judge_forks([forks_of(outcome.rows) for outcome in outcomes])
+
+
+def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> str:
+    if isinstance(claim, Cheaper):
+        return _cheaper_sentence(experiment, claim, judgement)
+    if isinstance(claim, Better):
+        return _better_sentence(experiment, claim, judgement)
+    if isinstance(claim, Higher):
+        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        over = ", ".join(claim.environments)
+        how = f"{ours} and {theirs} end alike" if claim.alike else f"{ours} ends higher than {theirs}"
+        return f"Final return on {over}: {how} (ratio {'1' if claim.alike else 'above 1'})."
+    return (
+        f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of R and"
+        " gain, given the round, is below 0."
+    )
+
+
+def _claim_parts(
+    experiment: Experiment, claim: Cheaper | Higher | Better, judgement: Judgement
+) -> dict[str, Any]:
     """The claim in parts."""
     names = {arm.name: arm.title for arm in experiment.arms}
     several = [names[one] for one in claim.against]
@@ -88,23 +119,31 @@ def _claim_parts(experiment: Experiment, claim: Cheaper | Better, judgement: Jud
         "environments": list(claim.environments),
         "ours": names[claim.arm],
         "theirs": several[0] if len(several) == 1 else best,
-        "at": PRICING_TARGETS[claim.at].title,
-        "against_at": PRICING_TARGETS[claim.against_at].title,
         "alike": claim.alike,
-        "meter": claim.meter,
+        "margin": claim.margin,
         "repeats": list(claim.repeats),
     }
-    if isinstance(claim, Cheaper):
-        parts |= claim.model_dump(include={"measure", "accounting", "primary", "paper_value"})
+    if not isinstance(claim, Higher):
+        parts |= {
+            "at": PRICING_TARGETS[claim.at].title,
+            "against_at": PRICING_TARGETS[claim.against_at].title,
+            "meter": claim.meter,
+        }
+    more = {"measure", "accounting", "until", "primary", "paper_value"}
+    if not isinstance(claim, Better):
+        parts |= claim.model_dump(include=more & set(type(claim).model_fields))
     return parts
 
 
-def _by_environment(comparisons: CostComparisons, claim: Cheaper) -> list[dict[str, Any]]:
+def _by_environment(
+    comparisons: CostComparisons, summaries: Sequence[Summary], claim: Cheaper | Higher
+) -> list[dict[str, Any]]:
     """The claim in each environment alone; p values are Holm's over these."""
     if len(claim.environments) == 1:
         return []
     alone = [
-        comparisons.cheaper(claim.model_copy(update={"environments": (name,)})) for name in claim.environments
+        _judgement(claim.model_copy(update={"environments": (name,)}), comparisons, summaries)
+        for name in claim.environments
     ]
     known = [one.p_value for one in alone if one.p_value is not None]
     adjusted = iter(holm(known))
@@ -130,7 +169,7 @@ def draws_sentence(over: dict[str, Any]) -> str:
 def _verdict(
     sentence: str,
     judgement: Judgement,
-    claim: Cheaper | Better | RanksForks,
+    claim: _Judged,
     figures: dict[str, Any],
     claim_parts: dict[str, Any],
 ) -> Verdict:
@@ -150,8 +189,9 @@ def _cheaper_sentence(experiment: Experiment, claim: Cheaper, judgement: Judgeme
     how = " by the papers' own formulas" if claim.accounting == "paper" else ""
     over = ", ".join(claim.environments)
     comparison = f"{ours} and {theirs} need the same" if claim.alike else f"{ours} needs less than {theirs}"
-    target = "target in training" if claim.meter == "training" else "target"
-    return f"{what} to the {target}{how} on {over}{where}: {comparison} (ratio {'1' if claim.alike else 'below 1'})."
+    target = "the target in training" if claim.meter == "training" else "the target"
+    until = f"to {target}" if claim.until == "target" else "for all rounds"
+    return f"{what} {until}{how} on {over}{where}: {comparison} (ratio {'1' if claim.alike else 'below 1'})."
 
 
 def _better_sentence(experiment: Experiment, claim: Better, judgement: Judgement) -> str:

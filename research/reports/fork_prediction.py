@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from research.reports.cost_comparison import Judgement, judge
+from research.reports.judging import Judgement, judge
 from training.statistics import Interval, rank_correlation
 
 _REPETITIONS = 2_000
@@ -48,7 +48,7 @@ def judge_forks(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETIT
     low, high = np.quantile(drawn, [0.025, 0.975])
     value = float(np.mean([correlation(forks) for forks in usable]))
     interval = Interval(value, float(low), float(high))
-    word, why = judge(interval, 0.0, len(usable), less=True, alike=False)
+    word, why = judge(interval, 0.0, len(usable), less=True)
     return Judgement(interval, len(usable), "", word, why)
 
 

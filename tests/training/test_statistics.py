@@ -1,5 +1,7 @@
 """Statistics of few seeds, against rliable, against hand calculation, and by what must hold for any scores."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,7 @@ from training.statistics import (
     penalised_mean_time,
     probability_of_improvement,
     rank_correlation,
+    student_t,
     time_to_threshold,
 )
 
@@ -101,6 +104,34 @@ def test_identical_arms_come_out_equal() -> None:
     assert 0.85 <= equal_ratio / 200 <= 0.99
 
 
+POOLS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "log-normal": lambda rng, n: np.exp(0.3 * rng.standard_normal(n)),
+    "two kinds of outcome": lambda rng, n: (
+        np.where(rng.random(n) < 0.3, 2.0, 1.0) * np.exp(0.1 * rng.standard_normal(n))
+    ),
+    "skewed": lambda rng, n: 0.2 + rng.exponential(1.0, n),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [5, 10, 20])
+@pytest.mark.parametrize("pool", POOLS)
+def test_intervals_of_few_pairs_cover_equality_as_often_as_they_say(pool: str, seeds: int) -> None:
+    rng = np.random.default_rng(0)
+    covered = 0
+    for trial in range(1000):
+        x, y = POOLS[pool](rng, seeds), POOLS[pool](rng, seeds)
+        found = paired_bootstrap(x, y, repetitions=500, seed=trial)
+        covered += found.low <= 1.0 <= found.high
+    assert 0.93 <= covered / 1000 <= 0.97
+
+
+def test_student_s_t_as_tables_have_it() -> None:
+    for freedom, table in ((1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042)):
+        assert student_t(0.95, freedom) == pytest.approx(table, rel=2e-3)
+    assert student_t(0.95, None) == pytest.approx(1.95996, rel=1e-5)
+
+
 def test_pairs_take_away_what_both_sides_share() -> None:
     rng = np.random.default_rng(1)
     shared = rng.normal(2000, 500, 10)
@@ -117,14 +148,17 @@ def test_several_environments_are_drawn_as_well() -> None:
     theirs = np.full((5, 4), 1000.0)
     assert paired_bootstrap(theirs * 2, theirs) == pytest.approx((2, 2, 2))
     ours = theirs * np.array([2, 2, 2, 0.5])
-    ratio = paired_bootstrap(ours, theirs)
+    ratio = paired_bootstrap(ours, theirs, environments="drawn")
     assert ratio.value == pytest.approx(2**0.5)
     assert ratio.low <= 1 < ratio.high
+    # Where environments are those there are, they leave no doubt about their mean.
+    assert paired_bootstrap(ours, theirs) == pytest.approx((2**0.5,) * 3)
 
 
 def test_a_threshold_counts_once_it_is_held() -> None:
     steps = [10, 20, 30, 40, 50, 60]
-    assert time_to_threshold(steps, [1, 9, 1, 9, 9, 9], 9) == Reached(40, True)
+    assert time_to_threshold(steps, [1, 9, 1, 9, 9, 9], 9) == Reached(60, True)
+    assert time_to_threshold(steps, [1, 9, 1, 9, 9, 9], 9, begin=True) == Reached(40, True)
     assert time_to_threshold(steps, [1, 9, 1, 9, 9, 1], 9) == Reached(60, False)
     assert time_to_threshold([], [], 9) == Reached(0, False)
 

@@ -1,0 +1,120 @@
+"""From an interval to a word: a claim holds, does not hold, or is not decided.
+
+A claim holds when its whole 95 % interval is on its side, does not hold when all of it is on the other side, and is not
+decided otherwise. Two arms are equal when the 90 % interval lies within the claim's margin: two one-sided tests at 5 %.
+Fewer than five pairs of seeds decide nothing at 95 %, whatever their interval.
+
+An experiment has one primary claim. The others are a family: one of them is decided only if its p value is at most 5 %
+after Holm's correction for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from training.statistics import Interval, holm
+
+ENOUGH_SEEDS = 5
+ONE_SIDED = 0.90
+"""The level of an interval whose two ends are one-sided tests at 5 %."""
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What came of a claim. `interval` is of the ratio of costs, or of the difference of returns over the target."""
+
+    interval: Interval | None
+    seeds: int
+    against: str
+    word: str
+    reason: str
+    reached: str = ""
+    p_value: float | None = None
+    alike: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further figures: the interval if environments were drawn, and the claim by other accounts (`Variant`)."""
+
+    def as_dict(self) -> dict[str, Any]:
+        found = asdict(self)
+        more = found.pop("more")
+        del found["alike"]
+        return {**found, "interval": self.interval._asdict() if self.interval else None, **more}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A claim by another account of the same runs. `words` says what is different; `turned`: its estimate is on the
+    other side of no difference.
+    """
+
+    name: str
+    words: str
+    interval: Interval
+    word: str
+    turned: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "interval": self.interval._asdict()}
+
+
+def judge(interval: Interval, none: float, seeds: int, *, less: bool) -> tuple[str, str]:
+    """The verdict's word and why. `none` is what no difference would be; `less`: below it is what was claimed."""
+    if seeds < ENOUGH_SEEDS:
+        return undecided(seeds), f"Fewer than {ENOUGH_SEEDS} seeds decide nothing at 95 %."
+    if interval.low <= none <= interval.high:
+        return undecided(seeds), "The interval contains no difference."
+    return (
+        ("holds", "") if (interval.high < none) == less else ("does not hold", "It is the other way round.")
+    )
+
+
+def judge_alike(
+    interval: Interval, narrow: Interval, limits: tuple[float, float], none: float, seeds: int
+) -> tuple[str, str]:
+    """The same of a claim that two arms are equal: shown by the 90 % interval within `limits`, and refuted by a 95 %
+    interval without `none`.
+    """
+    if seeds < ENOUGH_SEEDS:
+        return undecided(seeds), f"Fewer than {ENOUGH_SEEDS} seeds decide nothing at 95 %."
+    within = f"{limits[0]:.2g} to {limits[1]:.3g}"
+    if limits[0] <= narrow.low and narrow.high <= limits[1]:
+        return "holds", f"The 90 % interval is within {within}: two one-sided tests."
+    if not interval.low <= none <= interval.high:
+        return "does not hold", f"They differ, and not by less than {within}."
+    return undecided(seeds), f"No difference is seen, but neither is it shown to be within {within}."
+
+
+def undecided(seeds: int) -> str:
+    return f"not decided by {seeds} seed{'s' * (seeds != 1)}"
+
+
+def corrected(family: Sequence[Judgement]) -> list[Judgement]:
+    """The same judgements, where a p value says little once there are so many of them: Holm's correction.
+
+    Claims of equality are left as they are. Their evidence is the interval within the margin, not a difference.
+    """
+    known = [place for place, one in enumerate(family) if one.p_value is not None and not one.alike]
+    adjusted = dict(zip(known, holm([family[place].p_value or 0.0 for place in known]), strict=True))
+    found = []
+    for place, one in enumerate(family):
+        p_holm = adjusted.get(place)
+        if p_holm is None:
+            found.append(one)
+            continue
+        more = {**one.more, "p_holm": p_holm, "family": len(known)}
+        if p_holm > _SIGNIFICANT and one.word in ("holds", "does not hold"):
+            why = f"Alone it would be decided; among {len(known)} claims its p value is {p_holm:.2g}."
+            found.append(
+                replace(
+                    one,
+                    word=undecided(one.seeds),
+                    reason=" ".join(filter(None, (one.reason, why))),
+                    more=more,
+                )
+            )
+        else:
+            found.append(replace(one, more=more))
+    return found
