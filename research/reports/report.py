@@ -16,6 +16,7 @@ from research.reports.outcomes import Outcome, Summary, read_summaries
 from research.reports.preregistration import declaration, priced_with, processor_s, rounds_by_arm
 from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.reports.verdicts import threshold_of, verdicts
+from research.skill import target_rows
 from training.statistics import bootstrap, interquartile_mean
 
 DRAWS = 200
@@ -35,6 +36,7 @@ def write_report(
     results = results_of(name, experiment, summaries, quick=quick)
     runs = priced_runs(experiment, folder, summaries)
     results["costs"] = cost_tables(experiment, runs)
+    results["skill"] = target_rows(experiment, folder.parents[1])
     if not quick:
         results["verdicts"] += [
             one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
@@ -72,6 +74,7 @@ def results_of(
         "kind": "experiment",
         **declaration(experiment),
         "priced_with": priced_with(experiment),
+        "processor_s": processor_s(experiment, [outcome.cell for outcome in outcomes]),
         "processor_s_left": processor_s(experiment, left),
         "evidence": not quick,
         "complete": all(outcome.complete for outcome in outcomes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -47,12 +47,15 @@ class Verdict:
     alone: tuple[tuple[str, str, str], ...]
     repeats: tuple[str, ...]
     primary: bool
+    by_paper: bool
+    without_startup: str
+    turned_by: tuple[str, ...]
 
 
 def verdict(found: dict[str, Any]) -> Verdict:
     claim, figures = found.get("asked", {}), found.get("figures", {})
     kind = claim.get("kind", "plain")
-    ratio = kind == "cheaper"
+    ratio = kind in ("cheaper", "higher")
     interval = figures.get("interval")
     tone, icon = _TONES.get(found["verdict"], _UNDECIDED)
     where = ""
@@ -82,7 +85,32 @@ def verdict(found: dict[str, Any]) -> Verdict:
         ),
         tuple(claim.get("repeats", ())),
         bool(claim.get("primary")),
+        kind == "higher" or claim.get("accounting") == "paper",
+        _without_startup(figures),
+        tuple(_turned_by(figures)),
     )
+
+
+def _without_startup(figures: dict[str, Any]) -> str:
+    """The figure without the start of machines and functions, and how much of both bills or times that start is."""
+    found = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
+    if found is None:
+        return ""
+    ours, theirs = (f"{100 * share:.0f} %" for share in figures["startup_shares"])
+    return (
+        f"Without start-ups {interval_words(found['interval'], ratio=True)}: {found['word']}. They are {ours} of ours"
+        f" and {theirs} of theirs."
+    )
+
+
+def _turned_by(figures: dict[str, Any]) -> Iterator[str]:
+    """What turns the sign: other accounts of the same runs, and single numbers of the clouds within their ranges."""
+    for one in figures.get("variants", ()):
+        if one["turned"]:
+            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}"
+    over = figures.get("over_draws") or {}
+    if over:
+        yield f"the clouds' numbers: ours is less in {over['cheaper_in']} of {over['draws']} draws"
 
 
 def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
@@ -90,11 +118,15 @@ def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
     if kind == "better":
         meter = " in training" if claim.get("meter") == "training" else ""
         return f"Return{meter} at equal dollars, as a share of the target"
+    if kind == "higher":
+        return "Return after all rounds"
     if kind == "foretells":
         return "Rank correlation of R with what more actors bring, the round taken out"
     if kind == "cheaper":
         what = "Seconds" if claim["measure"] == "seconds" else "Dollars"
         how = ", by the paper's own formula" if claim["accounting"] == "paper" else ""
+        if claim.get("until") == "end":
+            return f"{what} for all rounds{how}"
         target = "target in training" if claim.get("meter") == "training" else "target"
         return f"{what} to the {target}{how}"
     return str(found["claim"])
@@ -188,13 +220,19 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "results": results,
         "figures": figures_of(name),
-        "groups": [
-            (environments, list(rows))
-            for environments, rows in groupby(decided, lambda one: one.environments)
+        "accounts": [
+            (words, _groups(claims))
+            for words, claims in (
+                ("By the paper's own account", [one for one in decided if one.by_paper]),
+                ("By our account, start-ups on and off", [one for one in decided if not one.by_paper]),
+            )
+            if claims
         ],
+        "turned": [one for one in decided if one.turned_by],
         "open": [one for one in verdicts if one.word == "open"],
         "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,
         "hours_left": hours,
+        "hours": results.get("processor_s", 0.0) / 3600,
         "curves": [
             *learning_panels(arms, results.get("targets", {})),
             *actor_panels(arms),
@@ -205,6 +243,12 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "costs": cost_groups(results),
         "made_with": [_words_of(one) for one in results.get("made_with", [])],
     }
+
+
+def _groups(claims: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:
+    """Claims by their environments, the primary one first."""
+    ordered = sorted(claims, key=lambda one: not one.primary)
+    return [(name, list(rows)) for name, rows in groupby(ordered, lambda one: one.environments)]
 
 
 def _words_of(fingerprint: dict[str, Any]) -> str:

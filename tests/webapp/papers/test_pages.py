@@ -142,7 +142,57 @@ def test_open_claims_are_told_apart(results: Path) -> None:
     assert found is not None
     page = page_of("nitro_rewards", found)
     assert [one.word for one in page["open"]] == ["open"]
-    assert [(words, len(rows)) for words, rows in page["groups"]] == [("CartPole-v1", 1)]
+    ((account, groups),) = page["accounts"]
+    assert account == "By the paper's own account"
+    assert [(words, len(rows)) for words, rows in groups] == [("CartPole-v1", 1)]
+
+
+@pytest.mark.django_db
+def test_a_page_says_the_paper_s_account_ours_what_turns_it_what_it_rests_on_and_how_to_repeat_it(
+    results: Path,
+) -> None:
+    ours = _claim()
+    ours["asked"] = {**ours["asked"], "accounting": "bill"}
+    without = {
+        "name": "no_startup",
+        "words": "without the start of machines and functions on both sides",
+        "interval": {"value": 0.9, "low": 0.8, "high": 0.95},
+        "word": "holds",
+        "turned": True,
+    }
+    ours["figures"] = {**ours["figures"], "variants": [without], "startup_shares": [0.1, 0.6]}
+    higher = _claim(claim="Final return")
+    higher["asked"] = {**higher["asked"], "kind": "higher"}
+    difference = {
+        "path": "algorithm.clip",
+        "paper": "0.3",
+        "ours": "0.2",
+        "source": "P",
+        "reason": "A reason of its own.",
+        "environments": ["Hopper-v5"],
+    }
+    row = {"environment": "Hopper-v5", "meter": "training", "untrained": 20.0, "reference": 300.0}
+    skill = [{**row, "least": 160.0, "target": 100.0, "skilled": False}]
+    _stored(
+        results, "nitro_rewards", ours, higher, differences=[difference], skill=skill, processor_s=36_000.0
+    )
+    page = _page("/papers/nitro_rewards/")
+    parts = [
+        "By the paper&#x27;s own account",
+        "Return after all rounds",
+        "By our account, start-ups on and off",
+        "Without start-ups −10 % [−20 %, −5 %]: holds. They are 10 % of ours and 60 % of theirs.",
+        "What would turn it",
+        "Without the start of machines and functions on both sides: −10 %",
+        "What it rests on",
+        "(needs no skill)",
+        "A reason of its own.",
+        "How to judge and repeat it",
+        "about 10.0 hours of one processor core and $0",
+    ]
+    places = [page.find(words) for words in parts]
+    assert -1 not in places, parts[places.index(-1)]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

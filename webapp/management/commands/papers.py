@@ -17,6 +17,7 @@ from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, Choice, Runner
+from research.skill import why_not_skilled
 from webapp.papers.queries import RESULTS, find_result
 
 WRONG_INPUT_EXIT = 2
@@ -84,6 +85,8 @@ class Command(BaseCommand):
         elif action == "seed":
             self._seed(experiment, cells, folder, quick=choice.quick)
         elif action == "run":
+            if not choice.quick and (why := why_not_skilled(experiment, settings.STARLING_DATA)):
+                raise CommandError(why, returncode=WRONG_INPUT_EXIT)
             self._run(
                 Runner(name, experiment, choice, folder=folder, root=settings.BASE_DIR, jobs=options["jobs"]),
                 as_json=options["as_json"],

@@ -1,0 +1,116 @@
+"""Whether a target asks for skill: at least half of the way from the untrained policy to a reference arm.
+
+Both are measured by the experiment `pilots`, on seeds that no other experiment has, and its arm is in no claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from research.claims import Meter
+from research.experiment import Experiment, find_experiment
+from research.runs.run_file import Row, run_file
+
+_LAST_READINGS = 5
+_HALF = 0.5
+
+
+class Span(NamedTuple):
+    """What the untrained policy scores on each pilot seed, and the reference arm's last readings on average."""
+
+    untrained: tuple[float, ...]
+    reference: float
+
+    @property
+    def least(self) -> float:
+        """The lowest target that asks for skill."""
+        floor = float(np.mean(self.untrained))
+        return floor + _HALF * (self.reference - floor)
+
+    def allows(self, target: float) -> bool:
+        """Whether it is far enough, and no pilot's untrained policy is there already."""
+        return self.least <= target and max(self.untrained) < target
+
+
+def spans(data: Path, meter: Meter) -> dict[str, Span]:
+    """The spans of environments whose pilots are complete, from the project or the `papers` folder of the data."""
+    pilots = find_experiment("pilots")
+    found: dict[str, Span] = {}
+    for setting in pilots.settings:
+        cells = [cell for cell in pilots.cells() if cell.environment == setting.environment]
+        files = [run_file(pilots, data / "papers" / "pilots", cell) for cell in cells]
+        if all(file.complete for file in files):
+            rows = [file.rows() for file in files]
+            found[setting.environment] = Span(
+                tuple(_untrained(one, meter) for one in rows),
+                float(np.mean([_reference(one, meter) for one in rows])),
+            )
+    return found
+
+
+def _untrained(rows: Sequence[Row], meter: Meter) -> float:
+    """Of the policy before its first update: its own evaluation, or the first round's training episodes."""
+    if meter == "evaluation":
+        return float(np.mean(next(row["returns"] for row in rows if row["kind"] == "untrained")))
+    return next(
+        float(row["episode_return_mean"]) for row in rows if row["kind"] == "round" and row["episodes"]
+    )
+
+
+def _reference(rows: Sequence[Row], meter: Meter) -> float:
+    if meter == "evaluation":
+        readings = [row["return_mean"] for row in rows if row["kind"] == "evaluation"]
+    else:
+        readings = [row["episode_return_mean"] for row in rows if row["kind"] == "round" and row["episodes"]]
+    return float(np.mean(readings[-_LAST_READINGS:]))
+
+
+def target_rows(experiment: Experiment, data: Path) -> list[dict[str, Any]]:
+    """Each target of the experiment beside its span; None where the pilots of its environment are not complete."""
+    rows = []
+    for meter, targets in _targets(experiment):
+        measured = spans(data, meter) if targets else {}
+        for environment, target in targets.items():
+            span = measured.get(environment)
+            rows.append(
+                {
+                    "environment": environment,
+                    "meter": meter,
+                    "target": target,
+                    "untrained": None if span is None else float(np.mean(span.untrained)),
+                    "reference": None if span is None else span.reference,
+                    "least": None if span is None else span.least,
+                    "skilled": None if span is None else span.allows(target),
+                }
+            )
+    return rows
+
+
+def why_not_skilled(experiment: Experiment, data: Path) -> str:
+    """Why the experiment may not run: a target that asks for no skill, or one that no pilot measured. Else empty."""
+    for row in target_rows(experiment, data):
+        where = f"{row['environment']}'s target of {row['target']:g}"
+        if row["least"] is None:
+            return f"{where} has no complete pilots: `manage.py papers run pilots` comes first."
+        if not row["skilled"]:
+            return (
+                f"{where} asks for too little: the untrained policy scores {row['untrained']:,.1f} and the reference"
+                f" {row['reference']:,.1f}, so that a target must be {row['least']:,.1f} or more."
+            )
+    return ""
+
+
+def _targets(experiment: Experiment) -> list[tuple[Meter, dict[str, float]]]:
+    """Targets by meter, of environments that the experiment runs."""
+    run = {setting.environment for setting in experiment.settings}
+    meters: list[tuple[Meter, dict[str, float]]] = [
+        ("evaluation", experiment.targets),
+        ("training", experiment.training_targets),
+    ]
+    return [
+        (meter, {name: value for name, value in targets.items() if name in run}) for meter, targets in meters
+    ]
