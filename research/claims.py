@@ -130,7 +130,20 @@ class RanksForks(FrozenModel):
     repeats: Repeats = ()
 
 
-Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Better | RanksForks
+class Repeatable(FrozenModel):
+    """R repeats: some setting has a reliability of `least` or more for at most this `share` of a round."""
+
+    kind: Literal["repeatable"] = "repeatable"
+    arm: str
+    environment: str
+    least: float = Field(0.8, gt=0, le=1)
+    share: float = Field(0.05, gt=0, le=1)
+    label: Label = "L"
+    paper: str = ""
+    repeats: Repeats = ()
+
+
+Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Better | RanksForks | Repeatable
 
 
 def arms_in(claim: Claim) -> set[str]:

@@ -19,6 +19,7 @@ from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
 from research.paper_tables import Difference, Paper, differences
 from research.pricing_targets import PRICING_TARGETS
+from research.reliability import Reliability
 from research.scheduler_training import SchedulerTraining
 from training.base_model import FrozenModel
 from webapp.jobs.spec import JobSpec
@@ -49,7 +50,7 @@ class Arm(FrozenModel):
     home: str = ""
     spends_like: str | None = None
     scheduler: str | None = None
-    study: Branching | SchedulerTraining | None = Field(None, discriminator="kind")
+    study: Branching | SchedulerTraining | Reliability | None = Field(None, discriminator="kind")
 
 
 class Setting(FrozenModel):
@@ -259,10 +260,10 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | None = None) -> str:
+def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | Reliability | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
     declared = spec.model_dump(mode="json", exclude_unset=True)
-    if isinstance(study, SchedulerTraining):
+    if isinstance(study, SchedulerTraining | Reliability):
         declared["study"] = study.model_dump(mode="json")
     document = json.dumps(declared, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cloud.forecasting.explanation import figure_of
-from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks
+from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable
 from research.experiment import Experiment
 from research.pricing_targets import PRICING_TARGETS
 from research.reports.cost_comparison import CostComparisons, Runs
 from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.judging import Judgement, corrected
 from research.reports.outcomes import Summary
+from research.reports.repeatability import is_about_r, judge_repeatability, testable_price
 from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
-from research.runs.run_file import run_file
+from research.runs.run_file import RESULTS, run_file
 from training.statistics import Reached, holm, median_time, penalised_mean_time
 
 
@@ -48,16 +50,20 @@ def cost_verdicts(
     secondary = [place for place, one in enumerate(claims) if one is not experiment.primary]
     for place, one in zip(secondary, corrected([alone[place] for place in secondary]), strict=True):
         alone[place] = one
+    price = testable_price(RESULTS)
     found = []
     for claim, judgement in zip(claims, alone, strict=True):
+        if price and isinstance(claim, Cheaper | Higher | Better | RanksForks) and is_about_r(claim):
+            reason = " ".join(filter(None, (price, judgement.reason)))
+            judgement = replace(judgement, reason=reason)
         figures = judgement.as_dict()
         if isinstance(claim, Cheaper | Higher):
             figures["by_environment"] = _by_environment(comparisons, summaries, claim)
         if isinstance(claim, Cheaper) and (claim.primary or claim.over_draws):
             figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
-        if isinstance(claim, RanksForks):
+        if isinstance(claim, RanksForks | Repeatable):
             parts = {
-                "kind": "foretells",
+                "kind": "foretells" if isinstance(claim, RanksForks) else "repeatable",
                 "environments": [claim.environment],
                 "ours": "R",
                 "repeats": list(claim.repeats),
@@ -69,8 +75,8 @@ def cost_verdicts(
     return found
 
 
-_Judged = Cheaper | Higher | Better | RanksForks
-_JUDGED = (Cheaper, Higher, Better, RanksForks)
+_Judged = Cheaper | Higher | Better | RanksForks | Repeatable
+_JUDGED = (Cheaper, Higher, Better, RanksForks, Repeatable)
 
 
 def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence[Summary]) -> Judgement:
@@ -80,6 +86,8 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         return comparisons.better(claim)
     if isinstance(claim, Higher):
         return judge_final_returns(claim, summaries)
+    if isinstance(claim, Repeatable):
+        return judge_repeatability(claim, summaries)[0]
     outcomes = [
         outcome
         for summary in summaries
@@ -99,6 +107,11 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} end alike" if claim.alike else f"{ours} ends higher than {theirs}"
         return f"Final return on {over}: {how} (ratio {'1' if claim.alike else 'above 1'})."
+    if isinstance(claim, Repeatable):
+        return (
+            f"On {claim.environment}, R measured twice has a reliability of {claim.least:g} or more, for at most"
+            f" {100 * claim.share:.0f} % of a round."
+        )
     return (
         f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of R and"
         " gain, given the round, is below 0."

@@ -14,6 +14,7 @@ from research.reports.cost_report import cost_lines, cost_tables, cost_verdicts,
 from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from research.reports.outcomes import Outcome, Summary, read_summaries
 from research.reports.preregistration import declaration, priced_with, processor_s, rounds_by_arm
+from research.reports.repeatability import repeatability_tables
 from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.reports.verdicts import threshold_of, verdicts
 from research.skill import target_rows
@@ -36,6 +37,7 @@ def write_report(
     results = results_of(name, experiment, summaries, quick=quick)
     runs = priced_runs(experiment, folder, summaries)
     results["costs"] = cost_tables(experiment, runs)
+    results["tables"] = repeatability_tables(experiment, summaries)
     results["skill"] = target_rows(experiment, folder.parents[1])
     if not quick:
         results["verdicts"] += [

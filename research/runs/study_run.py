@@ -9,6 +9,7 @@ from typing import Any
 
 from research.branching import Branching, forks
 from research.experiment import Cell, Experiment
+from research.reliability import Reliability, measurements
 from research.runs.dependencies import DependencyMissing, dependency_files
 from research.runs.run_file import RunFile
 from research.scheduler_training import SchedulerTraining, episodes, rounds_of
@@ -42,7 +43,7 @@ class StudyRun:
         wall_before = max((row["wall_s"] for row in before if "wall_s" in row), default=0.0)
         cost = sum(row.get("episode_usd", 0.0) for row in before)
         began_s, last = time.monotonic(), 0
-        rows = self._forks(study) if isinstance(study, Branching) else self._episodes(study, folder)
+        rows = self._rows_of(study, folder)
         for row in rows:
             if self._stopped:
                 return
@@ -59,6 +60,14 @@ class StudyRun:
                     "cost_usd": cost,
                 }
             )
+
+    def _rows_of(self, study: Branching | SchedulerTraining | Reliability, folder: Path) -> Any:
+        if isinstance(study, Branching):
+            return self._forks(study)
+        if isinstance(study, SchedulerTraining):
+            return self._episodes(study, folder)
+        done = {row["round"] for row in self._file.rows() if row["kind"] == "reliability"}
+        return measurements(self._spec.training, study, done)
 
     def _forks(self, branching: Branching) -> Any:
         done = {(row["round"], row["replicate"]) for row in self._file.rows() if row["kind"] == "fork"}

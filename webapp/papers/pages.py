@@ -120,6 +120,8 @@ def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
         return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "higher":
         return "Return after all rounds"
+    if kind == "repeatable":
+        return "Reliability of R, measured twice"
     if kind == "foretells":
         return "Rank correlation of R with what more actors bring, the round taken out"
     if kind == "cheaper":

@@ -1,0 +1,103 @@
+"""Whether R repeats: two fleets, one policy, and what their agreement is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from research.claims import Cheaper, RanksForks, Repeatable
+from research.experiment import Cell, find_experiment
+from research.reliability import Reliability, measurements
+from research.reports.outcomes import Outcome, Summary
+from research.reports.repeatability import (
+    is_about_r,
+    judge_repeatability,
+    pairs_of,
+    reliability,
+)
+from research.reports.repeatability import (
+    testable_price as price_sentence,
+)
+from tests.research.tiny_experiment import CART, CLAIM, TINY
+
+STUDY = Reliability(actors=3, samples=(16, 48), products=(4,))
+
+
+def test_both_fleets_measure_the_same_policy_and_only_the_first_is_learned_from() -> None:
+    training = TINY.spec(Cell("few", CART, 0)).training
+    rows = list(measurements(training, STUDY, set()))
+    assert [row["round"] for row in rows] == [1, 2, 3, 4, 5]
+    for row in rows:
+        assert [(one["samples"], one["products"]) for one in row["measured"]] == [(16, 4), (48, 4)]
+        assert all(len(one["ratios"]) == 2 and one["measure_s"] > 0 for one in row["measured"])
+    # Fleets have chance of their own, and a run that goes on measures what an unbroken one measures.
+    assert any(one["ratios"][0] != one["ratios"][1] for row in rows for one in row["measured"])
+
+    def ratios(found: list[dict[str, Any]]) -> list[Any]:
+        return [[one["ratios"] for one in row["measured"]] for row in found]
+
+    assert ratios(list(measurements(training, STUDY, {1, 2, 3}))) == ratios(rows[3:])
+
+
+def made_up(true: float, noise: float, *, share: float = 0.01, rounds: int = 200, seed: int = 0) -> list[Any]:
+    """Rows in which log R is a trend, the policy's own part, and each measurement's noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for k in range(1, rounds + 1):
+        own = 0.02 * k + true * rng.standard_normal()
+        ratios = [float(np.exp(own + noise * rng.standard_normal())) for _ in range(2)]
+        measured = [{"samples": 256, "products": 20, "ratios": ratios, "measure_s": share}]
+        rows.append(
+            {"kind": "reliability", "round": k, "rollout_s": 0.5, "update_s": 0.5, "measured": measured}
+        )
+    return rows
+
+
+@pytest.mark.parametrize(("true", "noise"), [(1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (0.0, 1.0)])
+def test_reliability_is_the_policy_s_share_of_the_variance(true: float, noise: float) -> None:
+    (pairs,) = pairs_of(made_up(true, noise, rounds=3000)).values()
+    assert reliability(pairs) == pytest.approx(true**2 / (true**2 + noise**2), abs=0.05)
+
+
+def judged(rows: list[list[Any]]) -> Any:
+    claim = Repeatable(arm="twice", environment=CART)
+    outcomes = tuple(
+        Outcome(Cell("twice", CART, seed), [*one, {"kind": "end"}]) for seed, one in enumerate(rows)
+    )
+    return judge_repeatability(claim, [Summary("twice", CART, len(rows), outcomes)])[0]
+
+
+def test_a_setting_must_repeat_and_be_affordable() -> None:
+    seeds = range(5)
+    good = judged([made_up(1.0, 0.2, seed=seed) for seed in seeds])
+    noisy = judged([made_up(0.2, 1.0, seed=seed) for seed in seeds])
+    dear = judged([made_up(1.0, 0.2, share=0.2, seed=seed) for seed in seeds])
+    assert (good.word, noisy.word, dear.word) == ("holds", "does not hold", "does not hold")
+    assert "256 samples and 20 products: 1.0 % of a round" in good.reason
+    assert "None takes as little as 5 % of a round" in dear.reason
+    assert judged([made_up(1.0, 0.2)]).word == "not decided by 1 seed"
+
+
+def test_verdicts_about_r_say_first_that_it_does_not_repeat(tmp_path: Path) -> None:
+    assert price_sentence(tmp_path) == ""
+    asked = {"kind": "repeatable", "environments": ["Hopper-v5"]}
+    for word, expected in (("holds", ""), ("does not hold", "Not testable at this price: on Hopper-v5")):
+        document = {"verdicts": [{"verdict": word, "asked": asked}]}
+        (tmp_path / "r_reliability.json").write_text(json.dumps(document))
+        assert price_sentence(tmp_path).startswith(expected)
+        assert bool(price_sentence(tmp_path)) == bool(expected)
+    assert is_about_r(RanksForks(arm="forks", environment=CART))
+    assert is_about_r(Cheaper(**{**CLAIM, "arm": "nitro", "against": ("nitro_constant",)}))
+    assert not is_about_r(Cheaper(**{**CLAIM, "arm": "nitro", "against": ("fixed_16",)}))
+
+
+def test_the_experiment_declares_the_whole_batch_too() -> None:
+    experiment = find_experiment("r_reliability")
+    study = experiment.arm("twice").study
+    assert isinstance(study, Reliability)
+    spec = experiment.spec(Cell("twice", "Hopper-v5", 300)).training
+    assert max(study.samples) == study.actors * spec.rollout.steps_per_call
