@@ -128,12 +128,12 @@ LINES: dict[str, Line] = {
     "policy_gradient_norm": Line(
         "train/policy_gradient_norm",
         _update("policy_gradient_norm"),
-        _health("Policy's gradient norm", "Norm", from_zero=True, shown_for="known"),
+        _health("Gradient norm, policy", "Norm", from_zero=True, shown_for="known"),
     ),
     "critic_gradient_norm": Line(
         "train/critic_gradient_norm",
         _update("critic_gradient_norm"),
-        _health("Critic's gradient norm", "Norm", from_zero=True, shown_for="known"),
+        _health("Gradient norm, critic", "Norm", from_zero=True, shown_for="known"),
     ),
     "value_loss": Line(
         "train/value_loss", _update("value_loss"), _health("Value loss", "Loss", from_zero=True)
