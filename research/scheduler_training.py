@@ -25,11 +25,17 @@ from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
+# Between the seeds of one task's schedulers.
+_VARIANT = 100_000
+
 
 class SchedulerTraining(FrozenModel):
     """`recorded` are the arms whose rounds are rehearsed with.
 
     `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.
+    `readings` is how many in a row must be at the target. `variant` tells schedulers of one task apart: each has chance
+    of its own. `binding`: the job's budget ends rehearsals as well as real episodes. The first runs had one that was
+    never spent.
     `printed` is the paper's own: charged in seconds, with its states and rewards as the plain numbers they are there.
     """
 
@@ -43,16 +49,21 @@ class SchedulerTraining(FrozenModel):
     episodes: int = Field(5, ge=1)
     rehearsals: int = Field(500, ge=0)
     objective: Literal["time", "cost", "printed"] = "cost"
+    # Left out where they are as they were when the first runs were made: their hashes contain all that is written.
+    readings: int = Field(1, ge=1, exclude_if=lambda value: value == 1)
+    variant: int = Field(0, ge=0, exclude_if=lambda value: value == 0)
+    binding: bool = Field(False, exclude_if=lambda value: value is False)
 
     def quick(self) -> SchedulerTraining:
         return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
 
     def spec(self, job: JobSpec, target: float) -> SchedulingSpec:
         """For trainings like this one that are to reach the target with their actors' episodes."""
-        fields = self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in"})
+        fields = self.model_dump(exclude={"kind", "recorded", "begin_with", "begin_in", "variant", "binding"})
         if self.objective == "printed":
             fields |= {"objective": "time", "state": "printed", "reward": "printed"}
-        return SchedulingSpec(workload=job.training, target_return=target, seed=job.training.seed, **fields)
+        seed = job.training.seed + self.variant * _VARIANT
+        return SchedulingSpec(workload=job.training, target_return=target, seed=seed, **fields)
 
 
 def rounds_of(checkpoint: Path, job: JobSpec) -> tuple[RoundReport, ...]:
@@ -71,6 +82,7 @@ def episodes(
     spec: SchedulingSpec,
     recorded: Sequence[Sequence[RoundReport]],
     *,
+    binding: bool = False,
     begin_with: bytes | None,
     scheduler: Path,
     done: int,
@@ -90,7 +102,7 @@ def episodes(
         for one in headless.events():
             if isinstance(one, RoundFinished):
                 rounds.append(one.report)
-                if reached(rounds, spec.target_return):
+                if reached(rounds, spec.target_return, spec.readings):
                     headless.stop()
         return rounds
 
@@ -98,7 +110,10 @@ def episodes(
     if done:
         state = scheduler.read_bytes()
         resume = EpisodeFinished(done, "rehearsal", 0, 0.0, 0, None, False, 0.0, (), state)
-    for one in train_scheduler(spec, play, recorded=recorded, begin_with=begin_with, resume=resume):
+    budget = int(job.budget_usd * PICODOLLARS_PER_USD) if binding else None
+    for one in train_scheduler(
+        spec, play, recorded=recorded, budget_picodollars=budget, begin_with=begin_with, resume=resume
+    ):
         temporary = scheduler.with_suffix(".scheduler-new")
         temporary.write_bytes(one.state)
         temporary.replace(scheduler)

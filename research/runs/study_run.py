@@ -93,6 +93,7 @@ class StudyRun:
             self._spec,
             scheduler_training.spec(self._spec, self._experiment.training_targets[self._cell.environment]),
             recorded,
+            binding=scheduler_training.binding,
             begin_with=begin_with,
             scheduler=self._file.scheduler_path,
             done=max(done, default=0),

@@ -15,7 +15,15 @@ from training.learner import LearnerState
 from training.reports import Spend, Usage
 from training.scaling.learned import Learned, as_text
 from training.scaling.plan import Bounds
-from training.scheduling.episode import ScoredEpisode, UsualRound, batch_of, rewards_of, score_of
+from training.scheduling.episode import (
+    ScoredEpisode,
+    UsualRound,
+    batch_of,
+    best_return,
+    reached,
+    rewards_of,
+    score_of,
+)
 from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.state import Scales, state_of
@@ -109,6 +117,32 @@ def test_rewards_by_hand():
     dear = [one.model_copy(update={"cost_picodollars": 10**12}) for one in made]
     assert rewards_of(dear, spec(objective="cost"), usual).tolist() == pytest.approx([-0.2, -0.2])
     assert rewards_of([], spec(), usual).tolist() == []
+
+
+def test_a_target_may_have_to_be_held_for_several_readings():
+    """By hand: of 10, 60, 20, 50, 70 and 65 the highest pair is 65, the highest three in a row 50."""
+    means = [10.0, 60.0, None, 20.0, 50.0, 70.0, 65.0]
+    rounds = [round_finished(k, mean=mean).report for k, mean in enumerate(means, start=1)]
+    assert [best_return(rounds, readings) for readings in (1, 2, 3, 6)] == [70.0, 65.0, 50.0, 10.0]
+    assert reached(rounds, 50.0, 3)
+    assert not reached(rounds, 51.0, 3)
+    # Too few readings have held nothing, however high they are, and no more than their lowest is known.
+    assert not reached(rounds[:2], 5.0, 3)
+    assert best_return(rounds[:2], 3) == 10.0
+    assert best_return([], 3) is None
+
+
+def test_a_scheduler_is_rewarded_by_the_readings_that_its_trainings_are_judged_by():
+    """One reading of 60 is at a target of 50; three in a row are not, and the lowest of the best three counts."""
+    rounds = [round_finished(k, mean=mean).report for k, mean in enumerate([10.0, 60.0, 20.0], start=1)]
+    usual = UsualRound(1.0, 1.0)
+    once, thrice = (
+        SchedulingSpec(workload=tiny(), target_return=50.0, readings=readings) for readings in (1, 3)
+    )
+    missed = score_of(rounds, once, usual) - score_of(rounds, thrice, usual)
+    assert missed == pytest.approx((50.0 - 10.0) / 50.0)
+    assert "readings" not in once.model_dump(mode="json")
+    assert thrice.model_dump(mode="json")["readings"] == 3
 
 
 def test_an_episode_that_could_not_begin_is_not_the_best_of_all():

@@ -38,16 +38,20 @@ class UsualRound:
         return UsualRound(seconds if seconds > 0 else 1.0, dollars if dollars > 0 else 1.0)
 
 
-def best_return(rounds: Sequence[RoundReport]) -> float | None:
-    return max(
-        (one.episode_return_mean for one in rounds if one.episode_return_mean is not None), default=None
-    )
+def best_return(rounds: Sequence[RoundReport], readings: int = 1) -> float | None:
+    """Return the highest return that was held for so many readings in a row: the lowest of them. With fewer readings in
+    all, the lowest of these.
+    """
+    returns = [one.episode_return_mean for one in rounds if one.episode_return_mean is not None]
+    held = min(readings, len(returns))
+    return max((min(returns[i : i + held]) for i in range(len(returns) - held + 1) if held), default=None)
 
 
-def reached(rounds: Sequence[RoundReport], target_return: float) -> bool:
-    """Whether it reached its target, where it ended."""
-    best = best_return(rounds)
-    return best is not None and best >= target_return
+def reached(rounds: Sequence[RoundReport], target_return: float, readings: int = 1) -> bool:
+    """Whether it held its target for so many readings, where it ended."""
+    known = sum(one.episode_return_mean is not None for one in rounds)
+    best = best_return(rounds, readings)
+    return known >= readings and best is not None and best >= target_return
 
 
 def rewards_of(
@@ -61,7 +65,7 @@ def rewards_of(
     rewards = -spec.beta * np.array(charged, dtype=np.float64)
     if spec.reward == "normalised":
         rewards /= one
-    if len(rewards) and not reached(rounds, spec.target_return):
+    if len(rewards) and not reached(rounds, spec.target_return, spec.readings):
         rewards[-1] += _missed(rounds, spec)
     return rewards.astype(np.float32)
 
@@ -79,8 +83,9 @@ def score_of(rounds: Sequence[RoundReport], spec: SchedulingSpec, usual: UsualRo
 
 def _missed(rounds: Sequence[RoundReport], spec: SchedulingSpec) -> float:
     """Return how far from the target it ended; below 0."""
-    best = best_return(rounds)
-    missed = best - spec.target_return if best is not None else -abs(spec.target_return)
+    best = best_return(rounds, spec.readings)
+    # Held for too few readings, the target was missed by nothing but time, which was charged.
+    missed = min(0.0, best - spec.target_return) if best is not None else -abs(spec.target_return)
     return missed / max(abs(spec.target_return), 1e-9) if spec.reward == "normalised" else missed
 
 

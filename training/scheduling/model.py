@@ -94,6 +94,15 @@ class SchedulingSpec(SchedulingSettings):
     schema_version: Literal[1] = 1
     workload: TrainingSpec
     target_return: float = Field(title="Target return", description="What a training has to reach.")
+    readings: int = Field(
+        1,
+        ge=1,
+        le=100,
+        title="Readings at the target",
+        description="So many rounds in a row must return the target.",
+        # Left out of stored specs, so that those from before this field stay what they were.
+        exclude_if=lambda value: value == 1,
+    )
     rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from training.reports import RoundReport, Spend
 from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
+from training.scheduling.episode import reached
 from training.scheduling.model import SchedulingSpec
 from training.seeds import derive
 
@@ -75,7 +76,7 @@ class Rehearsal:
                     }
                 )
             )
-            if level >= self._spec.target_return:
+            if reached(rounds, self._spec.target_return, self._spec.readings):
                 break
         return rounds
 

@@ -132,7 +132,7 @@ def train_scheduler(
             platform_s=sum(report.total_s for report in rounds),
             cost_picodollars=sum(report.cost_picodollars for report in rounds),
             best_return=best_return(rounds),
-            reached=reached(rounds, spec.target_return),
+            reached=reached(rounds, spec.target_return, spec.readings),
             score=score_of(rounds, spec, usual),
             actors=tuple(report.actors for report in rounds),
             state=state.encode(),

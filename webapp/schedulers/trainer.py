@@ -140,7 +140,7 @@ def judge_agent(spec: SchedulingSpec, stage: Stage, past: Past, number: int, age
         wall_s=played[0].wall_s,
         cost_picodollars=played[0].cost_picodollars,
         best_return=best_return(found.rounds),
-        reached=reached(found.rounds, spec.target_return),
+        reached=reached(found.rounds, spec.target_return, spec.readings),
         actors=tuple(one.actors for one in found.rounds),
         score=found.score,
         reports=played[0].rounds,
@@ -166,7 +166,7 @@ def _of_grid(actors: int, played: Played, spec: SchedulingSpec) -> Step:
         wall_s=played.wall_s,
         cost_picodollars=played.cost_picodollars,
         best_return=best_return(rounds),
-        reached=reached(rounds, spec.target_return),
+        reached=reached(rounds, spec.target_return, spec.readings),
         actors=tuple(one.actors for one in rounds),
         reports=rounds,
     )
