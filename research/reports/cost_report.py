@@ -17,7 +17,7 @@ from research.reports.cost_comparison import CostComparisons, Runs
 from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.judging import Judgement, corrected
 from research.reports.outcomes import Summary
-from research.reports.repeatability import is_about_r, judge_repeatability, testable_price
+from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
 from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
@@ -75,6 +75,8 @@ def cost_verdicts(
     return found
 
 
+# Samples and products that R was measured from in the forks.
+_MEASURED_FROM = (256, 20)
 _Judged = Cheaper | Higher | Better | RanksForks | Repeatable
 _JUDGED = (Cheaper, Higher, Better, RanksForks, Repeatable)
 
@@ -94,7 +96,10 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         if (summary.arm, summary.environment) == (claim.arm, claim.environment)
         for outcome in summary.done
     ]
-    return judge_forks([forks_of(outcome.rows) for outcome in outcomes])
+    return judge_forks(
+        [forks_of(outcome.rows) for outcome in outcomes],
+        r_reliability=stored_reliability(RESULTS, claim.environment, _MEASURED_FROM),
+    )
 
 
 def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,8 +36,16 @@ def correlation(forks: Mapping[int, Fork]) -> float:
     )
 
 
-def judge_forks(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETITIONS) -> Judgement:
-    """The mean correlation over seeds; the interval draws seeds, then the replicates of each fork."""
+def judge_forks(
+    seeds: Sequence[Mapping[int, Fork]],
+    repetitions: int = _REPETITIONS,
+    *,
+    r_reliability: float | None = None,
+) -> Judgement:
+    """The mean correlation over seeds; the interval draws seeds, then the replicates of each fork.
+
+    Noise in gains and in R makes any correlation smaller: its interval without that is given as well.
+    """
     usable = [forks for forks in seeds if len(forks) >= 4]
     if not usable:
         return Judgement(None, 0, "", "open", "No seed has forks at four rounds or more.")
@@ -49,7 +58,32 @@ def judge_forks(seeds: Sequence[Mapping[int, Fork]], repetitions: int = _REPETIT
     value = float(np.mean([correlation(forks) for forks in usable]))
     interval = Interval(value, float(low), float(high))
     word, why = judge(interval, 0.0, len(usable), less=True)
-    return Judgement(interval, len(usable), "", word, why)
+    gains = float(np.mean([gain_reliability(forks) for forks in usable]))
+    more: dict[str, Any] = {"gain_reliability": gains, "r_reliability": r_reliability}
+    power = f"The mean gain of a round's replicates has a reliability of {gains:.2f}"
+    power += " and R is taken as exact" if r_reliability is None else f" and R one of {r_reliability:.2f}"
+    product = gains * (1.0 if r_reliability is None else r_reliability)
+    if product > 0:
+        freed = Interval(*(one / math.sqrt(product) for one in interval))
+        more["disattenuated"] = freed._asdict()
+        power += f": without that noise the correlation is within {freed.low:.2f} to {freed.high:.2f}."
+    else:
+        power += ": nothing can be said of the correlation without that noise."
+    return Judgement(interval, len(usable), "", word, " ".join(filter(None, (why, power))), more=more)
+
+
+def gain_reliability(forks: Mapping[int, Fork]) -> float:
+    """The share of the variance of rounds' mean gains that is not chance of their replicates: 1 − within / between, by
+    a one-way analysis of variance; 0 where there is no more between rounds than within.
+    """
+    groups = [np.array(gains) for _, gains in forks.values() if len(gains) > 1]
+    if len(groups) < 2:
+        return 0.0
+    within = sum(float(((one - one.mean()) ** 2).sum()) for one in groups)
+    within /= sum(len(one) - 1 for one in groups)
+    grand = np.concatenate(groups).mean()
+    between = sum(len(one) * float((one.mean() - grand) ** 2) for one in groups) / (len(groups) - 1)
+    return max(0.0, 1.0 - within / between) if between > 0 else 0.0
 
 
 def _redrawn(forks: Mapping[int, Fork], rng: np.random.Generator) -> dict[int, Fork]:

@@ -179,3 +179,17 @@ def testable_price(results: Path) -> str:
         return ""
     where = ", ".join(one["asked"]["environments"][0] for one in decided)
     return f"Not testable at this price: on {where} R is mostly sampling noise within 5 % of a round."
+
+
+def stored_reliability(results: Path, environment: str, setting: tuple[int, int]) -> float | None:
+    """The reliability of R from so many samples and products, by the stored result of `r_reliability`; None where that
+    is not known.
+    """
+    path = results / "r_reliability.json"
+    tables = json.loads(path.read_text()).get("tables", []) if path.exists() else []
+    for table in tables:
+        if table["title"].endswith(f" on {environment}"):
+            for samples, products, value, *_ in table["rows"]:
+                if (samples, products) == setting:
+                    return float(value)
+    return None

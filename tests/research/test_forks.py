@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from research.branching import Branching, base_of, base_run, branch, branch_of, forks
-from research.reports.fork_prediction import correlation, forks_of, judge_forks
+from research.reports.fork_prediction import correlation, forks_of, gain_reliability, judge_forks
 from tests.training.inline_platform import InlinePlatform
 from training.spec import TrainingSpec
 
@@ -101,3 +101,30 @@ def test_forks_without_a_ratio_say_nothing() -> None:
     assert correlation({1: (1.0, [3.0]), 2: (2.0, [2.0]), 3: (0.5, [4.0]), 4: (4.0, [1.0])}) == pytest.approx(
         -1
     )
+
+
+def test_the_reliability_of_gains_by_hand() -> None:
+    """Means 1 and 3 with replicates 1 apart on either side: 4 between, 2 within, so that half of it is chance."""
+    assert gain_reliability({1: (1.0, [0.0, 2.0]), 2: (1.0, [2.0, 4.0])}) == pytest.approx(0.5)
+    assert gain_reliability({1: (1.0, [0.0, 2.0]), 2: (1.0, [0.0, 2.0])}) == 0.0
+    assert gain_reliability({1: (1.0, [1.0, 1.0]), 2: (1.0, [3.0, 3.0])}) == 1.0
+    assert gain_reliability({1: (1.0, [1.0])}) == 0.0
+
+
+def test_noise_is_taken_out_of_a_correlation() -> None:
+    """A correlation of −1 that noise in the gains hides: the interval without it reaches about as far as −1."""
+    rng = np.random.default_rng(2)
+
+    def seed_of() -> dict[int, Any]:
+        ratios = {k: float(rng.standard_normal()) for k in range(1, 41)}
+        return {
+            k: (r, [float(-r + 2.0 * rng.standard_normal()) for _ in range(5)]) for k, r in ratios.items()
+        }
+
+    found = judge_forks([seed_of() for _ in range(6)], repetitions=200)
+    assert found.interval is not None
+    assert found.interval.value > -0.85
+    freed = found.more["disattenuated"]
+    assert freed["low"] < -0.95 < freed["value"] + 0.2
+    exact = judge_forks([seed_of() for _ in range(6)], repetitions=200, r_reliability=0.25)
+    assert "R one of 0.25" in exact.reason
