@@ -103,6 +103,9 @@ class Experiment(FrozenModel):
     reasons: dict[str, str] = Field(
         {}, description="Why the recipe differs from that paper's table, by path, where it is not for all."
     )
+    follows: str = Field(
+        "", description="The experiment that asked this before a repair; its runs and verdicts stay."
+    )
     beside: str = Field(
         "", description="The paper's own figures, shown beside ours, with the reason of a difference."
     )

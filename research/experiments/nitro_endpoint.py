@@ -82,5 +82,6 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     pricing_targets=NITRO_PRICING_TARGETS,
     claims=CLAIMS,
+    follows="nitro_rewards",
     beside=BESIDE,
 )

@@ -18,5 +18,6 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     pricing_targets=NITRO_PRICING_TARGETS,
     claims=CLAIMS,
+    follows="nitro_rewards_fast",
     beside=BESIDE,
 )

@@ -27,6 +27,7 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
         "oracle": experiment.oracle,
         "can_claim": experiment.can_claim,
         "beside": experiment.beside,
+        "follows": experiment.follows,
         "endpoint_note": experiment.endpoint_note,
         "targets": experiment.targets,
         "training_targets": experiment.training_targets,

@@ -11,6 +11,7 @@ import numpy as np
 
 from research.experiment import Experiment
 from research.reports.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
+from research.reports.earlier import add_earlier
 from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from research.reports.outcomes import Outcome, Summary, read_summaries
 from research.reports.preregistration import declaration, priced_with, processor_s, rounds_by_arm
@@ -43,6 +44,7 @@ def write_report(
         results["verdicts"] += [
             one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
         ]
+        add_earlier(name, results["verdicts"])
     titles = {arm.name: arm.title for arm in experiment.arms}
     figure = learning_curves(experiment.title, summaries, titles)
     target.mkdir(parents=True, exist_ok=True)

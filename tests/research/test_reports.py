@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from research import calculation
 from research.experiment import experiment_names, find_experiment
+from research.reports.earlier import add_earlier
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
@@ -86,3 +87,16 @@ def test_stored_runs_are_whole_and_declared(path: Path) -> None:
     stored = cells_in(path)
     assert stored
     assert set(stored) <= declared
+
+
+def test_an_earlier_verdict_stands_beside_the_new_one_whatever_the_best_of_several_was() -> None:
+    stored = json.loads((RESULTS / "earlier" / "verdicts.json").read_text())
+    for name, claims in stored.items():
+        found = [{"asked": one["asked"], "verdict": "open", "reason": "", "figures": {}} for one in claims]
+        best = [one for one in found if "the best of" in one["asked"].get("theirs", "")]
+        for one in best:
+            one["asked"] = {**one["asked"], "theirs": "fixed at 999, the best of 3 on other seeds"}
+        plain = {"verdict": "open", "reason": "", "claim": "PPO reaches 700."}
+        add_earlier(name, [*found, plain])
+        assert [one["figures"]["earlier"]["verdict"] for one in found] == [one["verdict"] for one in claims]
+        assert "figures" not in plain

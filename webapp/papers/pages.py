@@ -49,6 +49,7 @@ class Verdict:
     primary: bool
     by_paper: bool
     without_startup: str
+    earlier: str
     turned_by: tuple[str, ...]
 
 
@@ -87,6 +88,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         bool(claim.get("primary")),
         kind == "higher" or claim.get("accounting") == "paper",
         _without_startup(figures),
+        _earlier(figures, ratio=ratio),
         tuple(_turned_by(figures)),
     )
 
@@ -101,6 +103,14 @@ def _without_startup(figures: dict[str, Any]) -> str:
         f"Without start-ups {interval_words(found['interval'], ratio=True)}: {found['word']}. They are {ours} of ours"
         f" and {theirs} of theirs."
     )
+
+
+def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
+    """What was said of the claim before the questions were repaired."""
+    found = figures.get("earlier")
+    if found is None:
+        return ""
+    return f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
 
 
 def _turned_by(figures: dict[str, Any]) -> Iterator[str]:

@@ -160,7 +160,12 @@ def test_a_page_says_the_paper_s_account_ours_what_turns_it_what_it_rests_on_and
         "word": "holds",
         "turned": True,
     }
-    ours["figures"] = {**ours["figures"], "variants": [without], "startup_shares": [0.1, 0.6]}
+    ours["figures"] = {
+        **ours["figures"],
+        "variants": [without],
+        "startup_shares": [0.1, 0.6],
+        "earlier": {"verdict": "holds", "interval": {"value": 0.7, "low": 0.58, "high": 0.91}},
+    }
     higher = _claim(claim="Final return")
     higher["asked"] = {**higher["asked"], "kind": "higher"}
     difference = {
@@ -182,6 +187,7 @@ def test_a_page_says_the_paper_s_account_ours_what_turns_it_what_it_rests_on_and
         "Return after all rounds",
         "By our account, start-ups on and off",
         "Without start-ups −10 % [−20 %, −5 %]: holds. They are 10 % of ours and 60 % of theirs.",
+        "Before the repairs: −30 % [−42 %, −9 %], holds.",
         "What would turn it",
         "Without the start of machines and functions on both sides: −10 %",
         "What it rests on",
