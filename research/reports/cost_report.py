@@ -21,8 +21,9 @@ from research.reports.repeatability import is_about_r, judge_repeatability, stor
 from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
-from research.runs.run_file import RESULTS, run_file
+from research.runs.run_file import run_file
 from training.statistics import Reached, holm, median_time, penalised_mean_time
+from webapp.papers.queries import RESULTS
 
 
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:

@@ -60,7 +60,7 @@ def share_of_round(rows: Sequence[Mapping[str, Any]], setting: Setting) -> float
         for one in row["measured"]
         if (one["samples"], one["products"]) == setting
     ]
-    return sum(one for one, _ in measured) / sum(whole for _, whole in measured)
+    return float(sum(one for one, _ in measured) / sum(whole for _, whole in measured))
 
 
 def settings_table(summary: Summary) -> list[dict[str, Any]]:

@@ -1,0 +1,120 @@
+"""What a boosted round does to its update: KL, gradient norm and gain beside rounds with the fewest actors.
+
+Of Nitro's stored runs. Each boosted round is compared with the floor rounds next to it, as all of these change as
+training goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from research.calculation import Calculation, Statement, Table
+from research.runs.archive import cells_in, find_run
+from training.statistics import Interval, student_t
+from webapp.papers.queries import RESULTS
+
+_EXPERIMENTS = {
+    "nitro_rewards_fast": "first recipe, 3e-4",
+    "nitro_endpoint": "the papers', 5e-5",
+    "nitro_endpoint_fast": "the papers', 3e-4",
+}
+_FLOOR = 8
+_NEAR = 3
+_LEAST_SEEDS = 3
+Row = dict[str, Any]
+
+
+def _log(key: str) -> Callable[[Sequence[Row], int], float | None]:
+    def read(rows: Sequence[Row], place: int) -> float | None:
+        value = rows[place]["update"][key]
+        return math.log(value) if value and value > 0 else None
+
+    return read
+
+
+def _gain(rows: Sequence[Row], place: int) -> float | None:
+    """What the next round's episodes return more."""
+    if place + 1 == len(rows):
+        return None
+    before, after = (rows[i]["episode_return_mean"] for i in (place, place + 1))
+    return None if before is None or after is None else after - before
+
+
+_FIGURES: dict[str, Callable[[Sequence[Row], int], float | None]] = {
+    "KL, ratio": _log("approximate_kl"),
+    "gradient norm, ratio": _log("gradient_norm"),
+    "gain of the next round": _gain,
+}
+
+
+def seed_difference(rows: Sequence[Row], read: Callable[[Sequence[Row], int], float | None]) -> float | None:
+    """The mean over boosted rounds of what they differ by from floor rounds at most three rounds away."""
+    found = []
+    for place, row in enumerate(rows):
+        near = range(max(0, place - _NEAR), min(len(rows), place + _NEAR + 1))
+        floors = [one for i in near if rows[i]["actors"] <= _FLOOR and (one := read(rows, i)) is not None]
+        own = read(rows, place)
+        if row["actors"] > _FLOOR and own is not None and floors:
+            found.append(own - float(np.mean(floors)))
+    return float(np.mean(found)) if found else None
+
+
+def interval_of(values: Sequence[float]) -> Interval:
+    """The mean over seeds with Student's interval."""
+    mean = float(np.mean(values))
+    half = student_t(0.95, len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return Interval(mean, mean - half, mean + half)
+
+
+def _runs(name: str) -> Iterator[tuple[str, list[Row]]]:
+    path = RESULTS / name / "nitro.runs"
+    for cell in cells_in(path):
+        run = find_run(path, cell)
+        if run is not None:
+            yield cell.environment, [row for row in run.rows if row["kind"] == "round"]
+
+
+def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+    rows: list[tuple[str | float, ...]] = []
+    statements = []
+    for name, recipe in _EXPERIMENTS.items():
+        runs = list(_runs(name))
+        for environment in sorted({one for one, _ in runs}):
+            for what, read in _FIGURES.items():
+                values = [seed_difference(found, read) for one, found in runs if one == environment]
+                known = [one for one in values if one is not None]
+                if len(known) < _LEAST_SEEDS:
+                    continue
+                interval = interval_of(known)
+                if "ratio" in what:
+                    interval = Interval(*(math.exp(one) for one in interval))
+                none = 1.0 if "ratio" in what else 0.0
+                rows.append((recipe, environment, what, float(len(known)), *interval))
+                if what == "KL, ratio":
+                    inside = interval.low <= none <= interval.high
+                    statements.append(
+                        Statement(
+                            f"On {environment} ({recipe}) a boosted round's KL differs from that of floor rounds.",
+                            f"not decided by {len(known)} seeds" if inside else "holds",
+                            f"The ratio is {interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}].",
+                            "learned",
+                        )
+                    )
+    columns = ("recipe", "environment", "what", "seeds", "boosted against floor", "95 % from", "to")
+    note = "Floor rounds have 8 actors; compared are those at most three rounds away. Student's interval over seeds."
+    return [
+        Table("A boosted round beside its neighbours", columns, tuple(rows), note)
+    ] if rows else [], statements
+
+
+CALCULATION = Calculation(
+    title="What boosting does to an update",
+    question="Do a boosted round's KL and gain differ from those of a round with the fewest actors?",
+    oracle="A boosted round and its neighbours share policy and recipe; more samples alone cannot raise the KL.",
+    can_claim="Associations within Nitro's own runs; branching forks tell causes.",
+    compute=compute,
+)
