@@ -180,7 +180,14 @@ class CostComparisons:
         target = self._targets[claim.meter]
         logs = {
             (arm, seed): sum(
-                math.log(_penalised(self._runs[arm, name][seed], target.get(name), claim))
+                math.log(
+                    _penalised(
+                        self._runs[arm, name][seed],
+                        target.get(name),
+                        claim,
+                        self._reading_steps(claim, name),
+                    )
+                )
                 for name in claim.environments
             )
             for arm in claim.against
@@ -215,13 +222,22 @@ class CostComparisons:
             if claim.until == "end":
                 return _Pair(*sides, (sides[0].rounds, sides[1].rounds), (True, True))
             target = self._targets[claim.meter][name]
-            reached = [side.reached(target, claim.meter, begin=begin) for side in sides]
+            steps = self._reading_steps(claim, name)
+            reached = [side.reached(target, claim.meter, begin=begin, every_steps=steps) for side in sides]
             rounds = int(reached[0].at), int(reached[1].at)
             return _Pair(*sides, rounds, (reached[0].observed, reached[1].observed))
 
         return [
             [pair(name, seed, against) for name in claim.environments] for seed, against in opponents.items()
         ]
+
+    def _reading_steps(self, claim: Cheaper | Better, environment: str) -> int:
+        """How far apart all arms of the claim are read: by the largest round that any of them has there."""
+        return max(
+            run.outcome.round_steps
+            for arm in (claim.arm, *claim.against)
+            for run in self._runs[arm, environment].values()
+        )
 
     def _spent(self, claim: Cheaper, pair: _Pair, account: Account) -> tuple[float, float]:
         found = []
@@ -382,12 +398,12 @@ def _value(claim: Cheaper, found: TimeAndCost) -> float:
     return found.time_s if claim.measure == "seconds" else float(found.picodollars)
 
 
-def _penalised(run: PricedRun, target: float | None, claim: Cheaper | Better) -> float:
+def _penalised(run: PricedRun, target: float | None, claim: Cheaper | Better, every_steps: int) -> float:
     """The other side's dollars to the target, or to the end where none is given; twice what was spent where the target
     was not reached.
     """
     if target is None or (isinstance(claim, Cheaper) and claim.until == "end"):
         return run.cost(claim.against_at, run.rounds).usd
-    reached = run.reached(target, claim.meter)
+    reached = run.reached(target, claim.meter, every_steps=every_steps)
     usd = run.cost(claim.against_at, int(reached.at)).usd
     return usd if reached.observed else _PENALTY * usd

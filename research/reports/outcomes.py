@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,28 @@ class Outcome:
     def metered(self, meter: Meter) -> tuple[list[int], list[float]]:
         """Rounds, and the returns that the meter reads there."""
         return self.trained if meter == "training" else self.evaluated
+
+    def metered_every(self, meter: Meter, steps: int) -> tuple[list[int], list[float]]:
+        """The same at equal distances in environment steps: the mean of what was read in each stretch of `steps`, and
+        the last round that was read in it. Arms with few steps a round are read no more often than others.
+        """
+        kind, count = ("round", "episodes") if meter == "training" else ("evaluation", "returns")
+        name = "episode_return_mean" if meter == "training" else "return_mean"
+        stretches: dict[int, list[Row]] = {}
+        for row in self.of(kind):
+            if row.get(count):
+                stretches.setdefault(-(-int(row["env_steps"]) // steps), []).append(row)
+        means = []
+        for rows in stretches.values():
+            weights = [row[count] if meter == "training" else len(row[count]) for row in rows]
+            means.append(float(np.average([row[name] for row in rows], weights=weights)))
+        return [rows[-1]["round"] for rows in stretches.values()], means
+
+    @property
+    def round_steps(self) -> int:
+        """Environment steps of the largest round."""
+        taken = [0, *(int(row["env_steps"]) for row in self.of("round"))]
+        return max((after - before for before, after in pairwise(taken)), default=0)
 
     @property
     def made_with(self) -> dict[str, str]:

@@ -66,11 +66,22 @@ class PricedRun:
             self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._sittings]
         return self._scripts[until]
 
-    def reached(self, target: float, meter: Meter = "evaluation", *, begin: bool = False) -> Reached:
+    def reached(
+        self,
+        target: float,
+        meter: Meter = "evaluation",
+        *,
+        begin: bool = False,
+        every_steps: int | None = None,
+    ) -> Reached:
         """The round by which the target had been held for three readings, or the first of these with `begin`; or the
-        last round.
+        last round. Readings are those of rounds, or of stretches of so many environment steps.
         """
-        rounds, means = self.outcome.metered(meter)
+        rounds, means = (
+            self.outcome.metered(meter)
+            if every_steps is None
+            else self.outcome.metered_every(meter, every_steps)
+        )
         found = time_to_threshold(rounds, means, target, ROUNDS_HELD, begin=begin)
         return found if found.observed else Reached(float(self.rounds), False)
 

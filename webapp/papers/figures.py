@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Paper = Literal["MinionsRL", "Nitro"]
-_REWARDS = ("nitro_rewards_fast", "nitro_rewards")
+_REWARDS = ("nitro_endpoint_fast", "nitro_endpoint", "nitro_rewards_fast", "nitro_rewards")
 
 
 class PaperFigure(NamedTuple):
@@ -113,7 +113,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Figure 2",
         "One boost from 1 to 16 actors at three different rounds.",
         "At round 4 it helps much, at rounds 3 and 5 it does not.",
-        ("branching",),
+        ("branching", "r_reliability"),
         remark="All rounds are forked rather than three chosen ones.",
     ),
     PaperFigure(
@@ -149,7 +149,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Figure 7",
         "What a boost brings at the rounds of lowest, median and highest R.",
         "More where R is lower (Hopper: 0.78, 2.16, 3.43).",
-        ("branching",),
+        ("branching", "r_reliability"),
         remark="All rounds, with common random numbers and the round taken out.",
     ),
     PaperFigure(
@@ -167,7 +167,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Figure 9",
         "Gain and efficiency of boosts by 4 to 32 × through 50 rounds.",
         "Efficiency falls as training goes on, which is why the score decays.",
-        ("branching",),
+        ("branching", "r_reliability"),
         remark="Boosts by 4 × at every round.",
     ),
     PaperFigure(
