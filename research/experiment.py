@@ -93,6 +93,7 @@ class Experiment(FrozenModel):
     pricing_targets: tuple[str, ...] = Field(
         (), description="Where runs are timed and priced; their work is kept if any is."
     )
+    pilots: str = Field("pilots", description="The experiment whose first arm says what skill is.")
     untrained: bool = Field(
         False, description="Whether runs begin with an evaluation of the untrained policy."
     )

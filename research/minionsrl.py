@@ -10,7 +10,7 @@ from typing import Any
 from research.claims import Cheaper
 from research.experiment import Arm, Setting, merged
 from research.policies import fixed, impact, scaled
-from research.recipes import first_recipe
+from research.recipes import first_recipe, paper_recipe
 from research.scheduler_training import SchedulerTraining
 
 MOST = 32
@@ -58,6 +58,15 @@ def minionsrl_recipe() -> dict[str, Any]:
         "platform": {"profile": "aci-paper", "learner_sku": None, "learner": "function"},
     }
     return merged(first_recipe(learning_rate=3e-4, minibatch_size=256), changes)
+
+
+def paper_minionsrl_recipe() -> dict[str, Any]:
+    """PPO as the papers' code runs it with MinionsRL's minibatch of 256, and as many rounds for every arm."""
+    changes = {
+        "training": {"stop": {"rounds": LONGER}, "checkpoints": {"every_rounds": 5, "keep": 2}},
+        "platform": {"profile": "aci-paper", "learner_sku": None, "learner": "function"},
+    }
+    return merged(paper_recipe(minibatch_size=256), changes)
 
 
 def fixed_arms(home: str = "") -> tuple[Arm, ...]:

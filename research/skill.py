@@ -1,6 +1,6 @@
 """Whether a target asks for skill: at least half of the way from the untrained policy to a reference arm.
 
-Both are measured by the experiment `pilots`, on seeds that no other experiment has, and its arm is in no claim.
+Both are measured by an experiment of pilots, on seeds that no other experiment has; its arm is in no claim.
 """
 
 from __future__ import annotations
@@ -36,13 +36,20 @@ class Span(NamedTuple):
         return self.least <= target and max(self.untrained) < target
 
 
-def spans(data: Path, meter: Meter) -> dict[str, Span]:
-    """The spans of environments whose pilots are complete, from the project or the `papers` folder of the data."""
-    pilots = find_experiment("pilots")
+def spans(data: Path, meter: Meter, name: str = "pilots") -> dict[str, Span]:
+    """The spans of environments whose pilots are complete, from the project or the `papers` folder of the data. The
+    reference is the first arm of the experiment `name`.
+    """
+    pilots = find_experiment(name)
+    reference = pilots.arms[0].name
     found: dict[str, Span] = {}
     for setting in pilots.settings:
-        cells = [cell for cell in pilots.cells() if cell.environment == setting.environment]
-        files = [run_file(pilots, data / "papers" / "pilots", cell) for cell in cells]
+        cells = [
+            cell
+            for cell in pilots.cells()
+            if (cell.arm, cell.environment) == (reference, setting.environment)
+        ]
+        files = [run_file(pilots, data / "papers" / name, cell) for cell in cells]
         if all(file.complete for file in files):
             rows = [file.rows() for file in files]
             found[setting.environment] = Span(
@@ -73,7 +80,7 @@ def target_rows(experiment: Experiment, data: Path) -> list[dict[str, Any]]:
     """Each target of the experiment beside its span; None where the pilots of its environment are not complete."""
     rows = []
     for meter, targets in _targets(experiment):
-        measured = spans(data, meter) if targets else {}
+        measured = spans(data, meter, experiment.pilots) if targets else {}
         for environment, target in targets.items():
             span = measured.get(environment)
             rows.append(
@@ -95,7 +102,7 @@ def why_not_skilled(experiment: Experiment, data: Path) -> str:
     for row in target_rows(experiment, data):
         where = f"{row['environment']}'s target of {row['target']:g}"
         if row["least"] is None:
-            return f"{where} has no complete pilots: `manage.py papers run pilots` comes first."
+            return f"{where} has no complete pilots: `manage.py papers run {experiment.pilots}` comes first."
         if not row["skilled"]:
             return (
                 f"{where} asks for too little: the untrained policy scores {row['untrained']:,.1f} and the reference"
