@@ -24,6 +24,7 @@ from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
 from training.surface import Surface, surface_of
+from training.torch_loading import import_torch
 from training.update_samples import LossWeights, ObjectiveKind, UpdateSamples
 
 RATIO_LIMIT = 1e6
@@ -89,6 +90,7 @@ def measure_curvature(
         )
     surface: Surface
     if spec.objective == "total_loss":
+        import_torch()
         from training.loss_surface import LossSurface
 
         # Nitro's released code takes advantages as they are, beside a critic whose errors are in the same units.

@@ -10,6 +10,7 @@ from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
 from training.environments.spaces import Spaces
 from training.networks import Parameters, TorchNetwork
+from training.torch_loading import import_torch
 from training.update_samples import UpdateSamples
 
 _STATES = 1024
@@ -25,8 +26,7 @@ def measure_policy_shift(
     network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, update_samples: UpdateSamples
 ) -> tuple[float, int]:
     """Return the divergence, and how many states it is the mean of."""
-    import torch
-
+    torch = import_torch()
     from training.distributions import Distribution
 
     stride = max(1, -(-update_samples.size // _STATES))

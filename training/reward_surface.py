@@ -25,7 +25,6 @@ from training.curvature import standardise
 from training.functions.body import WarmCache
 from training.functions.evaluate import evaluate
 from training.functions.rollout import rollout
-from training.functions.update import import_torch
 from training.lanczos import Vector, leading_vectors
 from training.learner import LearnerState
 from training.messages import Call
@@ -71,7 +70,6 @@ def measure_surface(
 
     Raises NoDirections if the surface around the policy is flat, or its curvature is unknown.
     """
-    import_torch()
     warm_cache = WarmCache()
     update_samples = standardise(_sample_with_advantages(trained, warm_cache, seed))
     clip = trained.spec.algorithm.surrogate_clip

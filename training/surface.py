@@ -19,6 +19,7 @@ import numpy.typing as npt
 from training.architectures import CNN, MLP
 from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters
+from training.torch_loading import import_torch
 from training.update_samples import ObjectiveKind, UpdateSamples
 
 
@@ -48,6 +49,7 @@ def surface_of(
         from training.dense_surface import DenseSurface
 
         return DenseSurface(network, spaces, parameters, update_samples, objective, clip)
+    import_torch()
     from training.tensor_surface import TensorSurface
 
     return TensorSurface(network, spaces, parameters, update_samples, objective, clip)

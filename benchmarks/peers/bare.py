@@ -87,7 +87,7 @@ def _learn_s(settings: dict[str, Any]) -> tuple[float, int]:
     from training.batch import Batch
     from training.functions.body import WarmCache
     from training.functions.run import execute
-    from training.functions.update import import_torch
+    from training.torch_loading import import_torch
 
     part = Part(settings)
     payload = execute(part.rollout(0, 1, ENVIRONMENTS, None), part.weights, WarmCache()).payload

@@ -14,9 +14,9 @@ from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
 from cloud.ledger import MemoryLedger
 from training.engine import train
-from training.functions import update
 from training.messages import Outcome, RoundFinished
 from training.ports import CheckpointRef, Control, Platform
+from training.torch_loading import import_torch
 from webapp.jobs.running.assembly import assemble
 from webapp.jobs.spec import JobSpec
 
@@ -134,7 +134,7 @@ def _time_learning(algorithm: type[Any], note: Callable[[float], None]) -> None:
     learn = algorithm.learn
 
     def timed(*arguments: Any) -> Any:
-        update.import_torch()
+        import_torch()
         began_s = time.perf_counter()
         try:
             return learn(*arguments)

@@ -112,18 +112,19 @@ def hopper():
 def test_the_hopper_preset_learns_without_autograd(hopper, monkeypatch):
     spec, state, batch = hopper
     monkeypatch.setattr(torch.autograd, "grad", None)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
     learned = spec.algorithm.learn(state, batch, spec.network, 0.0, 1)
     assert learned.report.device == "cpu"
     assert any((learned.state.parameters[n] != state.parameters[n]).any() for n in state.parameters)
 
 
 def test_pictures_and_gpus_take_autograd(monkeypatch):
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
     pictures = PPO().initial_state(CNN(), Spaces((4, 84, 84), (3,)), 0)
     assert isinstance(descent_of(pictures, CNN(), PPO(), 1e-3, None), Autograd)
     plain = PPO().initial_state(MLP(), SPACES["discrete"], 0)
     assert isinstance(descent_of(plain, MLP(), PPO(), 1e-3, None), ClosedForm)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: True)
     monkeypatch.setattr("training.algorithms.autograd.Autograd", lambda *_: "autograd")
     assert descent_of(plain, MLP(), PPO(), 1e-3, None) == "autograd"
 

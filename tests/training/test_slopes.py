@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
-from training.algorithms import losses
+from training.algorithms import losses, optimisation
 from training.algorithms.heads import head_of
 from training.algorithms.impact import Impact
 from training.algorithms.ppo import PPO
@@ -109,7 +109,7 @@ def own_loss(algorithm, network, state, batch):
 @pytest.mark.parametrize("log_std", ["free", "state"])
 def test_the_gradient_is_the_slope_of_the_loss(spaces, activation, shared, log_std, monkeypatch):
     """In float64. Adam's first moment after the first step is a tenth of the gradient."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
     network = MLP(hidden=(9, 8), activation=activation, shared=shared, log_std=log_std)
     algorithm = PPO(
         epochs=1, minibatch_size=100, max_gradient_norm=1e6, entropy_coefficient=0.05, value_clip=0.2

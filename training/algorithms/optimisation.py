@@ -18,6 +18,7 @@ from training.inference import normalise
 from training.learner import LearnerState
 from training.networks import Parameters
 from training.reports import UpdateReport
+from training.torch_loading import has_gpu, import_torch
 from training.update_samples import flatten_time
 
 if TYPE_CHECKING:
@@ -33,12 +34,11 @@ def descent_of(
     state: LearnerState, network: MLP | CNN, algorithm: Algorithm, learning_rate: float, anchor: Anchor | None
 ) -> Descent:
     """Return the closed form if it supports the network and there is no GPU to use, else autograd."""
-    import torch
-
-    if isinstance(network, MLP) and not torch.cuda.is_available():
+    if isinstance(network, MLP) and not has_gpu():
         from training.algorithms.closed_form import ClosedForm
 
         return ClosedForm(state, network, algorithm, learning_rate, anchor)
+    import_torch()
     from training.algorithms.autograd import Autograd
 
     return Autograd(state, network, algorithm, learning_rate, anchor)

@@ -17,7 +17,7 @@ def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
 
 
 def warm_learner() -> None:
-    """Import what a learner needs, so that its first call does not wait for it."""
-    from training.functions.update import import_torch
+    """Import what a learner may need, so that its first call does not wait for it."""
+    from training.torch_loading import import_torch
 
     import_torch()

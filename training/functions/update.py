@@ -1,10 +1,9 @@
 """The learner's work as a call: it takes the learner's state and a round's trajectories, and returns the next state
-and the new policy.
+and the new policy. An MLP is learned without torch.
 """
 
 from __future__ import annotations
 
-from typing import Any
 
 from training import measures
 from training.architectures import learner_macs
@@ -18,7 +17,6 @@ from training.reports import Usage
 
 def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
     """Run an update. The payload holds `state` and `weights` as bytes, the update's report, and the ended episodes."""
-    import_torch()
     state = LearnerState.decode(call.inputs[0])
     batch = batch_of(call, request, state)
     learned = request.algorithm.learn(state, batch, request.network, request.progress, call.seed)
@@ -51,12 +49,3 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
         hessian_products=found.hessian_products,
     )
     return Result(payload, None, usage)
-
-
-def import_torch() -> Any:
-    """Import torch with one thread: where cores are shared more threads are slower, and results must stay the same."""
-    import torch
-
-    if torch.get_num_threads() != 1:
-        torch.set_num_threads(1)
-    return torch

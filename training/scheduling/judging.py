@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from training.functions.update import import_torch
 from training.learner import LearnerState
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
@@ -37,7 +36,6 @@ def judge(
     recorded: Sequence[Sequence[RoundReport]],
 ) -> JudgedAgent:
     """Play the agent's episode with the seed that all agents of a training share, and score it as the training did."""
-    import_torch()
     weights = LearnerState.decode(state).actor_weights(spec.network)
     policy = spec.policy(as_text(weights), explore=False)
     rounds = play(policy, derive(spec.seed, "judged"))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from training.functions.update import import_torch
 from training.learner import LearnerState
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
@@ -99,7 +98,6 @@ def train_scheduler(
 
     `budget_picodollars` is that of one episode. `resume` is the last episode of an earlier process.
     """
-    import_torch()
     state = LearnerState.decode(resume.state) if resume else initial_state(spec, begin_with=begin_with)
     usual = UsualRound.of([report for rounds in recorded for report in rounds])
     rehearsals = spec.rehearsals if recorded else 0

@@ -1,0 +1,64 @@
+"""Learners without torch: a small function that learns an MLP needs numpy only."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from training import torch_loading
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# With None in its place, every import of torch fails as if it were not installed.
+_TRAIN = """
+import json, sys
+sys.modules["torch"] = None
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import tiny
+for algorithm in json.loads(sys.argv[1]):
+    events = events_of(tiny(algorithm=algorithm, stop={"rounds": 2}), InlinePlatform())
+    print(algorithm["kind"], events[-1].reason_code, events[-1].rounds)
+"""
+
+
+def test_a_whole_run_with_an_mlp_needs_no_torch():
+    algorithms = [{"kind": kind} for kind in ("ppo", "a2c", "impala", "impact")]
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _TRAIN, str(algorithms).replace("'", '"')],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines() == [f"{one['kind']} rounds 2" for one in algorithms]
+
+
+def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp_path):
+    asked = []
+
+    class Torch:
+        class cuda:
+            @staticmethod
+            def is_available():
+                return True
+
+    monkeypatch.setattr(torch_loading, "import_torch", lambda: asked.append(1) or Torch)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", (tmp_path / "gpu",))
+    assert torch_loading.has_gpu() is (sys.platform == "win32")
+    assert not asked
+    (tmp_path / "gpu").touch()
+    assert torch_loading.has_gpu()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert not torch_loading.has_gpu()
+
+
+@pytest.mark.parametrize("module", ["training.functions.update", "training.algorithms.optimisation"])
+def test_the_learners_modules_load_without_torch(module):
+    program = f"import sys, {module}; print('torch' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert answer.stdout.strip() == "False", answer.stderr

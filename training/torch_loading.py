@@ -1,0 +1,35 @@
+"""How torch is loaded, and whether it is needed: it costs seconds and hundreds of megabytes, and MLPs learn without it.
+
+Code that computes in tensors calls `import_torch` first. Nothing else in an update imports torch, so a learner of an
+MLP runs where torch is not installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+# Device files of NVIDIA's driver, of the same under Windows' Linux, and of AMD's.
+_GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
+
+
+def import_torch() -> Any:
+    """Import torch with one thread: where cores are shared more threads are slower, and results must stay the same."""
+    import torch
+
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+    return torch
+
+
+def has_gpu() -> bool:
+    """Return whether torch can use a GPU here. Torch is imported only if it is installed and there may be one."""
+    if not _may_have_gpu() or find_spec("torch") is None:
+        return False
+    return bool(import_torch().cuda.is_available())
+
+
+def _may_have_gpu() -> bool:
+    return sys.platform == "win32" or any(file.exists() for file in _GPU_FILES)
