@@ -8,13 +8,15 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from training.codec import CodecError, decode, encode
+from training.codec import CodecError, Document, decode, encode
 from training.learner import LearnerState
 from training.ports import CheckpointRef
+from training.replay import KeptBatch, Trajectory, newest_within
 from training.reports import RoundReport
 from training.seeds import derive
 from training.spec import TrainingSpec
@@ -23,6 +25,8 @@ _MAGIC = b"STARLING-CHECKPOINT-1\n"
 _DIGEST_BYTES = 32
 _SUFFIX = ".checkpoint"
 _LATEST, _BEST = "round-", "best-"
+# A checkpoint is written every few rounds; more waiting data than this would cost more than sampling it again.
+_DATA_LIMIT_BYTES = 2**28
 
 
 class CheckpointError(ValueError):
@@ -33,7 +37,8 @@ class CheckpointError(ValueError):
 class Progress:
     """The state of a run between two versions, as a checkpoint stores it.
 
-    `env_states` are by slot; `pending` are trajectories that were sampled but not learned from yet.
+    By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
+    in the pipelined loop, `waiting` in the asynchronous one, whose `replay` may be learned from again.
     """
 
     learner: bytes
@@ -49,8 +54,17 @@ class Progress:
     evaluation_means: tuple[float, ...] = ()
     evaluated_round: int = 0
     episode_return_mean: float | None = None
+    serials: dict[int, int] = field(default_factory=dict)
+    waiting: tuple[Trajectory, ...] = ()
+    replay: tuple[KeptBatch, ...] = ()
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether there is data that no version has learned from."""
+        return bool(self.pending or self.waiting)
 
     def encode(self, spec: TrainingSpec) -> bytes:
+        waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
         return encode(
             {
                 "spec": spec.model_dump_json(),
@@ -69,6 +83,10 @@ class Progress:
                 "evaluation_means": np.array(self.evaluation_means, np.float64),
                 "evaluated_round": self.evaluated_round,
                 "episode_return_mean": self.episode_return_mean,
+                "serials": [list(item) for item in self.serials.items()],
+                **_encode_trajectories("waiting", waiting),
+                **_encode_trajectories("replay", [one for batch in replay for one in batch.trajectories]),
+                "replay_batches": [[len(batch.trajectories), batch.uses] for batch in replay],
             }
         )
 
@@ -92,6 +110,10 @@ class Progress:
                 evaluation_means=tuple(map(float, document["evaluation_means"])),
                 evaluated_round=document["evaluated_round"],
                 episode_return_mean=document["episode_return_mean"],
+                # Checkpoints of earlier releases have none of the following.
+                serials=dict(document.get("serials", ())),
+                waiting=tuple(_decode_trajectories("waiting", document)),
+                replay=_decode_batches(document),
             )
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
@@ -124,6 +146,24 @@ class Progress:
             return_moments=fresh.return_moments and (learned.return_moments or fresh.return_moments),
         )
         return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
+
+
+def _encode_trajectories(name: str, trajectories: Sequence[Trajectory]) -> Document:
+    return {
+        name: [one.payload for one in trajectories],
+        f"{name}_versions": [one.version for one in trajectories],
+    }
+
+
+def _decode_trajectories(name: str, document: Document) -> list[Trajectory]:
+    both = zip(document.get(name, ()), document.get(f"{name}_versions", ()), strict=True)
+    return [Trajectory(payload, version) for payload, version in both]
+
+
+def _decode_batches(document: Document) -> tuple[KeptBatch, ...]:
+    trajectories = iter(_decode_trajectories("replay", document))
+    batches = document.get("replay_batches", ())
+    return tuple(KeptBatch(tuple(islice(trajectories, size)), uses) for size, uses in batches)
 
 
 class FileCheckpointStore:

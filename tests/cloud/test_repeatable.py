@@ -19,6 +19,16 @@ def _learner(options: LocalOptions | SimulatedOptions, folder: Path, loop: str) 
         platform.close()
 
 
+def test_the_asynchronous_loop_repeats_on_the_simulated_cloud(tmp_path: Path) -> None:
+    """There time is virtual: which fragment comes first follows from the seed, not from how fast workers really are."""
+    options = {workers: SimulatedOptions(workers=workers, seed=3) for workers in (1, 2, 4)}
+    learners = {
+        _learner(option, tmp_path / str(workers), "asynchronous") for workers, option in options.items()
+    }
+    assert len(learners) == 1
+    assert learners != {_learner(SimulatedOptions(workers=2, seed=4), tmp_path / "other", "asynchronous")}
+
+
 @pytest.mark.parametrize("loop", ["synchronous", pytest.param("pipelined", marks=pytest.mark.slow)])
 def test_the_number_of_workers_changes_nothing(tmp_path: Path, loop: str) -> None:
     """Eight workers on two cores answer in any order; a simulated cloud with failures sends calls again."""

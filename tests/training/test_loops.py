@@ -1,6 +1,8 @@
 """What is particular to each loop: who waits, how old data may be, and what can be repeated."""
 
 import random
+from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,9 +12,10 @@ from tests.training.specs import tiny
 from training.calls.update import UpdateRequest
 from training.checkpoints import FileCheckpointStore, Progress
 from training.codec import decode
+from training.engine import train
 from training.learner import LearnerState
-from training.ports import Control
-from training.replay import CircularBuffer
+from training.ports import CheckpointRef, Control
+from training.replay import CircularBuffer, KeptBatch, Trajectory, newest_within
 
 ASYNCHRONOUS = {"kind": "asynchronous", "staleness_limit": 2}
 IMPACT = {"kind": "impact", "epochs": 1, "minibatch_size": 16, "learning_rate_decay": False}
@@ -107,15 +110,145 @@ def test_replay_learns_again_from_old_data_when_nothing_new_has_come():
 
 
 def test_the_buffer_forgets_what_is_used_up_or_too_old():
-    buffer = CircularBuffer(batches=2, uses=2)
-    buffer.put((b"a",), 0)
-    buffer.put((b"b",), 5)
-    buffer.put((b"c",), 6)
-    assert buffer.take(5) == (b"b",)
-    assert buffer.take(5) == (b"c",)
-    assert buffer.take(5) is None
-    buffer.put((b"d",), 1)
-    assert buffer.take(2) is None
+    one, two, three, four = ((Trajectory(bytes([version]), version),) for version in (0, 5, 6, 1))
+    buffer = CircularBuffer(2, 2)
+    for batch in (one, two, three):
+        buffer.record_use(batch)
+    assert buffer.choose(5) == two
+    buffer.record_use(two)
+    assert buffer.choose(5) == three
+    buffer.record_use(three)
+    assert buffer.choose(5) is None
+    buffer.record_use(four)
+    assert buffer.choose(2) is None
+
+
+def test_a_batch_counts_as_used_only_when_its_update_was_done():
+    batch = (Trajectory(b"a", 0),)
+    buffer = CircularBuffer(2, 2)
+    buffer.record_use(batch)
+    assert buffer.choose(0) == buffer.choose(0) == batch
+    assert CircularBuffer(2, 2, buffer.kept).choose(0) == batch
+    buffer.record_use(batch)
+    assert buffer.choose(0) is None
+
+
+def test_a_checkpoint_drops_the_oldest_data_beyond_its_limit():
+    waiting = tuple(Trajectory(bytes(10), version) for version in range(3))
+    replay = (KeptBatch(waiting[:1], 1), KeptBatch(waiting[1:], 1))
+    assert newest_within(60, waiting, replay) == (waiting, replay)
+    assert newest_within(59, waiting, replay) == (waiting, replay[1:])
+    assert newest_within(49, waiting, replay) == (waiting, ())
+    assert newest_within(29, waiting, replay) == (waiting[1:], ())
+    assert newest_within(0, waiting, replay) == ((), ())
+
+
+@dataclass
+class Saved:
+    """A checkpoint, and what was known when it was written."""
+
+    data: bytes
+    sampled: set[bytes]
+    learned: Counter[bytes]
+
+
+class Killed:
+    """One asynchronous run over several processes, each of which may end anywhere. Every checkpoint is remembered with
+    the trajectories that had been answered by then and how often each had been learned from, on its line of descent.
+    """
+
+    def __init__(self, spec):
+        self.spec = spec
+        self.saved = None
+        self.sampled, self.learned = set(), Counter()
+        self.process = 0
+
+    def play(self, *, order, events, drain=False):
+        """Play so many events, then kill the process; with `drain` it is paused instead. Return the last event."""
+        if self.saved is not None:
+            self.sampled, self.learned = set(self.saved.sampled), Counter(self.saved.learned)
+        platform, seen = InlinePlatform(order=order), []
+        answer = platform.next
+
+        def watched(timeout_s):
+            known = {call.id: call for call in platform._waiting}
+            outcome = answer(timeout_s)
+            if outcome is not None and outcome.status == "done":
+                call = known[outcome.call_id]
+                if call.kind == "rollout":
+                    self.sampled.add(outcome.payload)
+                if call.kind == "update":
+                    self.learned.update(call.inputs[1:])
+            return outcome
+
+        platform.next = watched
+        self.process += 1
+        run = train(
+            self.spec,
+            platform=platform,
+            checkpoints=self,
+            control=lambda: Control(desired="paused" if drain and len(seen) >= events else "run"),
+            resume=self.saved.data if self.saved is not None else None,
+            call_prefix=f"p{self.process}-",
+        )
+        for event in run:
+            seen.append(event)
+            if not drain and len(seen) == events:
+                break
+        run.close()
+        return seen[-1]
+
+    def save(self, round_no, data, *, best=False):
+        if not best:
+            self.saved = Saved(data, set(self.sampled), Counter(self.learned))
+        return CheckpointRef(f"{round_no}", round_no, "", len(data))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("drain", [False, True], ids=["killed", "paused"])
+def test_an_asynchronous_run_that_is_resumed_loses_no_data_and_learns_from_none_too_often(seed, drain):
+    """Killed or paused at any event, with any order of answers. Whatever had been paid for when the checkpoint was
+    written is used up, waits, may be used again, or was too old.
+    """
+    rng = random.Random(seed)
+    uses = 2
+    spec = tiny(
+        loop=ASYNCHRONOUS,
+        algorithm=IMPACT | {"replay_uses": uses, "replay_batches": 64},
+        stop={"rounds": 10_000},
+        checkpoints={"every_rounds": 1},
+    )
+    one = Killed(spec)
+    for _ in range(6):
+        one.play(order=lambda n: rng.randrange(n), events=rng.randrange(5, 40), drain=drain)
+        if one.saved is None:
+            continue
+        assert max(one.learned.values(), default=0) <= uses
+        progress = Progress.decode(one.saved.data, spec)
+        held = {trajectory.payload for trajectory in progress.waiting}
+        again = {trajectory.payload for batch in progress.replay for trajectory in batch.trajectories}
+        for payload in one.saved.sampled - held - again:
+            too_old = decode(payload)["version"] < progress.version - ASYNCHRONOUS["staleness_limit"]
+            assert too_old or one.saved.learned[payload] == uses
+        assert not held & set(one.saved.learned)
+        assert all(
+            one.saved.learned[trajectory.payload] == batch.uses
+            for batch in progress.replay
+            for trajectory in batch.trajectories
+        )
+    assert one.process == 6
+    assert one.saved is not None
+
+
+def test_data_that_waits_before_the_first_round_is_kept_when_a_run_is_paused():
+    one = Killed(tiny(loop=ASYNCHRONOUS, stop={"rounds": 10}))
+    # Every fragment but the third has landed when the first tick comes, so nothing could be learned yet.
+    assert one.play(order=lambda n: 0, events=2, drain=True).reason_code == "paused"
+    assert one.saved is not None
+    progress = Progress.decode(one.saved.data, one.spec)
+    assert progress.round_no == 0
+    assert {trajectory.payload for trajectory in progress.waiting} == one.saved.sampled != set()
+    assert one.play(order=lambda n: 0, events=10_000).reason_code == "rounds"
 
 
 @pytest.mark.parametrize("kind", ["pipelined", "asynchronous"])

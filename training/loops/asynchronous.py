@@ -3,12 +3,16 @@
 Data older than the staleness limit is dropped and counted. Actors pause while more data waits than the learner can
 use before it gets too old: sampling it would only cost money. When no new data has arrived and the algorithm allows
 it, the learner uses old data again.
+
+A checkpoint holds the data that waits, the data that may be used again, and each slot's count of fragments. A run that
+stops first receives what is still in flight and keeps what was done. So a resumed run loses no data that was paid for
+before its checkpoint, and learns from none more often than its uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from typing import Any
 
 from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.evaluation import Evaluation
@@ -16,38 +20,36 @@ from training.loops.flight import Landed
 from training.loops.model import Asynchronous
 from training.loops.run import Run
 from training.messages import Event
-from training.replay import CircularBuffer
+from training.replay import CircularBuffer, Trajectory
 from training.scaling.plan import Plan
 from training.stopping import Halt
 
 
-@dataclass(frozen=True)
-class _Trajectory:
-    name: str
-    payload: bytes
-    version: int
-
-
 class _Traffic:
-    """The work in progress: fragments by slot, data that waits, one update, at most one evaluation."""
+    """The work in progress: fragments by slot, data that waits, one update with its `batch`, at most one evaluation.
+
+    `kept` says whether the run's progress holds all of it but for what is in flight.
+    """
 
     def __init__(self, run: Run, loop: Asynchronous) -> None:
         self.run = run
         self.loop = loop
         self.plan: Plan = run.plan()
         self.states = dict(run.progress.env_states)
-        self.serials = dict.fromkeys(range(self.plan.actors), 0)
+        self.serials = dict(run.progress.serials)
         self.sampling: dict[str, int] = {}
         self.idle = set(range(self.plan.actors))
         self.sampled_last: dict[int, str] = {}
         self.learned_last: tuple[str, ...] = ()
-        self.ready: list[_Trajectory] = []
+        self.ready: list[Trajectory] = list(run.progress.waiting)
         self.updating: str | None = None
+        self.batch: tuple[Trajectory, ...] = ()
         self.evaluation: Evaluation | None = None
         self.started_s = run.now_s()
         self.dropped = 0
         self.failures_in_a_row = 0
-        self.replay: CircularBuffer[_Trajectory] = CircularBuffer(*run.spec.algorithm.replay)
+        self.replay = CircularBuffer(*run.spec.algorithm.replay, run.progress.replay)
+        self.kept = True
 
     @property
     def per_update(self) -> int:
@@ -65,7 +67,6 @@ class _Traffic:
                 room -= 1
                 self.idle.remove(slot)
                 serial = self.serials[slot] = self.serials.get(slot, 0) + 1
-                # The version makes the serial numbers of a resumed run differ from those before.
                 call = self.run.rollout(
                     slot, self.run.progress.version * 1_000_000 + serial, self.states.get(slot)
                 )
@@ -85,16 +86,13 @@ class _Traffic:
         self.dropped += len(self.ready) - len(fresh)
         self.ready = fresh
         if len(fresh) >= self.per_update:
-            taken = tuple(fresh[: self.per_update])
-            self.ready = fresh[self.per_update :]
-            self.replay.put(taken, min(trajectory.version for trajectory in taken))
-            batch: tuple[_Trajectory, ...] | None = taken
+            self.batch, self.ready = tuple(fresh[: self.per_update]), fresh[self.per_update :]
         else:
-            batch = self.replay.take(self.oldest_allowed)
-        if batch:
-            call = self.run.update([trajectory.payload for trajectory in batch])
-            after = [*(trajectory.name for trajectory in batch), *self.learned_last]
-            self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, after)
+            self.batch = self.replay.choose(self.oldest_allowed) or ()
+        if self.batch:
+            call = self.run.update([trajectory.payload for trajectory in self.batch])
+            sampled = [trajectory.name for trajectory in self.batch if trajectory.name]
+            self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, [*sampled, *self.learned_last])
 
     def follow(self, plan: Plan) -> None:
         """Continue with as many actors as `plan` has. A slot beyond them finishes its fragment and gets no other."""
@@ -112,7 +110,29 @@ class _Traffic:
         if landed.outcome.env_state is not None:
             self.states[slot] = landed.outcome.env_state
         version = landed.call.weights.version if landed.call.weights is not None else 0
-        self.ready.append(_Trajectory(landed.name, landed.outcome.payload, version))
+        self.ready.append(Trajectory(landed.outcome.payload, version, landed.name))
+        self.kept = False
+
+    def land_update(self, landed: Landed) -> bool:
+        """Return whether the update was done. If not, its data waits again and counts as not learned from."""
+        self.updating = None
+        if landed.outcome is not None:
+            self.learned_last = (landed.name,)
+            self.replay.record_use(self.batch)
+        elif not self.replay.holds(self.batch):
+            self.ready = [*self.batch, *self.ready]
+        self.batch = ()
+        return landed.outcome is not None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What a checkpoint holds of it, as fields of the progress."""
+        return {
+            "env_states": dict(self.states),
+            "serials": dict(self.serials),
+            "waiting": tuple(self.ready),
+            "replay": self.replay.kept,
+        }
 
 
 def asynchronous(run: Run) -> Iterator[Event]:
@@ -128,7 +148,13 @@ def asynchronous(run: Run) -> Iterator[Event]:
         if landed is not None:
             halt = yield from _land(traffic, landed)
         halt = run.flight.halt or halt
-    yield from run.flight.drain(halt)
+    for landed in (yield from run.flight.drain(halt)):
+        if landed.name in traffic.sampling:
+            traffic.land_fragment(landed)
+        elif landed.name == traffic.updating and traffic.land_update(landed):
+            yield from _advance(traffic, landed)
+    if not traffic.kept:
+        run.keep(**traffic.changes)
     yield from run.end(halt)
 
 
@@ -139,10 +165,8 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
         if traffic.failures_in_a_row > 3 * traffic.plan.actors:
             return Halt("failing", f"no actor returns a result any more: {landed.reason}")
     elif landed.name == traffic.updating:
-        traffic.updating = None
-        if landed.outcome is None:
+        if not traffic.land_update(landed):
             return None if run.flight.halt else Halt("failing", f"an update failed: {landed.reason}")
-        traffic.learned_last = (landed.name,)
         yield from _new_version(traffic, landed)
         return run.over()
     elif traffic.evaluation is not None and traffic.evaluation.expects(landed):
@@ -155,7 +179,7 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
     return None
 
 
-def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
+def _advance(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
     run = traffic.run
     assert landed.outcome is not None
     learned_s = landed.outcome.finished_s - landed.outcome.started_s
@@ -165,10 +189,16 @@ def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
         run.flight.take_tally(),
         started_s=traffic.started_s,
         collect_s=max(0.0, run.now_s() - traffic.started_s - learned_s),
-        env_states=dict(traffic.states),
         dropped_trajectories=traffic.dropped,
+        **traffic.changes,
     )
     traffic.started_s, traffic.dropped = run.now_s(), 0
+    traffic.kept = True
+
+
+def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
+    run = traffic.run
+    yield from _advance(traffic, landed)
     traffic.follow(run.plan())
     if run.evaluation_due and traffic.evaluation is None:
         traffic.evaluation = run.evaluation()

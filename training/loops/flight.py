@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from training.calls import KINDS
@@ -128,17 +128,20 @@ class Flight:
         self.after = tuple(names)
         return [landed.get(name) for name in names]
 
-    def drain(self, halt: Halt) -> Iterator[Event]:
-        """Cancel all calls in flight and receive their outcomes. Afterwards new calls may be sent and the user may
-        stop again.
+    def drain(self, halt: Halt) -> Generator[Event, None, list[Landed]]:
+        """Cancel all calls in flight and return their ends: some may have been done before. Afterwards new calls may
+        be sent and the user may stop again.
         """
         self.stop(halt)
         after = dict.fromkeys(self.after)
+        ended = []
         while self._flying:
             landed = yield from self.next()
             if landed is not None:
                 after[landed.name] = None
+                ended.append(landed)
         self.halt, self.after = None, tuple(after)
+        return ended
 
     def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:
         call = flying.call

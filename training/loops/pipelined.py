@@ -47,7 +47,7 @@ def _round(run: Run) -> Generator[Event, None, Halt | None]:
         return run.flight.halt
     trajectories = run.collect_trajectories(landed[len(updates) :], states)
     if not updates:
-        run.keep(trajectories, states)
+        run.keep(pending=tuple(trajectories), env_states=states)
         return None
     updated = landed[0]
     if updated is None or updated.outcome is None:

@@ -130,7 +130,7 @@ class Run:
     ) -> Iterator[Event]:
         """Advance to the version that `updated` made, publish and report it, then evaluate and save if they are due.
 
-        `changes` are other fields of the progress that change with it: environments' states, pending trajectories.
+        `changes` are other fields of the progress that change with it: environments' states, data that waits.
         """
         result = decode(updated.payload)
         dropped = changes.pop("dropped_trajectories", 0)
@@ -164,9 +164,10 @@ class Run:
                 states[slot] = one.outcome.env_state
         return trajectories
 
-    def keep(self, trajectories: Sequence[bytes], states: dict[int, bytes]) -> None:
-        """Store sampled data for the next update, without a new version."""
-        self.progress = replace(self.progress, pending=tuple(trajectories), env_states=states)
+    def keep(self, **changes: Any) -> None:
+        """Store sampled data for the next update, without a new version, so that the next checkpoint holds it."""
+        self.progress = replace(self.progress, **changes)
+        self._saved_round = None
 
     def evaluation(self) -> Evaluation:
         """Return an evaluation of the newest policy, not yet sent."""
@@ -213,7 +214,7 @@ class Run:
             and self.progress.evaluated_round != self.progress.round_no
         ):
             yield from self.evaluate()
-        if self.progress.round_no:
+        if self.progress.round_no or self.progress.holds_data:
             yield from self._save()
         means = self.progress.evaluation_means
         spend = self._platform.spend() if isinstance(self._platform, Metered) else None
@@ -239,7 +240,9 @@ class Run:
 
     def _save_best(self, progress: Progress) -> Iterator[Event]:
         """Save the policy with the best evaluation: the one that was evaluated, which may not be the newest."""
-        saved = self._checkpoints.save(progress.round_no, progress.encode(self.spec), best=True)
+        # No run continues from it, so it needs no data that waits.
+        policy = replace(progress, waiting=(), replay=())
+        saved = self._checkpoints.save(progress.round_no, policy.encode(self.spec), best=True)
         yield CheckpointSaved(
             round_no=saved.round_no,
             name=saved.name,
