@@ -171,7 +171,7 @@ class LambdaPlatform:
         )
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        return self._weights.publish(version, blob)
+        return self._weights.publish(version, blob, (flight.call for flight in self._flights.values()))
 
     def submit(self, call: Call) -> None:
         flight = self._flights[call.id] = Flight(call, self.now_s())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from training.messages import BlobRef, Call
 
@@ -11,22 +12,28 @@ _VERSIONS_KEPT = 8
 
 
 class MissingWeights(LookupError):
-    """A call names weights that were not published here, or were dropped long ago."""
+    """A call names weights that were never published here, or that were dropped since."""
 
 
 class BlobShelf:
-    """The last few published blobs. A call receives its bytes when it is submitted, so older ones may be dropped."""
+    """The last few published blobs, and older ones as long as a call in flight names them: it may be sent again."""
 
     def __init__(self) -> None:
         self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
 
-    def publish(self, version: int, blob: bytes) -> BlobRef:
+    def publish(self, version: int, blob: bytes, in_flight: Iterable[Call] = ()) -> BlobRef:
         ref = BlobRef(version=version, sha256=hashlib.sha256(blob).hexdigest(), byte_count=len(blob))
         self._by_sha256[ref.sha256] = blob
         self._by_sha256.move_to_end(ref.sha256)
-        while len(self._by_sha256) > _VERSIONS_KEPT:
-            self._by_sha256.popitem(last=False)
+        if len(self._by_sha256) > _VERSIONS_KEPT:
+            named = {call.weights.sha256 for call in in_flight if call.weights is not None}
+            for old in list(self._by_sha256)[:-_VERSIONS_KEPT]:
+                if old not in named:
+                    del self._by_sha256[old]
         return ref
+
+    def __contains__(self, sha256: str) -> bool:
+        return sha256 in self._by_sha256
 
     def weights_of(self, call: Call) -> bytes | None:
         """Return the bytes that `call` names, or None if it names none. Raises MissingWeights if they are not here."""

@@ -81,7 +81,7 @@ class LocalPlatform:
         self._closed = False
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        return self._shelf.publish(version, blob)
+        return self._shelf.publish(version, blob, (flight.call for flight in self._flights.values()))
 
     def submit(self, call: Call) -> None:
         self._flights[call.id] = _Flight(call, self.now_s())

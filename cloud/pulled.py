@@ -26,7 +26,6 @@ from training.ports import Delivery, Mailbox, Offer, Puller
 
 # For sending an answer, after the call's own deadline.
 _SENDING_S = 120.0
-_VERSIONS_KEPT = 8
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class PulledCalls:
         return sum(flight.call.where == "actor" for flight in self._flights.values())
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        ref = self._shelf.publish(version, blob)
+        ref = self._shelf.publish(version, blob, (flight.call for flight in self._flights.values()))
         if not self._closed and ref.sha256 not in self._held:
             self._mailbox.publish(ref.sha256, blob)
             self._held.append(ref.sha256)
@@ -273,9 +272,8 @@ class PulledCalls:
         )
 
     def _drop_old(self) -> None:
-        """Drop weights that no call in flight names, except the last few."""
-        named = {one.call.weights.sha256 for one in self._flights.values() if one.call.weights is not None}
-        old = [sha256 for sha256 in list(self._held)[:-_VERSIONS_KEPT] if sha256 not in named]
+        """Drop what the shelf holds no more."""
+        old = [sha256 for sha256 in self._held if sha256 not in self._shelf]
         if old:
             self._mailbox.drop(old)
             self._held = deque(sha256 for sha256 in self._held if sha256 not in old)

@@ -165,8 +165,12 @@ class RayPlatform:
         if not self._closed:
             # Calls in flight hold their own references; Ray frees a blob without references.
             self._refs[ref.sha256] = self._refs.pop(ref.sha256, None) or self._ray.put(blob)
-            while len(self._refs) > _VERSIONS_KEPT:
-                self._refs.popitem(last=False)
+            named = {
+                one.call.weights.sha256 for one in self._flights.values() if one.call.weights is not None
+            }
+            for old in list(self._refs)[:-_VERSIONS_KEPT]:
+                if old not in named:
+                    del self._refs[old]
         return ref
 
     def submit(self, call: Call) -> None:

@@ -85,7 +85,7 @@ class SimulatedPlatform:
         self.meter = Meter(self._simulation)
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
-        return self._shelf.publish(version, blob)
+        return self._shelf.publish(version, blob, (flight.call for flight in self._flights.values()))
 
     def prepare(self, actors: int) -> None:
         """Keep this many actors in the pool, if this cloud has one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 from cloud.blobs import BlobShelf
@@ -16,7 +17,10 @@ _ADDRESS_HOLDS_S = 3600
 
 
 class AwsWeights:
-    """The last published versions. Objects of a run have its name and are deleted with it."""
+    """The last published versions, and those that calls in flight name.
+
+    Objects of one run have a folder of their own in the bucket and are deleted with it.
+    """
 
     def __init__(
         self, s3: Any, bucket: str | None, folder: str, inline_limit_bytes: int = INLINE_LIMIT_BYTES
@@ -26,13 +30,13 @@ class AwsWeights:
         self._folder = folder
         self._inline_limit_bytes = inline_limit_bytes
         self._shelf = BlobShelf()
-        self._address_by_sha256: OrderedDict[str, str] = OrderedDict()
+        self._address_by_sha256: dict[str, str] = {}
         self._base64_by_sha256: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def publish(self, version: int, blob: bytes) -> BlobRef:
-        """Store large ones at once. If that fails they are sent inline, if they fit."""
-        ref = self._shelf.publish(version, blob)
+    def publish(self, version: int, blob: bytes, in_flight: Iterable[Call] = ()) -> BlobRef:
+        """Large ones are stored at once. If that fails they go inline, as far as they fit."""
+        ref = self._shelf.publish(version, blob, in_flight)
         if self._bucket is not None and len(blob) > self._inline_limit_bytes:
             self._store(ref, blob)
         return ref
@@ -72,9 +76,8 @@ class AwsWeights:
             )
         except (ClientError, BotoCoreError):
             return
-        self._address_by_sha256.move_to_end(ref.sha256)
-        while len(self._address_by_sha256) > _OBJECTS_KEPT:
-            self._drop(next(iter(self._address_by_sha256)))
+        for old in [sha256 for sha256 in self._address_by_sha256 if sha256 not in self._shelf]:
+            self._drop(old)
 
     def _drop(self, sha256: str) -> None:
         from botocore.exceptions import BotoCoreError, ClientError

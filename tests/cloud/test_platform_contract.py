@@ -212,6 +212,18 @@ def test_many_versions_one_after_the_other(platform: Platform) -> None:
         assert gather(platform, 1)[f"c{version}"].status == "done"
 
 
+def test_a_call_that_is_sent_again_finds_its_weights_however_many_versions_came_since(
+    platform: Platform,
+) -> None:
+    ref = platform.publish(0, calls.weights())
+    platform.submit(calls.rollout("c-a1", ref))
+    for version in range(1, 20):
+        platform.publish(version, calls.weights(version))
+    assert gather(platform, 1)["c-a1"].status == "done"
+    platform.submit(calls.rollout("c-a2", ref))
+    assert gather(platform, 1)["c-a2"].status == "done"
+
+
 def test_cancelled_calls_still_give_their_outcome(platform: Platform) -> None:
     ref = platform.publish(0, calls.weights())
     names = [f"c{n}" for n in range(4)]
