@@ -70,7 +70,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         )
         round_s = statistics.median(report.total_s for report in rounds[1:])
         detector_s = max(0.0, with_s - without_s)
-        curved = rounds[-1].curvature
+        curved = rounds[-1].figures.curvature
         yield Figure(
             f"{name}: detector's share of a round",
             detector_s / round_s,
@@ -302,6 +302,6 @@ def _report(round_no: int) -> RoundReport:
     from tests.factories import round_finished
 
     curved = CurvatureReport(largest=2.0, smallest=-1.0, ratio=1.0 + round_no % 7, products=9, samples=256)
-    return round_finished(round_no).report.model_copy(
-        update={"curvature": curved, "noise_scale": NoiseScaleReport(scale=100.0 + round_no, slices=8)}
-    )
+    report: RoundReport = round_finished(round_no).report
+    measured = {"curvature": curved, "noise_scale": NoiseScaleReport(scale=100.0 + round_no, slices=8)}
+    return report.model_copy(update={"figures": report.figures.model_copy(update=measured)})

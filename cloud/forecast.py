@@ -87,7 +87,7 @@ def forecast_in(
         return _Forecaster(configuration, training, budget_picodollars, spaces).forecast()
     except AllCallsFail:
         raise NoForecast(
-            f"Calls would not come back within their {training.rollout.deadline_s:g} s, so that the job would stop."
+            f"Calls would not come back within their {training.longest_call_s:g} s, so that the job would stop."
             " Ask for fewer steps per call, or for a longer longest call."
         ) from None
 

@@ -120,7 +120,7 @@ def forks(
                 "round": report.round_no,
                 "env_steps": report.total_env_steps,
                 "replicate": replicate,
-                "ratio": report.curvature.ratio if report.curvature is not None else None,
+                "ratio": report.figures.curvature.ratio if report.figures.curvature is not None else None,
                 **scores,
             }
 

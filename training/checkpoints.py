@@ -7,19 +7,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from training.codec import CodecError, Document, decode, encode
-from training.learner import LearnerState
 from training.ports import CheckpointRef
 from training.replay import KeptBatch, Trajectory, newest_within
 from training.reports import RoundReport
-from training.seeds import derive
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 _MAGIC = b"STARLING-CHECKPOINT-1\n"
 _DIGEST_BYTES = 32
@@ -38,7 +36,10 @@ class Progress:
     """The state of a run between two versions, as a checkpoint stores it.
 
     By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
-    in the pipelined loop, `waiting` in the asynchronous one, whose `replay` may be learned from again.
+    in the pipelined loop, `waiting` in the asynchronous one, whose `replay` may be learned from again. What they hold,
+    and `learner` and `weights`, only the task can read. `evaluation_means` are the scores of all evaluations,
+    `episode_return_mean` is the one that training itself showed last, `total_env_steps` counts in the unit of the
+    training; they are stored under their first names.
     """
 
     learner: bytes
@@ -63,7 +64,7 @@ class Progress:
         """Whether there is data that no version has learned from."""
         return bool(self.pending or self.waiting)
 
-    def encode(self, spec: TrainingSpec) -> bytes:
+    def encode(self, spec: Training) -> bytes:
         waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
         return encode(
             {
@@ -91,11 +92,13 @@ class Progress:
         )
 
     @staticmethod
-    def decode(data: bytes, spec: TrainingSpec) -> Progress:
+    def decode(data: bytes, spec: Training) -> Progress:
         """Return the progress in `data`. Raises CheckpointError unless its run learns the same task in the same way."""
+        from training.tasks.kinds import task_of
+
         try:
             document = decode(data)
-            stored = TrainingSpec.model_validate_json(document["spec"])
+            stored = type(spec).model_validate_json(document["spec"])
             progress = Progress(
                 learner=document["learner"],
                 weights=document["weights"],
@@ -117,35 +120,12 @@ class Progress:
             )
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
-        for part in ("environment", "network"):
-            if getattr(stored, part) != getattr(spec, part):
-                raise CheckpointError(
-                    f"the checkpoint was made with another {part} ({getattr(stored, part)!r}); it fits only that one"
-                )
-        return progress
-
-    def fork(self, spec: TrainingSpec) -> Progress:
-        """Return the start of another run that begins with this run's weights and normalisers.
-
-        Rounds, steps, episodes and the optimiser start from zero; algorithm and seed may differ. Raises
-        CheckpointError if the observations would be normalised differently from those that the weights were learned
-        with.
-        """
-        learned = LearnerState.decode(self.learner)
-        fresh = spec.algorithm.initial_state(spec.network, learned.spaces, derive(spec.seed, "network"))
-        if (learned.observation_moments is None) != (fresh.observation_moments is None):
+        if (other := task_of(spec).unlike(stored)) is not None:
+            part, value = other
             raise CheckpointError(
-                "the checkpoint's weights were learned with observations that were"
-                f"{' not' if learned.observation_moments is None else ''} normalised; they fit only those"
+                f"the checkpoint was made with another {part} ({value!r}); it fits only that one"
             )
-        state = replace(
-            fresh,
-            parameters=learned.parameters,
-            target_parameters=learned.parameters if fresh.target_parameters else {},
-            observation_moments=learned.observation_moments,
-            return_moments=fresh.return_moments and (learned.return_moments or fresh.return_moments),
-        )
-        return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
+        return progress
 
 
 def _encode_trajectories(name: str, trajectories: Sequence[Trajectory]) -> Document:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from training.calls import KINDS, AnyRequest
-from training.reports import Message, RoundReport, Usage
+from training.reports import AnyEvaluationFigures, Message, RoundReport, Usage, WithFigures
 
 FaultCode = Literal[
     # of the call itself
@@ -139,16 +139,23 @@ class RoundFinished(Message):
     report: RoundReport
 
 
-class Evaluated(Message):
+class Evaluated(WithFigures):
+    """A version was judged. Its score is the first thing that the figures of its kind of training tell."""
+
     kind: Literal["evaluation"] = "evaluation"
     round_no: int
     total_env_steps: int
     at_s: float
-    episode_returns: tuple[float, ...]
-    return_mean: float
-    return_std: float
-    length_mean: float
+    figures: AnyEvaluationFigures
     cost_picodollars: int
+
+    @property
+    def score(self) -> float:
+        return self.figures.score
+
+    @classmethod
+    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
+        return "evaluation_figures"
 
 
 class CheckpointSaved(Message):
@@ -169,7 +176,10 @@ OWN_ENDS: frozenset[StopCode] = frozenset({"target", "rounds", "steps", "minutes
 
 
 class Stopped(Message):
-    """The last event of every run, with the figures that a user wants to know first."""
+    """The last event of every run, with the figures that a user wants to know first.
+
+    Both scores are of the run's own kind: the newest evaluation's, and what training itself showed last.
+    """
 
     kind: Literal["stopped"] = "stopped"
     reason_code: StopCode

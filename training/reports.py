@@ -5,7 +5,17 @@ All are frozen pydantic models. Units are in the names; money is a whole number 
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 
 class Message(BaseModel):
@@ -96,15 +106,22 @@ class NoiseScaleReport(Message):
     slices: int
 
 
-class RoundReport(Message):
-    """One round: its plan, its results, its time and its cost."""
+class Figures(Message):
+    """What one kind of training reports beside what every kind reports.
 
-    round_no: int
-    version: int
-    actors: int
-    plan_reason: str
-    env_steps: int
-    total_env_steps: int
+    A kind's models have a field `training` that names it. Those of reinforcement learning, which was the first kind,
+    have none.
+    """
+
+    @property
+    def score(self) -> float | None:
+        """The score that these figures tell, None if they tell none."""
+        return None
+
+
+class LearningFigures(Figures):
+    """A round of reinforcement learning."""
+
     episodes: int
     episode_return_mean: float | None
     episode_length_mean: float | None
@@ -112,6 +129,114 @@ class RoundReport(Message):
     curvature: CurvatureReport | None = None
     noise_scale: NoiseScaleReport | None = None
     policy_shift: float | None = None
+
+    @property
+    def score(self) -> float | None:
+        return self.episode_return_mean
+
+
+class EvaluationFigures(Figures):
+    """What an evaluation found: always a score."""
+
+    @property
+    def score(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """The result as a line of text writes it."""
+        return f"{self.score:.1f}"
+
+
+class EpisodeFigures(EvaluationFigures):
+    """An evaluation in reinforcement learning: whole episodes with the deterministic policy."""
+
+    episode_returns: tuple[float, ...]
+    return_mean: float
+    return_std: float
+    length_mean: float
+
+    @property
+    def score(self) -> float:
+        return self.return_mean
+
+    @property
+    def text(self) -> str:
+        return f"{self.return_mean:.1f} ± {self.return_std:.1f}"
+
+
+def _figures_of_kind(name: Literal["round_figures", "evaluation_figures"]) -> BeforeValidator:
+    """Return a validator that reads figures by the model of their kind of training."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return _figures_model(name, value).model_validate(value)
+
+    return BeforeValidator(read)
+
+
+def _figures_model(
+    name: Literal["round_figures", "evaluation_figures"], document: dict[str, Any]
+) -> type[Figures]:
+    from training.tasks.kinds import TASKS
+
+    kind = str(document.get("training", "reinforcement"))
+    if kind not in TASKS:
+        raise ValueError(f"no kind of training is named {kind[:40]!r}")
+    return getattr(TASKS[kind], name)  # type: ignore[no-any-return]
+
+
+if TYPE_CHECKING:
+    AnyRoundFigures = LearningFigures
+    AnyEvaluationFigures = EpisodeFigures
+else:
+    AnyRoundFigures = Annotated[SerializeAsAny[Figures], _figures_of_kind("round_figures")]
+    AnyEvaluationFigures = Annotated[
+        SerializeAsAny[EvaluationFigures], _figures_of_kind("evaluation_figures")
+    ]
+
+
+class WithFigures(Message):
+    """A measurement with the figures of its kind of training. Stored, they lie flat among its own, where `figures`
+    stands.
+    """
+
+    @model_serializer(mode="wrap")
+    def _flatten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document = {}
+        for name, value in handler(self).items():
+            document |= value if name == "figures" else {name: value}
+        return document
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or "figures" in value:
+            return value
+        names = _figures_model(cls._figures_name(), value).model_fields
+        figures = {name: value[name] for name in names if name in value}
+        return {**{name: one for name, one in value.items() if name not in names}, "figures": figures}
+
+    @classmethod
+    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
+        raise NotImplementedError
+
+
+class RoundReport(WithFigures):
+    """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
+
+    `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
+    samples. It is stored under its first name.
+    """
+
+    round_no: int
+    version: int
+    actors: int
+    plan_reason: str
+    env_steps: int
+    total_env_steps: int
+    figures: AnyRoundFigures
     staleness_mean: float = 0.0
     dropped_trajectories: int = 0
     started_s: float
@@ -125,3 +250,12 @@ class RoundReport(Message):
     learner_usage: Usage
     cost_picodollars: int
     spend: Spend | None = None
+
+    @property
+    def score(self) -> float | None:
+        """The score that training itself showed in this round, None if it showed none."""
+        return self.figures.score
+
+    @classmethod
+    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
+        return "round_figures"

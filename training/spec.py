@@ -15,6 +15,8 @@ from training.environments.model import EnvironmentSpec
 from training.loops.model import AnyLoop, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
+from training.tasks.score import RETURN
+from training.tasks.training import Training
 
 __all__ = ["AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
 
@@ -117,9 +119,20 @@ class StopRule(FrozenModel):
         json_schema_extra={"unit": "evaluations", "advanced": True},
     )
 
+    @property
+    def progress_limit(self) -> int | None:
+        return self.env_steps
 
-class TrainingSpec(FrozenModel):
-    """What to learn, how, and when to stop."""
+    @property
+    def target_score(self) -> float | None:
+        return self.target_return
+
+
+class TrainingSpec(Training):
+    """Reinforcement learning: what to learn, how, and when to stop."""
+
+    progress_unit = "steps"
+    score = RETURN
 
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1
@@ -139,6 +152,22 @@ class TrainingSpec(FrozenModel):
         title="Seed",
         description="The same seed gives the same run, whichever worker answers first.",
     )
+
+    @property
+    def subject(self) -> str:
+        return self.environment.id
+
+    @property
+    def memory_mb(self) -> int:
+        return self.rollout.memory_mb
+
+    @property
+    def longest_call_s(self) -> float:
+        return self.rollout.deadline_s
+
+    @property
+    def attempts(self) -> int:
+        return self.rollout.attempts
 
     @field_validator("network")
     @classmethod

@@ -175,8 +175,8 @@ def _wired(
         followers=followers,
         first=[number for number, earlier in enumerate(before) if not earlier],
         loop=spec.loop.kind,
-        longest_s=spec.rollout.deadline_s,
-        memory_mb=spec.rollout.memory_mb,
+        longest_s=spec.longest_call_s,
+        memory_mb=spec.memory_mb,
         notes=notes,
     )
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from training.calls import KINDS
 from training.deadlines import Deadlines
-from training.loops.evaluation import CALLS_AT_MOST
 from training.messages import Call
 from training.spec import TrainingSpec
+from training.tasks.reinforcement import CALLS_AT_MOST
 
 
 def evaluations(training: TrainingSpec) -> int:

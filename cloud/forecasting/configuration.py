@@ -103,7 +103,7 @@ class Configuration:
     def dry_run(self, works: Workload, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
         simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
-        attempts = works.training.rollout.attempts
+        attempts = works.training.attempts
         flight = flight_of(simulation, attempts, next_attempt, self.tariff.pool)
         return rounds_of(loop, works, flight), flight
 

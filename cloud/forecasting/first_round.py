@@ -67,7 +67,7 @@ def _sampling_s(training: TrainingSpec, times: WorstTimes, actors: int, fragment
 
 def _attempts(training: TrainingSpec, times: WorstTimes) -> int:
     """Return how often a call may be attempted until its outcome counts."""
-    return times.tries * training.rollout.attempts
+    return times.tries * training.attempts
 
 
 def _calls(

@@ -27,7 +27,7 @@ def configuration_of(training: TrainingSpec, options: PlatformOptions) -> Config
         return other_machines(training, options, stacks.load(stacks.OURS), book)
     if isinstance(options, RayOptions):
         return cluster(training, options, stacks.load(stacks.OURS), book)
-    tariff = options.tariff(book, training.rollout.memory_mb)
+    tariff = options.tariff(book, training.memory_mb)
     if isinstance(options, LambdaOptions):
         # The learner is local, and its start is short compared with functions'.
         alike = SimulatedOptions(provisioned=options.provisioned)

@@ -31,7 +31,7 @@ class _FutureReport:
         self.actors = actors
 
     def __getattr__(self, name: str) -> Any:
-        if name in RoundReport.model_fields:
+        if name in RoundReport.model_fields or name == "score":
             raise Unforeseeable(name)
         raise AttributeError(name)
 

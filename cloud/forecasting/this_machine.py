@@ -30,9 +30,7 @@ def this_machine(
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
     profile = _profile(_workers(workers, min(1.0, cores() / busy)))
-    return Configuration(
-        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
-    )
+    return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 
 
 def other_machines(
@@ -45,9 +43,7 @@ def other_machines(
         "coordinator_mbit_per_s": _number(500.0, 50.0, 8000.0, "the line of the machine that learns"),
     }
     profile = _profile(_workers(options.actors, 1.0), network)
-    return Configuration(
-        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
-    )
+    return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 
 
 def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Configuration:
@@ -61,7 +57,7 @@ def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: Pri
     cpus = options.cpus_per_actor if options.cpus_per_actor < 1 else int(options.cpus_per_actor)
     profile = _profile(_workers(options.most_actors, cpus), network)
     return Configuration(
-        profile, stack, Setting(), options.tariff(book, training.rollout.memory_mb), _START_S
+        profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S
     )
 
 

@@ -12,9 +12,9 @@ from training.calls.planned import PlannedCall, sizes_of
 from training.deadlines import Deadlines
 from training.environments.catalogue import ENTRIES
 from training.environments.spaces import Spaces
-from training.loops.evaluation import CALLS_AT_MOST
 from training.reports import Usage
 from training.spec import TrainingSpec
+from training.tasks.reinforcement import CALLS_AT_MOST
 
 _GUESSED_NUMBERS, _GUESSED_ACTIONS = 64, 8
 _GUESSED_BUTTONS = 18

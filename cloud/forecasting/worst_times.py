@@ -85,7 +85,7 @@ def _simulated(configuration: Configuration, training: TrainingSpec, actors: int
         update_start_s = learner.function_start_s.value
         update_way_s = _way_s(network, update, 1) + late_s
     return WorstTimes(
-        actors_ready_s=_actors_ready_s(configuration, speeds, actors, training.rollout.attempts),
+        actors_ready_s=_actors_ready_s(configuration, speeds, actors, training.attempts),
         attempt_s=start_s + run_s + _way_s(network, rollout, actors) + late_s + coordinator_s,
         billed_s=start_s + run_s,
         at_once=_at_once(configuration),
@@ -115,7 +115,7 @@ def _anywhere(
     update = _first_update(Workload(training, spaces_of(training)[0]), actors)
     update_s = min(update.deadline_s, _LEARNER_LOADS_S + _UNKNOWN * speeds.update_ns(update) / NS)
     each_s = start_s if isinstance(configuration.profile.actors, Functions) else 0.0
-    deadline_s = training.rollout.deadline_s
+    deadline_s = training.longest_call_s
     return WorstTimes(
         actors_ready_s=start_s - each_s,
         attempt_s=each_s + deadline_s + _TALK_S,

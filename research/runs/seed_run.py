@@ -225,13 +225,13 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "kind": "round",
         "round": report.round_no,
         "env_steps": report.total_env_steps,
-        "episodes": report.episodes,
-        "episode_return_mean": report.episode_return_mean,
+        "episodes": report.figures.episodes,
+        "episode_return_mean": report.figures.episode_return_mean,
         "actors": report.actors,
         "why": report.plan_reason,
-        "ratio": report.curvature.ratio if report.curvature is not None else None,
-        "noise_scale": report.noise_scale.scale if report.noise_scale is not None else None,
-        "policy_shift": report.policy_shift,
+        "ratio": report.figures.curvature.ratio if report.figures.curvature is not None else None,
+        "noise_scale": report.figures.noise_scale.scale if report.figures.noise_scale is not None else None,
+        "policy_shift": report.figures.policy_shift,
         "collect_s": report.collect_s,
         "update_s": report.update_s,
         "total_s": report.total_s,
@@ -242,7 +242,7 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "dropped": report.dropped_trajectories,
         "minibatches": report.learner_usage.minibatches,
         "failed_calls": report.failed_calls,
-        "update": report.update.model_dump(),
+        "update": report.figures.update.model_dump(),
     }
 
 
@@ -251,8 +251,8 @@ def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
         "kind": "evaluation",
         "round": event.round_no,
         "env_steps": event.total_env_steps,
-        "returns": list(event.episode_returns),
-        "return_mean": event.return_mean,
+        "returns": list(event.figures.episode_returns),
+        "return_mean": event.figures.return_mean,
         "at_s": event.at_s,
         "wall_s": wall_s,
     }

@@ -215,7 +215,7 @@ class ByReturn(Fixed):
     """A policy that goes by what only training can tell."""
 
     def decide(self, history: Any, bounds: Bounds, seed: int) -> Plan:
-        if history and history[-1].episode_return_mean > 3:
+        if history and history[-1].score > 3:
             return Plan(2, bounds.memory_mb, "it learns")
         return Plan(self.actors, bounds.memory_mb, "it does not")
 

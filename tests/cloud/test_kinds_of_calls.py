@@ -76,11 +76,11 @@ def _adding_loop(run: Run) -> Iterator[Event]:
     while halt is None:
         plan, states, started_s = run.plan(), dict(run.progress.env_states), run.now_s()
         serial = run.progress.round_no + 1
-        rollouts = [run.rollout(slot, serial, states.get(slot)) for slot in range(plan.actors)]
+        rollouts = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
         sums = [_add(f"r{serial}-add{n}-a1", 1.0, n, round_no=serial) for n in range(plan.actors)]
         landed = yield from run.flight.gather([*rollouts, *sums], 4, "actors")
         found = run.collect_trajectories(landed[: plan.actors], states)
-        updated = (yield from run.flight.gather([run.update(found)], UPDATE_ATTEMPTS, "the learner"))[0]
+        updated = (yield from run.flight.gather([run.learn(found)], UPDATE_ATTEMPTS, "the learner"))[0]
         assert updated is not None
         assert updated.outcome is not None
         yield from run.advance(

@@ -28,7 +28,7 @@ def test_a_branch_like_the_base_run_is_the_base_run() -> None:
     """The same seed, actors and policy after the checkpoint of round 1: round 2 bit for bit."""
     reports, checkpoints = base_run(TRAINING, BRANCHING, InlinePlatform())
     assert sorted(checkpoints) == [1, 2, 3]
-    assert all(one.curvature is not None and one.actors == 2 for one in reports)
+    assert all(one.figures.curvature is not None and one.actors == 2 for one in reports)
     like_it = base_of(TRAINING, BRANCHING).model_copy(
         update={"stop": TRAINING.stop.model_copy(update={"rounds": 2})}
     )

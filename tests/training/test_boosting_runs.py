@@ -27,7 +27,7 @@ def test_a_round_that_lost_a_call_still_decides_the_next(loop: str) -> None:
 
     found = _reports(events_of(tiny(scaling=BOOSTING, loop={"kind": loop}), InlinePlatform(fault=fault)))
     assert len(found) == 4
-    assert all(one.curvature is not None and one.curvature.samples > 0 for one in found)
+    assert all(one.figures.curvature is not None and one.figures.curvature.samples > 0 for one in found)
     assert all(1 <= one.actors <= 8 and one.plan_reason for one in found)
 
 
@@ -50,9 +50,9 @@ def test_advantages_that_are_all_alike_leave_nothing_to_decide_by(monkeypatch: p
     )
     found = _reports(events_of(tiny(scaling=BOOSTING), InlinePlatform()))
     for one in found:
-        assert one.curvature is not None
-        assert one.curvature.ratio is None
-        assert "flat" in one.curvature.note
+        assert one.figures.curvature is not None
+        assert one.figures.curvature.ratio is None
+        assert "flat" in one.figures.curvature.note
     assert [one.actors for one in found] == [4] + [max(1, int(8 * 0.5 * 0.96**k)) for k in (1, 2, 3)]
     assert all("has no R" in one.plan_reason for one in found[1:])
 

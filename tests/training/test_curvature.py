@@ -372,20 +372,22 @@ def test_a_round_reports_what_its_policy_asked_for(algorithm, loop, objective):
     rounds = [event.report for event in events_of(spec, InlinePlatform()) if event.kind == "round"]
     assert rounds
     for report in rounds:
-        assert report.curvature is not None
-        assert report.noise_scale is None
-        assert report.curvature.ratio is not None or report.curvature.note
+        assert report.figures.curvature is not None
+        assert report.figures.noise_scale is None
+        assert report.figures.curvature.ratio is not None or report.figures.curvature.note
         assert report.learner_usage.hessian_products >= 1
 
 
 def test_noise_is_measured_over_the_actors():
     spec = tiny(scaling=NoiseScale(actors_min=3, actors_max=4))
     rounds = [event.report for event in events_of(spec, InlinePlatform()) if event.kind == "round"]
-    assert [report.noise_scale.slices for report in rounds] == [report.actors for report in rounds]
-    assert all(report.noise_scale.scale is not None or report.noise_scale.note for report in rounds)
+    assert [report.figures.noise_scale.slices for report in rounds] == [report.actors for report in rounds]
+    assert all(
+        report.figures.noise_scale.scale is not None or report.figures.noise_scale.note for report in rounds
+    )
 
 
 def test_nothing_is_measured_that_nobody_asks_for():
     rounds = [event.report for event in events_of(tiny(), InlinePlatform()) if event.kind == "round"]
-    assert all(report.curvature is None and report.noise_scale is None for report in rounds)
+    assert all(report.figures.curvature is None and report.figures.noise_scale is None for report in rounds)
     assert all(report.learner_usage.hessian_products == 0 for report in rounds)

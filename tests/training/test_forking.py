@@ -50,7 +50,7 @@ def test_it_trains_from_round_one_by_its_own_rule_and_seed(learned: bytes) -> No
     assert isinstance(events[-1], Stopped)
     fresh = events_of(_spec(seed=7, stop={"rounds": 2}), InlinePlatform())
     first = [
-        next(event.report.update for event in run if isinstance(event, RoundFinished))
+        next(event.report.figures.update for event in run if isinstance(event, RoundFinished))
         for run in (events, fresh)
     ]
     assert first[0] != first[1], "it began as a run that knows nothing"

@@ -63,7 +63,7 @@ def test_the_state_by_hand():
         usage=Usage(startup_s=5.0, run_s=30.0, transfer_s=0.0),
         spend=Spend(spent_picodollars=15 * 10**11, reserved_picodollars=0, limit_picodollars=2 * 10**12),
     )
-    loss = last.update.policy_loss + last.update.value_loss
+    loss = last.figures.update.policy_loss + last.figures.update.value_loss
     printed = state_of([last], "printed", SCALES)
     assert printed == pytest.approx([4, loss, 200.0, 0.04, 3.0, 7.0, 10.0, 0.5], rel=1e-6)
     normalised = state_of([last], "normalised", SCALES)
@@ -348,5 +348,5 @@ def test_it_decides_in_a_real_training():
     run = tiny(scaling=of.policy(weights, explore=True))
     rounds = [event.report for event in events_of(run, InlinePlatform()) if event.kind == "round"]
     assert len(rounds) == 4
-    assert all(1 <= report.actors <= 3 and report.policy_shift >= 0.0 for report in rounds)
+    assert all(1 <= report.actors <= 3 and report.figures.policy_shift >= 0.0 for report in rounds)
     assert all("the scheduler gives" in report.plan_reason for report in rounds)

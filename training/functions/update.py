@@ -4,7 +4,6 @@ and the new policy. An MLP is learned without torch.
 
 from __future__ import annotations
 
-
 from training import measures
 from training.architectures import learner_macs
 from training.calls.update import UpdateRequest, batch_of, facts_of

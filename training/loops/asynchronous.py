@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Landed
 from training.loops.model import Asynchronous
@@ -48,7 +47,7 @@ class _Traffic:
         self.started_s = run.now_s()
         self.dropped = 0
         self.failures_in_a_row = 0
-        self.replay = CircularBuffer(*run.spec.algorithm.replay, run.progress.replay)
+        self.replay = CircularBuffer(*run.task.replay, run.progress.replay)
         self.kept = True
 
     @property
@@ -67,12 +66,12 @@ class _Traffic:
                 room -= 1
                 self.idle.remove(slot)
                 serial = self.serials[slot] = self.serials.get(slot, 0) + 1
-                call = self.run.rollout(
+                call = self.run.sample(
                     slot, self.run.progress.version * 1_000_000 + serial, self.states.get(slot)
                 )
                 own = [self.sampled_last[slot]] if slot in self.sampled_last else []
                 after = [*own, *self.learned_last]
-                name = self.run.flight.launch(call, self.run.spec.rollout.attempts, after)
+                name = self.run.flight.launch(call, self.run.attempts(call), after)
                 self.sampling[name] = slot
 
     def send_learner(self) -> None:
@@ -90,9 +89,11 @@ class _Traffic:
         else:
             self.batch = self.replay.choose(self.oldest_allowed) or ()
         if self.batch:
-            call = self.run.update([trajectory.payload for trajectory in self.batch])
+            call = self.run.learn([trajectory.payload for trajectory in self.batch])
             sampled = [trajectory.name for trajectory in self.batch if trajectory.name]
-            self.updating = self.run.flight.launch(call, UPDATE_ATTEMPTS, [*sampled, *self.learned_last])
+            self.updating = self.run.flight.launch(
+                call, self.run.attempts(call), [*sampled, *self.learned_last]
+            )
 
     def follow(self, plan: Plan) -> None:
         """Continue with as many actors as `plan` has. A slot beyond them finishes its fragment and gets no other."""
@@ -203,5 +204,5 @@ def _new_version(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
     if run.evaluation_due and traffic.evaluation is None:
         traffic.evaluation = run.evaluation()
         for call in traffic.evaluation.calls:
-            run.flight.launch(call, run.spec.rollout.attempts)
+            run.flight.launch(call, run.attempts(call))
     yield from run.save_if_due()

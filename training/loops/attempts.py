@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from training.calls import KINDS
 from training.calls.update import UPDATE_ATTEMPTS
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 
-def attempts_of(spec: TrainingSpec, kind: str) -> int:
+def attempts_of(spec: Training, kind: str) -> int:
     """Return how often a call of this kind may be tried in a run of this spec."""
     if spec.loop.kind == "pipelined" and KINDS[kind].role != "judging":
         # This loop waits for rollouts and their update together.
-        return max(spec.rollout.attempts, UPDATE_ATTEMPTS)
-    return KINDS[kind].attempts or spec.rollout.attempts
+        return max(spec.attempts, UPDATE_ATTEMPTS)
+    return KINDS[kind].attempts or spec.attempts

@@ -1,21 +1,17 @@
-"""Evaluations on the platform: episodes spread over actors, reported as one event."""
+"""Evaluations on the platform: calls that judge one version, reported as one event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
-
-from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import Progress
 from training.codec import decode
 from training.deadlines import Deadlines
 from training.loops.flight import Landed
 from training.messages import BlobRef, Call, Evaluated
 from training.seeds import derive
-from training.spec import TrainingSpec
-
-CALLS_AT_MOST = 16
+from training.tasks.task import Task
 
 
 class Evaluation:
@@ -23,7 +19,7 @@ class Evaluation:
 
     def __init__(
         self,
-        spec: TrainingSpec,
+        task: Task[Any],
         progress: Progress,
         weights: BlobRef,
         deadlines: Deadlines,
@@ -31,28 +27,21 @@ class Evaluation:
         memory_mb: int,
     ) -> None:
         self.progress = progress
+        self._task = task
         self._landed: dict[str, Landed] = {}
         actors = progress.history[-1].actors if progress.history else 1
-        seeds = [
-            derive(spec.seed, "evaluation", progress.round_no, episode) % 2**31
-            for episode in range(spec.evaluation.episodes)
-        ]
-        # Each call's share depends only on the spec and the plan, so the workers and their timing change nothing.
-        share = -(-len(seeds) // min(actors, len(seeds), CALLS_AT_MOST))
         self.calls = [
             Call(
                 id=identify(f"evaluate{position}"),
-                request=EvaluateRequest(
-                    environment=spec.environment, episode_seeds=tuple(seeds[begin : begin + share])
-                ),
+                request=judging.request,
                 where="actor",
                 round_no=progress.round_no,
-                seed=derive(spec.seed, "evaluate", progress.round_no, position),
-                deadline_s=deadlines.for_kind("evaluate", share),
+                seed=derive(task.spec.seed, "evaluate", progress.round_no, position),
+                deadline_s=deadlines.for_kind(judging.request.kind, judging.share),
                 memory_mb=memory_mb,
                 weights=weights,
             )
-            for position, begin in enumerate(range(0, len(seeds), share))
+            for position, judging in enumerate(task.judge(progress.round_no, actors))
         ]
         self.names = tuple(call.name for call in self.calls)
 
@@ -67,20 +56,15 @@ class Evaluation:
         return len(self._landed) == len(self.names)
 
     def result(self, at_s: float) -> Evaluated | None:
-        """Return the returns of the finished episodes; None if no call was done."""
+        """Return what the calls that were done found; None if none was."""
         outcomes = [self._landed[name].outcome for name in self.names if name in self._landed]
         done = [outcome for outcome in outcomes if outcome is not None]
         if not done:
             return None
-        documents = [decode(outcome.payload) for outcome in done]
-        returns = np.concatenate([document["returns"] for document in documents])
         return Evaluated(
             round_no=self.progress.round_no,
             total_env_steps=self.progress.total_env_steps,
             at_s=at_s,
-            episode_returns=tuple(map(float, returns)),
-            return_mean=float(returns.mean()),
-            return_std=float(returns.std()),
-            length_mean=float(np.concatenate([document["lengths"] for document in documents]).mean()),
+            figures=self._task.evaluation_figures_of([decode(outcome.payload) for outcome in done]),
             cost_picodollars=sum(outcome.cost_picodollars or 0 for outcome in done),
         )

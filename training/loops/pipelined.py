@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.run import Run
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.messages import Event
@@ -39,10 +38,9 @@ def _round(run: Run) -> Generator[Event, None, Halt | None]:
     pending = run.progress.pending
     # The first data is learned from in round 1, so later fragments are numbered one round ahead.
     serial = run.progress.round_no + (2 if pending else 1)
-    calls = [run.rollout(slot, serial, states.get(slot)) for slot in range(plan.actors)]
-    updates = [run.update(pending)] if pending else []
-    attempts = max(run.spec.rollout.attempts, UPDATE_ATTEMPTS)
-    landed = yield from run.flight.gather([*updates, *calls], attempts, "actors and learner")
+    calls = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
+    updates = [run.learn(pending)] if pending else []
+    landed = yield from run.flight.gather([*updates, *calls], run.attempts(calls[0]), "actors and learner")
     if run.flight.halt is not None:
         return run.flight.halt
     trajectories = run.collect_trajectories(landed[len(updates) :], states)

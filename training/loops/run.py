@@ -3,42 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from training.calls.rollout import RolloutRequest
-from training.calls.update import UpdateRequest
 from training.checkpoints import Progress
-from training.codec import decode
+from training.codec import Document, decode
 from training.deadlines import Deadlines
+from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
 from training.messages import OWN_ENDS, Call, CheckpointSaved, Event, Outcome, RoundFinished, Stopped
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import RoundReport, UpdateReport, Usage
+from training.reports import RoundReport, Usage
 from training.scaling.plan import Plan
 from training.seeds import derive
-from training.spec import TrainingSpec
 from training.stopping import Halt, fraction_done, verdict
+from training.tasks.task import Task
+from training.tasks.training import Training
 
 HISTORY_KEPT = 64
 
 
+@dataclass(frozen=True)
+class _Learned:
+    """A version that no round has reported yet: the payload that made it, and its call's outcome."""
+
+    result: Document
+    outcome: Outcome
+
+    @property
+    def amount(self) -> int:
+        return int(self.result["env_steps"])
+
+    @property
+    def staleness_mean(self) -> float:
+        return float(self.result.get("staleness_mean", 0.0))
+
+
 class Run:
-    """One run of a spec. `progress` is always the state between two versions, so it can be saved at any moment."""
+    """One run of a task. `progress` is always the state between two versions, so it can be saved at any moment.
+
+    Versions and rounds count on their own: `new_version` takes what an update made, `end_round` reports all versions
+    since the last round. When a round is over is the loop's to say; most end it with each version.
+    """
 
     def __init__(
         self,
-        spec: TrainingSpec,
+        task: Task[Any],
         platform: Platform,
         checkpoints: CheckpointStore,
         control: ControlSource,
         progress: Progress,
         call_prefix: str,
     ) -> None:
-        self.spec = spec
+        self.task = task
+        self.spec: Training = task.spec
         self.progress = progress
-        self.flight = Flight(platform, control, deadlines := Deadlines(spec.rollout.deadline_s))
+        self.flight = Flight(platform, control, deadlines := Deadlines(self.spec.longest_call_s))
         self._platform = platform
         self._checkpoints = checkpoints
         self._control = control
@@ -49,7 +70,8 @@ class Run:
         self._weights = platform.publish(progress.version, progress.weights)
         self._serial = 0
         self._deciding_s = 0.0
-        self._memory_mb = spec.rollout.memory_mb
+        self._memory_mb = task.spec.memory_mb
+        self._learned: list[_Learned] = []
         self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
@@ -58,7 +80,9 @@ class Run:
 
     def over(self) -> Halt | None:
         """Return why the run ends before the next round, or None: by its stop rule, by the user or by the budget."""
-        if (halt := verdict(self.spec.stop, self.progress)) is not None:
+        spec = self.spec
+        halt = verdict(spec.stop, self.progress, spec.score, spec.progress_unit)
+        if halt is not None:
             return halt
         drain = self._control().drain
         return self.flight.check_control() or (Halt("budget", drain) if drain else None)
@@ -67,51 +91,39 @@ class Run:
         """Return the plan of the next round. The time of this decision is reported with the round's update."""
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
         began_s = self._platform.now_s()
-        bounds = replace(self._control().bounds, memory_mb=self.spec.rollout.memory_mb)
+        bounds = replace(self._control().bounds, memory_mb=self.spec.memory_mb)
         plan = self.spec.scaling.decide(self.progress.history, bounds, seed)
         self._deciding_s = self._platform.now_s() - began_s
         self._memory_mb = plan.memory_mb
         return plan
 
-    def rollout(self, slot: int, serial: int, env_state: bytes | None) -> Call:
-        """Return a call for a fragment of `slot` with the newest policy. `serial` numbers the slot's fragments over
+    def sample(self, slot: int, serial: int, env_state: bytes | None) -> Call:
+        """Return a call that makes data for `slot` with the newest version. `serial` numbers the slot's calls over
         the run.
         """
-        rollout = self.spec.rollout
+        request = self.task.sample(slot)
         return Call(
             id=self._id(f"s{slot}-{serial}"),
-            request=RolloutRequest(
-                environment=self.spec.environment,
-                environments=rollout.environments_per_actor,
-                steps=rollout.steps_per_call,
-                slot=slot,
-                discount=self.spec.algorithm.discount,
-            ),
+            request=request,
             where="actor",
             round_no=self.progress.round_no + 1,
             seed=derive(self.spec.seed, "rollout", slot, serial),
-            deadline_s=self._deadlines.for_kind("rollout"),
+            deadline_s=self._deadlines.for_kind(request.kind),
             memory_mb=self._memory_mb,
             weights=self._weights,
             env_state=env_state,
         )
 
-    def update(self, payloads: Sequence[bytes]) -> Call:
-        """Return a call that updates the current state by these trajectories."""
-        round_no = self.progress.round_no + 1
+    def learn(self, payloads: Sequence[bytes]) -> Call:
+        """Return a call that makes the next version from the current state and this data."""
+        request = self.task.learn(fraction_done(self.spec.stop, self.progress))
         return Call(
             id=self._id("update"),
-            request=UpdateRequest(
-                algorithm=self.spec.algorithm,
-                network=self.spec.network,
-                progress=fraction_done(self.spec.stop, self.progress),
-                staleness_limit=self.spec.loop.staleness_limit,
-                measures=self.spec.scaling.measures,
-            ),
+            request=request,
             where="learner",
-            round_no=round_no,
-            seed=derive(self.spec.seed, "update", round_no),
-            deadline_s=self._deadlines.for_kind("update"),
+            round_no=self.progress.round_no + 1,
+            seed=derive(self.spec.seed, "update", self.progress.version + 1),
+            deadline_s=self._deadlines.for_kind(request.kind),
             memory_mb=self._memory_mb,
             inputs=(self.progress.learner, *payloads),
             decision_macs=self.spec.scaling.decision_macs,
@@ -128,29 +140,60 @@ class Run:
         collect_s: float,
         **changes: Any,
     ) -> Iterator[Event]:
-        """Advance to the version that `updated` made, publish and report it, then evaluate and save if they are due.
+        """Advance to the version that `updated` made and end the round with it. For loops with a version a round."""
+        self.new_version(updated)
+        yield from self.end_round(plan, tally, started_s=started_s, collect_s=collect_s, **changes)
 
-        `changes` are other fields of the progress that change with it: environments' states, data that waits.
-        """
+    def new_version(self, updated: Outcome) -> None:
+        """Advance to the version that `updated` made, and publish it."""
         result = decode(updated.payload)
-        dropped = changes.pop("dropped_trajectories", 0)
-        report = self._report(plan, updated, tally, result, started_s, collect_s, dropped)
-        seen = result["episode_return_mean"]
+        self._learned.append(_Learned(result, updated))
         self.progress = replace(
             self.progress,
             learner=result["state"],
             weights=result["weights"],
             version=result["version"],
+            total_env_steps=self.progress.total_env_steps + result["env_steps"],
+        )
+        self._weights = self._platform.publish(self.progress.version, self.progress.weights)
+
+    @property
+    def learned_in_round(self) -> int:
+        """The progress that the versions since the last round have made, in the unit of the training."""
+        return sum(learned.amount for learned in self._learned)
+
+    def end_round(
+        self,
+        plan: Plan,
+        tally: Tally,
+        *,
+        started_s: float,
+        collect_s: float,
+        dropped_trajectories: int = 0,
+        **changes: Any,
+    ) -> Iterator[Event]:
+        """Report the versions since the last round as one round; there must be one.
+
+        `changes` are other fields of the progress that change with it: environments' states, data that waits.
+        """
+        report = self._report(plan, tally, started_s, collect_s, dropped_trajectories)
+        self._learned = []
+        self.progress = replace(
+            self.progress,
             round_no=report.round_no,
-            total_env_steps=report.total_env_steps,
             elapsed_s=self.now_s(),
             cost_picodollars=self.progress.cost_picodollars + report.cost_picodollars,
             history=(*self.progress.history, report)[-HISTORY_KEPT:],
-            episode_return_mean=seen if seen is not None else self.progress.episode_return_mean,
+            episode_return_mean=report.score
+            if report.score is not None
+            else self.progress.episode_return_mean,
             **changes,
         )
-        self._weights = self._platform.publish(self.progress.version, self.progress.weights)
         yield RoundFinished(report=report)
+
+    def attempts(self, call: Call) -> int:
+        """Return how often a call may be tried."""
+        return attempts_of(self.spec, call.kind)
 
     def collect_trajectories(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
         """Return the trajectories of rollouts that were done, in order of slot; updates `states` with theirs."""
@@ -171,7 +214,7 @@ class Run:
 
     def evaluation(self) -> Evaluation:
         """Return an evaluation of the newest policy, not yet sent."""
-        return Evaluation(self.spec, self.progress, self._weights, self._deadlines, self._id, self._memory_mb)
+        return Evaluation(self.task, self.progress, self._weights, self._deadlines, self._id, self._memory_mb)
 
     @property
     def evaluation_due(self) -> bool:
@@ -180,7 +223,9 @@ class Run:
     def evaluate(self) -> Iterator[Event]:
         """Evaluate now, with no other call in flight."""
         evaluation = self.evaluation()
-        landed = yield from self.flight.gather(evaluation.calls, self.spec.rollout.attempts, "the evaluation")
+        landed = yield from self.flight.gather(
+            evaluation.calls, self.attempts(evaluation.calls[0]), "the evaluation"
+        )
         for one in landed:
             if one is not None:
                 evaluation.land(one)
@@ -195,11 +240,11 @@ class Run:
             self.progress,
             cost_picodollars=self.progress.cost_picodollars + evaluated.cost_picodollars,
             elapsed_s=self.now_s(),
-            evaluation_means=(*self.progress.evaluation_means, evaluated.return_mean),
+            evaluation_means=(*self.progress.evaluation_means, evaluated.score),
             evaluated_round=evaluated.round_no,
         )
         yield evaluated
-        if evaluated.return_mean == max(self.progress.evaluation_means):
+        if evaluated.score == self.spec.score.best(self.progress.evaluation_means):
             yield from self._save_best(evaluation.progress)
 
     def save_if_due(self) -> Iterator[Event]:
@@ -259,42 +304,47 @@ class Run:
     def _report(
         self,
         plan: Plan,
-        updated: Outcome,
         tally: Tally,
-        result: dict[str, Any],
         started_s: float,
         collect_s: float,
         dropped: int,
     ) -> RoundReport:
-        total_s = self.now_s() - started_s
+        learned = self._learned
         return RoundReport(
             round_no=self.progress.round_no + 1,
-            version=result["version"],
+            version=self.progress.version,
             actors=plan.actors,
             plan_reason=plan.why,
-            env_steps=result["env_steps"],
-            total_env_steps=self.progress.total_env_steps + result["env_steps"],
-            episodes=result["episodes"],
-            episode_return_mean=result["episode_return_mean"],
-            episode_length_mean=result["episode_length_mean"],
-            update=UpdateReport.model_validate(result["report"]),
-            curvature=result["curvature"],
-            noise_scale=result["noise_scale"],
-            policy_shift=result["policy_shift"],
-            staleness_mean=result["staleness_mean"],
+            env_steps=self.learned_in_round,
+            total_env_steps=self.progress.total_env_steps,
+            figures=self.task.round_figures_of([one.result for one in learned]),
+            staleness_mean=_staleness_mean(learned),
             dropped_trajectories=dropped,
             started_s=started_s,
             collect_s=collect_s,
-            update_s=max(0.0, updated.finished_s - updated.started_s),
-            total_s=total_s,
+            update_s=sum(max(0.0, one.outcome.finished_s - one.outcome.started_s) for one in learned),
+            total_s=self.now_s() - started_s,
             cold_starts=tally.cold_starts,
             failed_calls=tally.failed_calls,
             retried_calls=tally.retried_calls,
             usage=sum_usages(tally.usages),
-            learner_usage=updated.usage,
+            learner_usage=_learner_usage(learned),
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
         )
+
+
+def _staleness_mean(learned: Sequence[_Learned]) -> float:
+    """Return by how many versions the data of a round was older than what it changed."""
+    if len(learned) == 1:
+        return learned[0].staleness_mean
+    amount = sum(one.amount for one in learned)
+    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
+
+
+def _learner_usage(learned: Sequence[_Learned]) -> Usage:
+    usages = [one.outcome.usage for one in learned]
+    return usages[0] if len(usages) == 1 else sum_usages(usages)
 
 
 def sum_usages(usages: Sequence[Usage]) -> Usage:

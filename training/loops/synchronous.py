@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.run import Run
 from training.messages import Event
 from training.stopping import Halt
@@ -40,15 +39,16 @@ def _round(run: Run) -> Generator[Event, None, Halt | None]:
     started_s = run.now_s()
     states = dict(run.progress.env_states)
     serial = run.progress.round_no + 1
-    calls = [run.rollout(slot, serial, states.get(slot)) for slot in range(plan.actors)]
-    landed = yield from run.flight.gather(calls, run.spec.rollout.attempts, f"{plan.actors} actors")
+    calls = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
+    landed = yield from run.flight.gather(calls, run.attempts(calls[0]), f"{plan.actors} actors")
     collected_s = run.now_s()
     if run.flight.halt is not None:
         return run.flight.halt
     trajectories = run.collect_trajectories(landed, states)
     if not trajectories:
         return None
-    updated = (yield from run.flight.gather([run.update(trajectories)], UPDATE_ATTEMPTS, "the learner"))[0]
+    update = run.learn(trajectories)
+    updated = (yield from run.flight.gather([update], run.attempts(update), "the learner"))[0]
     if run.flight.halt is not None:
         return run.flight.halt
     if updated is None or updated.outcome is None:

@@ -124,7 +124,7 @@ class Boosting(PolicyBase):
         requested = int(self.actors_max * score.value)
         actors = max(score.floor, min(self.actors_max, requested))
         done = f"boost to {actors} of {self.actors_max}" if actors > score.floor else f"{actors}, the fewest"
-        curved = history[-1].curvature
+        curved = history[-1].figures.curvature
         instead = f"; {curved.note}" if curved is not None and curved.note and self._uses_own_ratio else ""
         return clip_to_bounds(actors, bounds, f"{score.why}: {done}{instead}")
 
@@ -134,7 +134,7 @@ class Boosting(PolicyBase):
         return self.signal in ("measured", "flipped")
 
     def _ratio(self, report: RoundReport) -> float | None:
-        return report.curvature.ratio if report.curvature is not None else None
+        return report.figures.curvature.ratio if report.figures.curvature is not None else None
 
     def _paper(self, k: int, ratios: Sequence[tuple[int, float | None]], seed: int) -> _Score:
         shrunk = self.decay**k

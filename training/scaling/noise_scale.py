@@ -50,7 +50,7 @@ class NoiseScale(PolicyBase):
         return self.actors_min, self.actors_max
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        scales = [one.noise_scale.scale for one in history if one.noise_scale is not None]
+        scales = [one.figures.noise_scale.scale for one in history if one.figures.noise_scale is not None]
         known = [scale for scale in scales if scale is not None and scale > 0.0]
         present = history[-1].actors if history else self.actors_min
         if len(known) < 2:
@@ -58,7 +58,7 @@ class NoiseScale(PolicyBase):
                 self._held(present), bounds, "there is no earlier noise scale to compare with"
             )
         if scales[-1] is None:
-            last = history[-1].noise_scale
+            last = history[-1].figures.noise_scale
             because = f" ({last.note})" if last is not None and last.note else ""
             return clip_to_bounds(
                 self._held(present), bounds, f"this round's noise scale is unknown{because}: as before"
@@ -69,7 +69,9 @@ class NoiseScale(PolicyBase):
         else:
             requested = max(present, self.actors_min * growth)
         first = next(
-            one for one in history if one.noise_scale is not None and one.noise_scale.scale == known[0]
+            one
+            for one in history
+            if one.figures.noise_scale is not None and one.figures.noise_scale.scale == known[0]
         )
         words = f"noise scale {scales[-1]:,.0f} is {growth:.2f} times that of round {first.round_no}"
         # Clipped before it is rounded: over a first scale of almost nothing, growth may be infinite.

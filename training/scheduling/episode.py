@@ -42,14 +42,14 @@ def best_return(rounds: Sequence[RoundReport], readings: int = 1) -> float | Non
     """Return the highest return that was held for so many readings in a row: the lowest of them. With fewer readings in
     all, the lowest of these.
     """
-    returns = [one.episode_return_mean for one in rounds if one.episode_return_mean is not None]
+    returns = [one.score for one in rounds if one.score is not None]
     held = min(readings, len(returns))
     return max((min(returns[i : i + held]) for i in range(len(returns) - held + 1) if held), default=None)
 
 
 def reached(rounds: Sequence[RoundReport], target_return: float, readings: int = 1) -> bool:
     """Whether it held its target for so many readings, where it ended."""
-    known = sum(one.episode_return_mean is not None for one in rounds)
+    known = sum(one.score is not None for one in rounds)
     best = best_return(rounds, readings)
     return known >= readings and best is not None and best >= target_return
 

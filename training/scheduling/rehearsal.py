@@ -69,7 +69,7 @@ class Rehearsal:
                         "round_no": k,
                         "actors": plan.actors,
                         "total_env_steps": steps,
-                        "episode_return_mean": level,
+                        "figures": step.report.figures.model_copy(update={"episode_return_mean": level}),
                         "spend": Spend(
                             spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=limit
                         ),
@@ -95,7 +95,7 @@ def _steps(rounds: Sequence[RoundReport]) -> list[_Step]:
     found: list[_Step] = []
     before: float | None = None
     for report in rounds:
-        now = report.episode_return_mean
+        now = report.score
         if now is not None and before is not None:
             found.append(_Step(report, before, now - before))
         before = now if now is not None else before

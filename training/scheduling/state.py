@@ -39,11 +39,13 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) ->
         budget = 1.0 if kind == "normalised" else 0.0
         return np.array([0.0] * (STATE_SIZE - 1) + [budget], dtype=np.float32)
     last = history[-1]
-    seen = next(
-        (one.episode_return_mean for one in reversed(history) if one.episode_return_mean is not None), 0.0
+    seen = next((one.score for one in reversed(history) if one.score is not None), 0.0)
+    loss = last.figures.update.policy_loss + last.figures.update.value_loss
+    moved = (
+        last.figures.policy_shift
+        if last.figures.policy_shift is not None
+        else last.figures.update.approximate_kl
     )
-    loss = last.update.policy_loss + last.update.value_loss
-    moved = last.policy_shift if last.policy_shift is not None else last.update.approximate_kl
     usage = last.usage
     actor_s = (usage.startup_s + usage.run_s + usage.transfer_s) / max(last.actors, 1)
     left_usd, left_share = _budget_left(last)

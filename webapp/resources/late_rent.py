@@ -65,7 +65,7 @@ def rent_of(holding: Holding) -> StandingResource | None:
         return None
     spec = holding.job.parsed_spec()
     try:
-        tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+        tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
     except (PriceError, UnknownSku):
         return None
     resource, actors = holding.facts.get("resource"), holding.facts.get("actors")

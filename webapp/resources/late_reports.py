@@ -110,7 +110,7 @@ def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock:
     spec = job.parsed_spec()
     options = spec.platform
     assert isinstance(options, LambdaOptions)
-    client, memory_mb = connection.open().client("logs"), spec.training.rollout.memory_mb
+    client, memory_mb = connection.open().client("logs"), spec.training.memory_mb
     by_memory: dict[int, list[Charge]] = {}
     for charge in charges:
         by_memory.setdefault(int(charge.usage.get("memory_mb") or memory_mb), []).append(charge)

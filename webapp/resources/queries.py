@@ -98,7 +98,7 @@ def find_unattended_cost(job: Job, now: datetime) -> UnattendedCost | None:
 def _in_flight(job: Job) -> list[ReservedCalls]:
     """Open calls that run outside this server, grouped by their reservation."""
     spec = job.parsed_spec()
-    options, memory_mb = spec.platform, spec.training.rollout.memory_mb
+    options, memory_mb = spec.platform, spec.training.memory_mb
     if not isinstance(options, LambdaOptions):
         return []
     price = options.tariff(PriceBook.load(), memory_mb).actor

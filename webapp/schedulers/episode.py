@@ -59,7 +59,7 @@ class Stage:
                 continue
             rounds.append(event.report)
             self._on_round(rounds)
-            mean = event.report.episode_return_mean
+            mean = event.report.score
             if self._stopping() or (mean is not None and mean >= self._spec.target_return):
                 run.stop()
         if self._stopping():

@@ -210,7 +210,7 @@ class _Run:
         self._written_s = time.monotonic()
         last = rounds[-1]
         at = {"kind": str(self._kind), "number": self._number, "round": last.round_no, "actors": last.actors}
-        self._write(now={**at, "return": last.episode_return_mean})
+        self._write(now={**at, "return": last.score})
 
     def _stopping(self) -> bool:
         if self._hand_over.is_set():

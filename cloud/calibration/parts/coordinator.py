@@ -55,7 +55,7 @@ def _round_s(kind: str, actors: int, rounds: int) -> float:
     """Return the processor time of a round in steady state, without the executor's."""
     executor = _Ready()
     spec = _spec(actors, rounds + 1)
-    tariff = SimulatedOptions().tariff(PriceBook.load(), spec.rollout.memory_mb)
+    tariff = SimulatedOptions().tariff(PriceBook.load(), spec.memory_mb)
     inner: Platform
     if kind == "local":
         inner = LocalPlatform(LocalOptions(), executor=executor)

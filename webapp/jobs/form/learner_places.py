@@ -89,7 +89,7 @@ def _all_priced(profile: str, region: str) -> bool:
 def learner_words(spec: JobSpec) -> str:
     """Return where this job learns and what that costs an hour."""
     try:
-        tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+        tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
     except (UnknownSku, PriceError) as error:
         return f"{str(error)[:1].upper()}{str(error)[1:]}."
     rents = [one for one in tariff.standing if one.resource == "learner"]

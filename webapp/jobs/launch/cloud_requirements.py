@@ -94,7 +94,7 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Return why this job cannot be launched on its cloud; empty if the platform needs no connection."""
-    unpriced = price_obstacle(spec.platform, spec.training.rollout.memory_mb)
+    unpriced = price_obstacle(spec.platform, spec.training.memory_mb)
     if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
@@ -112,7 +112,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if isinstance(spec.platform, AzureContainerOptions):
         return list(container_requirements.obstacles(connection, spec, spec.platform))
     made = queries.set_up_of(connection)
-    missing = list(_without_function(connection, made, spec.training.rollout.memory_mb))
+    missing = list(_without_function(connection, made, spec.training.memory_mb))
     return missing or list(_too_much(connection, spec, spec.platform))
 
 
@@ -149,7 +149,7 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
     """Return where the job needs more than the account has."""
     placed = options.model_copy(update={"region": connection.region})
     try:
-        placed.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+        placed.tariff(PriceBook.load(), spec.training.memory_mb)
     except (UnknownSku, PriceError) as error:
         yield at_connection(f"without a price no budget can be kept, and {error}.")
         return

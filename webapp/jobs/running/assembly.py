@@ -46,7 +46,7 @@ def assemble(
     remember: Remember = lambda platform: platform,
 ) -> MeteredPlatform:
     """Return the spec's platform, opened, behind `ledger`. The caller closes it."""
-    tariff = spec.platform.tariff(PriceBook.load(), spec.training.rollout.memory_mb)
+    tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
     platform = _opened(spec, connect, reach, hold)
     if not spec.simulated:
         # A simulated call takes its own virtual time, or its bill would not be the cloud's.

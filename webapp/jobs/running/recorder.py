@@ -72,7 +72,7 @@ class Recorder:
                 self._round(event)
                 failpoints.reach("after_round")
             case Evaluated():
-                self._append(event, {"evaluation_return_mean": event.return_mean})
+                self._append(event, {"evaluation_return_mean": event.score})
             case CheckpointSaved(best=True):
                 # Not resumed from, so it has no row; its file is found by its name.
                 self._append(event, {})
@@ -117,8 +117,8 @@ class Recorder:
             "actors": report.actors,
             "platform_s": report.started_s + report.total_s,
         }
-        if report.episode_return_mean is not None and math.isfinite(report.episode_return_mean):
-            changes |= _returns(report.episode_return_mean)
+        if report.score is not None and math.isfinite(report.score):
+            changes |= _returns(report.score)
         self._append(event, changes)
         Round.objects.create(
             job_id=self._job_id,

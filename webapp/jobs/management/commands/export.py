@@ -127,8 +127,8 @@ def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
         where="actor",
         round_no=trained.progress.round_no,
         seed=0,
-        deadline_s=spec.rollout.deadline_s,
-        memory_mb=spec.rollout.memory_mb,
+        deadline_s=spec.longest_call_s,
+        memory_mb=spec.memory_mb,
     )
     weights = trained.learner.actor_weights(spec.network)
     result = evaluate(call, request, weights, WarmCache())

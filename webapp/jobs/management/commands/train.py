@@ -98,16 +98,14 @@ def _line(event: Any) -> str:
             return "\n".join([first, event.stepping, *event.notes])
         case "round":
             report = event.report
-            seen = report.episode_return_mean
+            seen = report.score
             reward = "" if seen is None else f", return {seen:.1f}"
             return (
                 f"round {report.round_no:,}: {report.total_env_steps:,} steps, {report.actors} actors"
                 f"{reward}, {report.total_s:.2f} s"
             )
         case "evaluation":
-            return (
-                f"evaluation after round {event.round_no:,}: {event.return_mean:.1f} ± {event.return_std:.1f}"
-            )
+            return f"evaluation after round {event.round_no:,}: {event.figures.text}"
         case "checkpoint":
             return f"checkpoint {event.name}"
         case "call_failed":

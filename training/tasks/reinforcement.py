@@ -1,0 +1,157 @@
+"""Reinforcement learning: actors sample an environment with the newest policy, the learner updates it, and whole
+episodes judge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from training.algorithms.ppo import PPO
+from training.calls.evaluate import EvaluateRequest
+from training.calls.rollout import RolloutRequest
+from training.calls.update import UpdateRequest
+from training.checkpoints import CheckpointError, Progress
+from training.codec import Document
+from training.environments.making import can_travel, spaces_of, stepped_by
+from training.learner import LearnerState
+from training.reports import EpisodeFigures, LearningFigures, UpdateReport
+from training.seeds import derive
+from training.spec import TrainingSpec
+from training.tasks.task import Judging, Task
+
+CALLS_AT_MOST = 16
+
+
+class ReinforcementLearning(Task[TrainingSpec]):
+    kind = "reinforcement"
+    spec_model = TrainingSpec
+    round_figures = LearningFigures
+    evaluation_figures = EpisodeFigures
+
+    def begin(self) -> Progress:
+        spec = self.spec
+        seed = derive(spec.seed, "network")
+        state = spec.algorithm.initial_state(spec.network, spaces_of(spec.environment), seed)
+        return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
+
+    def fork(self, progress: Progress) -> Progress:
+        """Return a start with the weights and normalisers of `progress`.
+
+        Rounds, steps, episodes and the optimiser start from zero; algorithm and seed may differ. Raises
+        CheckpointError if the observations would be normalised differently from those that the weights were learned
+        with.
+        """
+        spec = self.spec
+        learned = LearnerState.decode(progress.learner)
+        fresh = spec.algorithm.initial_state(spec.network, learned.spaces, derive(spec.seed, "network"))
+        if (learned.observation_moments is None) != (fresh.observation_moments is None):
+            raise CheckpointError(
+                "the checkpoint's weights were learned with observations that were"
+                f"{' not' if learned.observation_moments is None else ''} normalised; they fit only those"
+            )
+        state = replace(
+            fresh,
+            parameters=learned.parameters,
+            target_parameters=learned.parameters if fresh.target_parameters else {},
+            observation_moments=learned.observation_moments,
+            return_moments=fresh.return_moments and (learned.return_moments or fresh.return_moments),
+        )
+        return Progress(learner=state.encode(), weights=state.actor_weights(spec.network))
+
+    def unlike(self, other: TrainingSpec) -> tuple[str, object] | None:
+        for part in ("environment", "network"):
+            if getattr(other, part) != getattr(self.spec, part):
+                return part, getattr(other, part)
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        spec, notes = self.spec, []
+        if not can_travel(spec.environment):
+            notes.append(
+                f"The state of {spec.environment.id} cannot be saved between calls, so every call starts with a new "
+                f"episode. Episodes longer than {spec.rollout.steps_per_call} steps never reach their end in training."
+            )
+        algorithm = spec.algorithm
+        if isinstance(algorithm, PPO) and algorithm.objective == "clipped" and spec.loop.staleness_limit:
+            notes.append(
+                f"The {spec.loop.kind} loop learns from data of older policies. PPO's clipped objective treats it "
+                "as data of the newest policy: the decoupled objective, IMPALA or IMPACT suit such data better."
+            )
+        return tuple(notes)
+
+    def stepping(self) -> str:
+        return stepped_by(self.spec.environment)
+
+    def sample(self, slot: int) -> RolloutRequest:
+        rollout = self.spec.rollout
+        return RolloutRequest(
+            environment=self.spec.environment,
+            environments=rollout.environments_per_actor,
+            steps=rollout.steps_per_call,
+            slot=slot,
+            discount=self.spec.algorithm.discount,
+        )
+
+    def learn(self, fraction_done: float) -> UpdateRequest:
+        return UpdateRequest(
+            algorithm=self.spec.algorithm,
+            network=self.spec.network,
+            progress=fraction_done,
+            staleness_limit=self.spec.loop.staleness_limit,
+            measures=self.spec.scaling.measures,
+        )
+
+    @property
+    def replay(self) -> tuple[int, int]:
+        return self.spec.algorithm.replay
+
+    def judge(self, round_no: int, actors: int) -> Sequence[Judging]:
+        seeds = [
+            derive(self.spec.seed, "evaluation", round_no, episode) % 2**31
+            for episode in range(self.spec.evaluation.episodes)
+        ]
+        # Each call's share depends only on the spec and the plan, so the workers and their timing change nothing.
+        share = -(-len(seeds) // min(actors, len(seeds), CALLS_AT_MOST))
+        return [
+            Judging(
+                EvaluateRequest(
+                    environment=self.spec.environment, episode_seeds=tuple(seeds[begin : begin + share])
+                ),
+                share,
+            )
+            for begin in range(0, len(seeds), share)
+        ]
+
+    def round_figures_of(self, learned: Sequence[Document]) -> LearningFigures:
+        last = learned[-1]
+        episodes = sum(one["episodes"] for one in learned)
+        return LearningFigures(
+            episodes=episodes,
+            episode_return_mean=_mean_of_episodes(learned, "episode_return_mean"),
+            episode_length_mean=_mean_of_episodes(learned, "episode_length_mean"),
+            update=UpdateReport.model_validate(last["report"]),
+            curvature=last["curvature"],
+            noise_scale=last["noise_scale"],
+            policy_shift=last["policy_shift"],
+        )
+
+    def evaluation_figures_of(self, judged: Sequence[Document]) -> EpisodeFigures:
+        returns = np.concatenate([document["returns"] for document in judged])
+        return EpisodeFigures(
+            episode_returns=tuple(map(float, returns)),
+            return_mean=float(returns.mean()),
+            return_std=float(returns.std()),
+            length_mean=float(np.concatenate([document["lengths"] for document in judged]).mean()),
+        )
+
+
+def _mean_of_episodes(learned: Sequence[Document], name: str) -> Any:
+    """Return the mean over all episodes that ended in the round; None if none did."""
+    ended = [one for one in learned if one["episodes"]]
+    if len(ended) < 2:
+        return ended[0][name] if ended else None
+    return float(np.average([one[name] for one in ended], weights=[one["episodes"] for one in ended]))

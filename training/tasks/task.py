@@ -1,0 +1,96 @@
+"""The port between the engine and a kind of training: how a run begins, what its calls ask for, how it is judged and
+what it reports.
+
+The engine knows calls, versions, rounds, money and time. All that it would have to know of what is learned, it asks a
+task. A run's data is opaque to it: bytes that calls return and later calls take.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from training.codec import Document
+from training.tasks.training import Training
+
+if TYPE_CHECKING:
+    from training.checkpoints import Progress
+    from training.reports import EvaluationFigures, Figures
+
+SpecOfKind = TypeVar("SpecOfKind", bound=Training)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """One call that judges a version. Its deadline grows with its `share`."""
+
+    request: Any
+    share: int
+
+
+class Task(ABC, Generic[SpecOfKind]):
+    """One kind of training, for one spec. Its subclass is the one file, its row is in `training.tasks.kinds`.
+
+    `spec_model` is the model of its specs; `round_figures` and `evaluation_figures` are what it reports of a round and
+    of an evaluation beside what every kind reports.
+    """
+
+    kind: str
+    spec_model: type[SpecOfKind]
+    round_figures: type[Figures]
+    evaluation_figures: type[EvaluationFigures]
+
+    def __init__(self, spec: SpecOfKind) -> None:
+        self.spec = spec
+
+    @abstractmethod
+    def begin(self) -> Progress:
+        """Return the progress before the first round."""
+
+    @abstractmethod
+    def fork(self, progress: Progress) -> Progress:
+        """Return the start of a run that begins with the weights of another. Raises CheckpointError."""
+
+    def unlike(self, other: SpecOfKind) -> tuple[str, object] | None:
+        """Return the name and value of a part in which `other` learns something else, so that its checkpoints do not
+        fit; None if they do.
+        """
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a user should know before the first round."""
+        return ()
+
+    def stepping(self) -> str:
+        """Return who computes what is sampled, in one sentence; empty if there is nothing to say."""
+        return ""
+
+    @abstractmethod
+    def sample(self, slot: int) -> Any:
+        """Return the request of a call that makes data with the newest version, for `slot`."""
+
+    @abstractmethod
+    def learn(self, fraction_done: float) -> Any:
+        """Return the request of a call that makes the next version. Its inputs are the learner's state and the data.
+
+        Its payload is a document with at least `state`, `weights`, `version` and `env_steps`, the progress it made.
+        """
+
+    @property
+    def replay(self) -> tuple[int, int]:
+        """How many batches an asynchronous loop keeps, and how many times each batch may be learned from in all."""
+        return 1, 1
+
+    @abstractmethod
+    def judge(self, round_no: int, actors: int) -> Sequence[Judging]:
+        """Return the calls of an evaluation after `round_no`."""
+
+    @abstractmethod
+    def round_figures_of(self, learned: Sequence[Document]) -> Figures:
+        """Return the figures of a round from the payloads of its updates, of which there is at least one."""
+
+    @abstractmethod
+    def evaluation_figures_of(self, judged: Sequence[Document]) -> EvaluationFigures:
+        """Return the figures of an evaluation from the payloads of its calls, of which there is at least one."""

@@ -1,0 +1,82 @@
+"""What every kind of training is asked: the base of their specs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from training.base_model import FrozenModel
+from training.tasks.score import Score
+
+if TYPE_CHECKING:
+    from training.loops.model import AnyLoop
+    from training.scaling import AnyScaling
+
+
+class StopLimits(Protocol):
+    """A stop rule: when a run is over. None: no such limit."""
+
+    @property
+    def progress_limit(self) -> int | None:
+        """How much to learn from, in the task's unit of progress."""
+
+    @property
+    def target_score(self) -> float | None: ...
+
+    @property
+    def rounds(self) -> int | None: ...
+
+    @property
+    def minutes(self) -> float | None: ...
+
+    @property
+    def no_progress_evaluations(self) -> int | None: ...
+
+
+class EveryRounds(Protocol):
+    @property
+    def every_rounds(self) -> int: ...
+
+
+class Training(FrozenModel):
+    """A spec of one kind of training. Each kind lists all its fields itself, in the order of its form.
+
+    `progress_unit` is what its progress counts, `score` what it is judged by.
+    """
+
+    progress_unit: ClassVar[str]
+    score: ClassVar[Score]
+
+    if TYPE_CHECKING:
+        kind: str
+        scaling: AnyScaling
+        loop: AnyLoop
+        seed: int
+
+        @property
+        def evaluation(self) -> EveryRounds: ...
+
+        @property
+        def checkpoints(self) -> EveryRounds: ...
+
+        @property
+        def stop(self) -> StopLimits: ...
+
+    @property
+    def subject(self) -> str:
+        """What is learned, in a few words: the environment, or the name of the data."""
+        raise NotImplementedError
+
+    @property
+    def memory_mb(self) -> int:
+        """The memory of one call's place."""
+        raise NotImplementedError
+
+    @property
+    def longest_call_s(self) -> float:
+        """The deadline of a call before any was seen."""
+        raise NotImplementedError
+
+    @property
+    def attempts(self) -> int:
+        """How often a failed call is tried."""
+        raise NotImplementedError
