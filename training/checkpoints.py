@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -57,7 +57,7 @@ class Progress:
     episode_return_mean: float | None = None
     serials: dict[int, int] = field(default_factory=dict)
     waiting: tuple[Trajectory, ...] = ()
-    replay: tuple[KeptBatch, ...] = ()
+    replay: tuple[KeptBatch[Trajectory], ...] = ()
 
     @property
     def holds_data(self) -> bool:
@@ -86,8 +86,8 @@ class Progress:
                 "episode_return_mean": self.episode_return_mean,
                 "serials": [list(item) for item in self.serials.items()],
                 **_encode_trajectories("waiting", waiting),
-                **_encode_trajectories("replay", [one for batch in replay for one in batch.trajectories]),
-                "replay_batches": [[len(batch.trajectories), batch.uses] for batch in replay],
+                **_encode_trajectories("replay", [one for kept in replay for one in kept.batch]),
+                "replay_batches": [[len(kept.batch), kept.uses] for kept in replay],
             }
         )
 
@@ -116,7 +116,7 @@ class Progress:
                 # Checkpoints of earlier releases have none of the following.
                 serials=dict(document.get("serials", ())),
                 waiting=tuple(_decode_trajectories("waiting", document)),
-                replay=_decode_batches(document),
+                replay=tuple(_decode_batches(document)),
             )
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
@@ -140,10 +140,11 @@ def _decode_trajectories(name: str, document: Document) -> list[Trajectory]:
     return [Trajectory(payload, version) for payload, version in both]
 
 
-def _decode_batches(document: Document) -> tuple[KeptBatch, ...]:
+def _decode_batches(document: Document) -> Iterator[KeptBatch[Trajectory]]:
     trajectories = iter(_decode_trajectories("replay", document))
-    batches = document.get("replay_batches", ())
-    return tuple(KeptBatch(tuple(islice(trajectories, size)), uses) for size, uses in batches)
+    for size, uses in document.get("replay_batches", ()):
+        batch = tuple(islice(trajectories, size))
+        yield KeptBatch(batch, min(trajectory.version for trajectory in batch), uses)
 
 
 class FileCheckpointStore:

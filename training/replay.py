@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 
 @dataclass(frozen=True)
@@ -21,61 +22,69 @@ class Trajectory:
     name: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True)
-class KeptBatch:
-    """A batch and how many times it has been learned from."""
+Item = TypeVar("Item")
 
-    trajectories: tuple[Trajectory, ...]
+
+@dataclass(frozen=True)
+class KeptBatch(Generic[Item]):
+    """A batch, the oldest version in it, and how many times it has been learned from."""
+
+    batch: tuple[Item, ...]
+    oldest_version: int
     uses: int
 
+
+class CircularBuffer(Generic[Item]):
+    """Holds the last few batches. Taking one counts as a use; a batch is removed when its uses are up or it is too
+    old.
+    """
+
+    def __init__(self, batches: int, uses: int, kept: Iterable[KeptBatch[Item]] = ()) -> None:
+        self._kept: deque[KeptBatch[Item]] = deque(kept, maxlen=batches)
+        self._uses = uses
+
     @property
-    def oldest_version(self) -> int:
-        return min(trajectory.version for trajectory in self.trajectories)
+    def kept(self) -> tuple[KeptBatch[Item], ...]:
+        """What it holds, oldest first."""
+        return tuple(self._kept)
+
+    def put(self, batch: tuple[Item, ...], oldest_version: int) -> None:
+        """Add a batch that has just been used once."""
+        if self._uses > 1:
+            self._kept.append(KeptBatch(batch, oldest_version, 1))
+
+    def take(self, oldest_allowed: int) -> tuple[Item, ...] | None:
+        """Return the least used batch that is recent enough, or None."""
+        for kept in self.kept:
+            if kept.uses >= self._uses or kept.oldest_version < oldest_allowed:
+                self._kept.remove(kept)
+        if not self._kept:
+            return None
+        chosen = min(self._kept, key=lambda kept: kept.uses)
+        self._count(chosen.batch, 1)
+        return chosen.batch
+
+    def give_back(self, batch: tuple[Item, ...]) -> None:
+        """Take back a use: nothing was learned from the batch after all."""
+        self._count(batch, -1)
+
+    def _count(self, batch: tuple[Item, ...], uses: int) -> None:
+        for place, kept in enumerate(self._kept):
+            if kept.batch is batch:
+                self._kept[place] = replace(kept, uses=kept.uses + uses)
 
 
 def newest_within(
-    limit_bytes: int, waiting: tuple[Trajectory, ...], replay: tuple[KeptBatch, ...]
-) -> tuple[tuple[Trajectory, ...], tuple[KeptBatch, ...]]:
+    limit_bytes: int, waiting: tuple[Trajectory, ...], replay: tuple[KeptBatch[Trajectory], ...]
+) -> tuple[tuple[Trajectory, ...], tuple[KeptBatch[Trajectory], ...]]:
     """Return the newest of both that have no more bytes together; what waits comes before what was used already."""
     room = limit_bytes
     for i, trajectory in reversed(list(enumerate(waiting))):
         room -= len(trajectory.payload)
         if room < 0:
             return waiting[i + 1 :], ()
-    for i, batch in reversed(list(enumerate(replay))):
-        room -= sum(len(trajectory.payload) for trajectory in batch.trajectories)
+    for i, kept in reversed(list(enumerate(replay))):
+        room -= sum(len(trajectory.payload) for trajectory in kept.batch)
         if room < 0:
             return waiting, replay[i + 1 :]
     return waiting, replay
-
-
-class CircularBuffer:
-    """Holds the last few batches. A batch is removed when its uses are up or it is too old."""
-
-    def __init__(self, batches: int, uses: int, kept: Iterable[KeptBatch] = ()) -> None:
-        self._kept: deque[KeptBatch] = deque(kept, maxlen=batches)
-        self._uses = uses
-
-    @property
-    def kept(self) -> tuple[KeptBatch, ...]:
-        """What it holds, oldest first."""
-        return tuple(self._kept)
-
-    def choose(self, oldest_allowed: int) -> tuple[Trajectory, ...] | None:
-        """Return the least used batch that is recent enough, or None."""
-        for kept in self.kept:
-            if kept.uses >= self._uses or kept.oldest_version < oldest_allowed:
-                self._kept.remove(kept)
-        return min(self._kept, key=lambda kept: kept.uses).trajectories if self._kept else None
-
-    def holds(self, trajectories: tuple[Trajectory, ...]) -> bool:
-        return any(kept.trajectories == trajectories for kept in self._kept)
-
-    def record_use(self, trajectories: tuple[Trajectory, ...]) -> None:
-        """Count that these were learned from: a batch that is new is added, if it may be used again."""
-        for place, kept in enumerate(self._kept):
-            if kept.trajectories == trajectories:
-                self._kept[place] = replace(kept, uses=kept.uses + 1)
-                return
-        if self._uses > 1:
-            self._kept.append(KeptBatch(trajectories, 1))

@@ -110,32 +110,35 @@ def test_replay_learns_again_from_old_data_when_nothing_new_has_come():
 
 
 def test_the_buffer_forgets_what_is_used_up_or_too_old():
-    one, two, three, four = ((Trajectory(bytes([version]), version),) for version in (0, 5, 6, 1))
-    buffer = CircularBuffer(2, 2)
-    for batch in (one, two, three):
-        buffer.record_use(batch)
-    assert buffer.choose(5) == two
-    buffer.record_use(two)
-    assert buffer.choose(5) == three
-    buffer.record_use(three)
-    assert buffer.choose(5) is None
-    buffer.record_use(four)
-    assert buffer.choose(2) is None
+    buffer = CircularBuffer(batches=2, uses=2)
+    buffer.put((b"a",), 0)
+    buffer.put((b"b",), 5)
+    buffer.put((b"c",), 6)
+    assert buffer.take(5) == (b"b",)
+    assert buffer.take(5) == (b"c",)
+    assert buffer.take(5) is None
+    buffer.put((b"d",), 1)
+    assert buffer.take(2) is None
 
 
-def test_a_batch_counts_as_used_only_when_its_update_was_done():
-    batch = (Trajectory(b"a", 0),)
-    buffer = CircularBuffer(2, 2)
-    buffer.record_use(batch)
-    assert buffer.choose(0) == buffer.choose(0) == batch
-    assert CircularBuffer(2, 2, buffer.kept).choose(0) == batch
-    buffer.record_use(batch)
-    assert buffer.choose(0) is None
+def test_a_use_that_came_to_nothing_is_given_back():
+    buffer = CircularBuffer(batches=2, uses=2)
+    # Equal batches are different batches.
+    first, second = (tuple(data) for data in ([b"a"], [b"a"]))
+    buffer.put(first, 0)
+    buffer.put(second, 0)
+    taken = buffer.take(0)
+    buffer.give_back(taken)
+    assert [kept.uses for kept in buffer.kept] == [1, 1]
+    resumed = CircularBuffer(2, 2, buffer.kept)
+    assert resumed.take(0) is taken
+    assert resumed.take(0) is second
+    assert resumed.take(0) is None
 
 
 def test_a_checkpoint_drops_the_oldest_data_beyond_its_limit():
     waiting = tuple(Trajectory(bytes(10), version) for version in range(3))
-    replay = (KeptBatch(waiting[:1], 1), KeptBatch(waiting[1:], 1))
+    replay = (KeptBatch(waiting[:1], 0, 1), KeptBatch(waiting[1:], 1, 1))
     assert newest_within(60, waiting, replay) == (waiting, replay)
     assert newest_within(59, waiting, replay) == (waiting, replay[1:])
     assert newest_within(49, waiting, replay) == (waiting, ())
@@ -226,15 +229,15 @@ def test_an_asynchronous_run_that_is_resumed_loses_no_data_and_learns_from_none_
         assert max(one.learned.values(), default=0) <= uses
         progress = Progress.decode(one.saved.data, spec)
         held = {trajectory.payload for trajectory in progress.waiting}
-        again = {trajectory.payload for batch in progress.replay for trajectory in batch.trajectories}
+        again = {trajectory.payload for kept in progress.replay for trajectory in kept.batch}
         for payload in one.saved.sampled - held - again:
             too_old = decode(payload)["version"] < progress.version - ASYNCHRONOUS["staleness_limit"]
             assert too_old or one.saved.learned[payload] == uses
         assert not held & set(one.saved.learned)
         assert all(
-            one.saved.learned[trajectory.payload] == batch.uses
-            for batch in progress.replay
-            for trajectory in batch.trajectories
+            one.saved.learned[trajectory.payload] == kept.uses
+            for kept in progress.replay
+            for trajectory in kept.batch
         )
     assert one.process == 6
     assert one.saved is not None

@@ -27,7 +27,8 @@ from training.stopping import Halt
 class _Traffic:
     """The work in progress: fragments by slot, data that waits, one update with its `batch`, at most one evaluation.
 
-    `kept` says whether the run's progress holds all of it but for what is in flight.
+    `is_new` says whether the update learns from its batch for the first time, `kept` whether the progress of the run
+    holds all of this but for what is in flight.
     """
 
     def __init__(self, run: Run, loop: Asynchronous) -> None:
@@ -43,11 +44,12 @@ class _Traffic:
         self.ready: list[Trajectory] = list(run.progress.waiting)
         self.updating: str | None = None
         self.batch: tuple[Trajectory, ...] = ()
+        self.is_new = False
         self.evaluation: Evaluation | None = None
         self.started_s = run.now_s()
         self.dropped = 0
         self.failures_in_a_row = 0
-        self.replay = CircularBuffer(*run.task.replay, run.progress.replay)
+        self.replay: CircularBuffer[Trajectory] = CircularBuffer(*run.task.replay, run.progress.replay)
         self.kept = True
 
     @property
@@ -85,9 +87,10 @@ class _Traffic:
         self.dropped += len(self.ready) - len(fresh)
         self.ready = fresh
         if len(fresh) >= self.per_update:
-            self.batch, self.ready = tuple(fresh[: self.per_update]), fresh[self.per_update :]
+            self.batch, self.is_new = tuple(fresh[: self.per_update]), True
+            self.ready = fresh[self.per_update :]
         else:
-            self.batch = self.replay.choose(self.oldest_allowed) or ()
+            self.batch, self.is_new = self.replay.take(self.oldest_allowed) or (), False
         if self.batch:
             call = self.run.learn([trajectory.payload for trajectory in self.batch])
             sampled = [trajectory.name for trajectory in self.batch if trajectory.name]
@@ -117,13 +120,17 @@ class _Traffic:
     def land_update(self, landed: Landed) -> bool:
         """Return whether the update was done. If not, its data waits again and counts as not learned from."""
         self.updating = None
-        if landed.outcome is not None:
+        done = landed.outcome is not None
+        if done:
             self.learned_last = (landed.name,)
-            self.replay.record_use(self.batch)
-        elif not self.replay.holds(self.batch):
+        if done and self.is_new:
+            self.replay.put(self.batch, min(trajectory.version for trajectory in self.batch))
+        elif self.is_new:
             self.ready = [*self.batch, *self.ready]
+        elif not done:
+            self.replay.give_back(self.batch)
         self.batch = ()
-        return landed.outcome is not None
+        return done
 
     @property
     def changes(self) -> dict[str, Any]:
