@@ -142,6 +142,9 @@ class RoundFinished(Message):
 class Evaluated(WithFigures):
     """A version was judged. Its score is the first thing that the figures of its kind of training tell."""
 
+    _figures_name = "evaluation_figures"
+    _score_name = "return_mean"
+
     kind: Literal["evaluation"] = "evaluation"
     round_no: int
     total_env_steps: int
@@ -152,10 +155,6 @@ class Evaluated(WithFigures):
     @property
     def score(self) -> float:
         return self.figures.score
-
-    @classmethod
-    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
-        return "evaluation_figures"
 
 
 class CheckpointSaved(Message):

@@ -5,7 +5,7 @@ All are frozen pydantic models. Units are in the names; money is a whole number 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -198,15 +198,27 @@ else:
 
 
 class WithFigures(Message):
-    """A measurement with the figures of its kind of training. Stored, they lie flat among its own, where `figures`
-    stands.
+    """A measurement with the figures of its kind of training.
+
+    Stored, they lie flat among its own, where `figures` stands. The score of every kind is stored under one name, that
+    of the first kind, so that any kind's can be found and sorted by it.
     """
+
+    if TYPE_CHECKING:
+        figures: Figures
+    _figures_name: ClassVar[Literal["round_figures", "evaluation_figures"]]
+    _score_name: ClassVar[str]
 
     @model_serializer(mode="wrap")
     def _flatten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         document = {}
         for name, value in handler(self).items():
-            document |= value if name == "figures" else {name: value}
+            if name == "figures":
+                document |= (
+                    value if self._score_name in value else {**value, self._score_name: self.figures.score}
+                )
+            else:
+                document[name] = value
         return document
 
     @model_validator(mode="before")
@@ -214,13 +226,10 @@ class WithFigures(Message):
     def _gather(cls, value: Any) -> Any:
         if not isinstance(value, dict) or "figures" in value:
             return value
-        names = _figures_model(cls._figures_name(), value).model_fields
+        names = _figures_model(cls._figures_name, value).model_fields
         figures = {name: value[name] for name in names if name in value}
-        return {**{name: one for name, one in value.items() if name not in names}, "figures": figures}
-
-    @classmethod
-    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
-        raise NotImplementedError
+        others = {name: one for name, one in value.items() if name not in {*names, cls._score_name}}
+        return {**others, "figures": figures}
 
 
 class RoundReport(WithFigures):
@@ -229,6 +238,9 @@ class RoundReport(WithFigures):
     `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
     samples. It is stored under its first name.
     """
+
+    _figures_name = "round_figures"
+    _score_name = "episode_return_mean"
 
     round_no: int
     version: int
@@ -255,7 +267,3 @@ class RoundReport(WithFigures):
     def score(self) -> float | None:
         """The score that training itself showed in this round, None if it showed none."""
         return self.figures.score
-
-    @classmethod
-    def _figures_name(cls) -> Literal["round_figures", "evaluation_figures"]:
-        return "round_figures"

@@ -158,6 +158,10 @@ class TrainingSpec(Training):
         return self.environment.id
 
     @property
+    def method(self) -> str:
+        return self.algorithm.kind
+
+    @property
     def memory_mb(self) -> int:
         return self.rollout.memory_mb
 

@@ -4,7 +4,7 @@ episodes judge it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from training.reports import EpisodeFigures, LearningFigures, UpdateReport
 from training.seeds import derive
 from training.spec import TrainingSpec
 from training.tasks.task import Judging, Task
+from training.tasks.training import TrainingFacts
 
 CALLS_AT_MOST = 16
 
@@ -31,6 +32,21 @@ class ReinforcementLearning(Task[TrainingSpec]):
     spec_model = TrainingSpec
     round_figures = LearningFigures
     evaluation_figures = EpisodeFigures
+
+    @classmethod
+    def facts_of(cls, stored: Mapping[str, Any]) -> TrainingFacts:
+        """Return the facts as they are stored, also of specs that other releases wrote."""
+        stop = stored.get("stop") or {}
+        return TrainingFacts(
+            kind=cls.kind,
+            subject=str((stored.get("environment") or {}).get("id") or ""),
+            method=str((stored.get("algorithm") or {}).get("kind") or ""),
+            progress_unit=TrainingSpec.progress_unit,
+            score=TrainingSpec.score,
+            progress_limit=stop.get("env_steps"),
+            rounds_limit=stop.get("rounds"),
+            minutes_limit=stop.get("minutes"),
+        )
 
     def begin(self) -> Progress:
         spec = self.spec

@@ -8,12 +8,12 @@ task. A run's data is opaque to it: bytes that calls return and later calls take
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from training.codec import Document
-from training.tasks.training import Training
+from training.tasks.training import Training, TrainingFacts
 
 if TYPE_CHECKING:
     from training.checkpoints import Progress
@@ -44,6 +44,11 @@ class Task(ABC, Generic[SpecOfKind]):
 
     def __init__(self, spec: SpecOfKind) -> None:
         self.spec = spec
+
+    @classmethod
+    def facts_of(cls, stored: Mapping[str, Any]) -> TrainingFacts:
+        """Return the facts of a spec as it is stored. Raises ValueError if it cannot be read."""
+        return cls.spec_model.model_validate(stored).facts
 
     @abstractmethod
     def begin(self) -> Progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from training.base_model import FrozenModel
@@ -37,6 +38,24 @@ class EveryRounds(Protocol):
     def every_rounds(self) -> int: ...
 
 
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What pages, lists and reports say of a training, whatever its kind.
+
+    `subject`: what is learned, such as the environment. `method`: the name of the algorithm. `progress_unit`: what its
+    progress counts. `score`: what it is judged by. The limits are those of its stop rule, None where it has none.
+    """
+
+    kind: str
+    subject: str
+    method: str
+    progress_unit: str
+    score: Score
+    progress_limit: int | None
+    rounds_limit: int | None
+    minutes_limit: float | None
+
+
 class Training(FrozenModel):
     """A spec of one kind of training. Each kind lists all its fields itself, in the order of its form.
 
@@ -65,6 +84,24 @@ class Training(FrozenModel):
     def subject(self) -> str:
         """What is learned, in a few words: the environment, or the name of the data."""
         raise NotImplementedError
+
+    @property
+    def method(self) -> str:
+        """The name of the algorithm that learns."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> TrainingFacts:
+        return TrainingFacts(
+            kind=self.kind,
+            subject=self.subject,
+            method=self.method,
+            progress_unit=self.progress_unit,
+            score=self.score,
+            progress_limit=self.stop.progress_limit,
+            rounds_limit=self.stop.rounds,
+            minutes_limit=self.stop.minutes,
+        )
 
     @property
     def memory_mb(self) -> int:
