@@ -13,7 +13,8 @@ from cloud.billing.work_file import Sitting
 from cloud.timing import to_ns
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.spec import TrainingSpec
+from training.tasks.kinds import read_training
+from training.tasks.training import Training
 
 _POLICIES_WITHOUT_CLOCK = frozenset({"fixed", "ramp"})
 
@@ -112,16 +113,18 @@ class ReplaySchedule:
         return _wired(tasks, cuts, spec, _notes(spec, sitting, missing))
 
 
-def training_spec(spec: Mapping[str, Any]) -> TrainingSpec:
+def training_spec(spec: Mapping[str, Any]) -> Training:
     try:
-        return TrainingSpec.model_validate(spec.get("training"))
+        return read_training(spec.get("training") or {"kind": "none"})
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise WorkError(f"the run's spec cannot be read here: {place}: {first['msg']}") from None
+    except ValueError as error:
+        raise WorkError(f"the run's spec cannot be read here: {error}") from None
 
 
-def _tasks(works: list[list[Work]], spec: TrainingSpec, *, simulated: bool) -> list[Task]:
+def _tasks(works: list[list[Work]], spec: Training, *, simulated: bool) -> list[Task]:
     # The deadlines of an evaluation's calls depend on the largest share of the episodes.
     shares: dict[tuple[str, int], int] = {}
     for first, *_ in works:
@@ -161,7 +164,7 @@ def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[
 
 
 def _wired(
-    tasks: list[Task], cuts: list[tuple[Cut, list[int]]], spec: TrainingSpec, notes: tuple[str, ...]
+    tasks: list[Task], cuts: list[tuple[Cut, list[int]]], spec: Training, notes: tuple[str, ...]
 ) -> ReplaySchedule:
     before = [list(task.after) for task in tasks] + [earlier for _, earlier in cuts]
     followers: list[list[int]] = [[] for _ in tasks]
@@ -181,7 +184,7 @@ def _wired(
     )
 
 
-def _notes(spec: TrainingSpec, sitting: Sitting, missing: int) -> tuple[str, ...]:
+def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
     """Return why another cloud might have made another run of it, one sentence each."""
     notes = []
     if spec.scaling.kind not in _POLICIES_WITHOUT_CLOCK:

@@ -94,7 +94,7 @@ def record(
     place = Place(profile, stack, options, PriceBook.load())
     settled: list[Settlement] = []
     ledger = MemoryLedger(budget_usd * 10**12, on_settled=settled.append)
-    platform = MeteredPlatform(inner, ledger, place.tariff(spec.rollout.memory_mb))
+    platform = MeteredPlatform(inner, ledger, place.tariff(spec.memory_mb))
     events = events_of(spec, platform, control=control)
     platform.close()
     document = {"training": spec.model_dump(mode="json"), "platform": options.model_dump(mode="json")}

@@ -116,7 +116,7 @@ def test_pictures_are_learned_from_in_a_round(tmp_path):
     platform = InlinePlatform(fault=lambda call: "not now" if call.kind == "evaluate" else None)
     events = events_of(spec, platform, checkpoints=FileCheckpointStore(tmp_path))
     assert events[-1].reason_code == "rounds"
-    assert reports(events)[0].update.entropy > 1.0
+    assert reports(events)[0].figures.update.entropy > 1.0
 
 
 def test_refused_money_stops_the_run_with_a_checkpoint_before_the_round():

@@ -9,6 +9,7 @@ from training.checkpoints import CheckpointError, Progress
 from training.learner import LearnerState
 from training.messages import RoundFinished, Stopped
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 
 
 def _spec(**changes: object) -> TrainingSpec:
@@ -30,7 +31,7 @@ def test_a_fork_has_the_weights_and_normaliser_and_nothing_else_of_the_run_it_co
 ) -> None:
     spec = _spec(algorithm={"kind": "impact", "normalise_observations": True, "normalise_rewards": True})
     before = LearnerState.decode(Progress.decode(learned, _spec()).learner)
-    fork = Progress.decode(learned, spec).fork(spec)
+    fork = task_of(spec).fork(Progress.decode(learned, spec))
     state = LearnerState.decode(fork.learner)
     assert (fork.round_no, fork.total_env_steps, fork.history, fork.env_states) == (0, 0, (), {})
     assert (state.version, state.optimiser_steps) == (0, 0)

@@ -1,23 +1,37 @@
-"""The kinds of training there are, one row each."""
+"""The kinds of training there are: a row of `TASKS` each, and the type of their specs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from training.spec import TrainingSpec
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 
+AnyTraining = TrainingSpec
+"""The spec of any kind of training. With a second kind: `Annotated[TrainingSpec | …, Field(discriminator="kind")]`."""
 TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning,)}
 
 
 def facts_of(stored: Mapping[str, Any]) -> TrainingFacts:
     """Return the facts of a spec as it is stored. Raises ValueError if it cannot be read."""
+    return _task_class(stored).facts_of(stored)
+
+
+def read_training(stored: Mapping[str, Any]) -> AnyTraining:
+    """Return the spec that is stored. Raises ValueError, as pydantic does, if it cannot be read."""
+    spec: AnyTraining = _task_class(stored).spec_model.model_validate(stored)
+    return spec
+
+
+def _task_class(stored: Mapping[str, Any]) -> type[Task[Any]]:
+    # Specs could leave the kind out when there was one.
     kind = str(stored.get("kind", ReinforcementLearning.kind))
     if kind not in TASKS:
         raise ValueError(f"no kind of training is named {kind[:40]!r}")
-    return TASKS[kind].facts_of(stored)
+    return TASKS[kind]
 
 
 def task_of(spec: Training) -> Task[Any]:

@@ -130,8 +130,8 @@ def _create(
         since=now,
         idempotency_key=idempotency_key,
         reason=Reason.SUBMITTED.sentence,
-        algorithm=spec.training.algorithm.kind,
-        environment=spec.training.environment.id,
+        algorithm=spec.training.method,
+        environment=spec.training.subject,
         cloud=spec.platform.kind,
     )
     launch_budget.add_labels(job, spec, now)

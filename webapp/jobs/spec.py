@@ -16,6 +16,8 @@ from cloud.platform_kinds import COMPUTE_HERE, PlatformKind
 from cloud.platforms import PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
+from training.tasks.kinds import AnyTraining
+from training.tasks.reinforcement import ReinforcementLearning
 from webapp.document_limits import check_values
 from webapp.jobs.form.spec_problems import Problem
 from webapp.money.amounts import BUDGET_DECIMALS
@@ -54,7 +56,7 @@ class JobSpec(FrozenModel):
         description="Jobs of one group, such as the seeds of one question, may share a budget.",
         json_schema_extra={"advanced": True},
     )
-    training: TrainingSpec = TrainingSpec()
+    training: AnyTraining = TrainingSpec()
     platform: AnyPlatformOptions = Field(default_factory=LocalOptions, title="Platform")
     budget_usd: Decimal = Field(
         Decimal("1"),
@@ -79,6 +81,10 @@ class JobSpec(FrozenModel):
     @classmethod
     def _short(cls, document: Any) -> Any:
         check_values(document)
+        training = document.get("training") if isinstance(document, dict) else None
+        if isinstance(training, dict) and "kind" not in training:
+            # Specs could leave it out when there was one kind.
+            return {**document, "training": {"kind": ReinforcementLearning.kind, **training}}
         return document
 
     @property
