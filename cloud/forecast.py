@@ -120,7 +120,7 @@ class _Forecaster:
         stop = self._training.stop
         if (
             self._bill.costs_nothing
-            and stop.env_steps is None
+            and stop.progress_limit is None
             and stop.rounds is None
             and stop.minutes is None
         ):
@@ -172,12 +172,10 @@ class _Forecaster:
         return int(self._plan.actors.max()) if self._plan is not None else possible_actors(self._training)[1]
 
     def _most_rounds(self) -> float:
-        stop, rollout = self._training.stop, self._training.rollout
+        stop = self._training.stop
         rounds = stop.rounds if stop.rounds is not None else MOST_ROUNDS
-        if stop.env_steps is not None:
-            rounds = min(
-                rounds, ceil(stop.env_steps / (rollout.steps_per_call * rollout.environments_per_actor))
-            )
+        if stop.progress_limit is not None:
+            rounds = min(rounds, ceil(stop.progress_limit / self._training.progress_a_call))
         return rounds
 
     def _outlooks(self, uncertain: Mapping[Name, Quantity]) -> list[Outlook]:
@@ -245,6 +243,8 @@ class _Forecaster:
         return assumed_plan(self._training, self._most_rounds(), quantile)
 
     def _episode_steps(self, quantile: float) -> float:
+        if not isinstance(self._training, TrainingSpec):
+            return 0.0
         found = expectation_of(self._training.environment.id, pictures=self._spaces.pictures)
         length = Quantity(
             value=found.usual, low=found.shortest, high=found.longest, source="expected", kind="assumed"

@@ -166,6 +166,14 @@ class TrainingSpec(Training):
         return self.rollout.memory_mb
 
     @property
+    def copies_a_call(self) -> int:
+        return self.rollout.environments_per_actor
+
+    @property
+    def progress_a_call(self) -> int:
+        return self.rollout.steps_per_call * self.copies_a_call
+
+    @property
     def longest_call_s(self) -> float:
         return self.rollout.deadline_s
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cloud.billing.parts import BillPart, parts_of_calls
-from cloud.forecasting.calls import evaluations, first_call
+from cloud.forecasting.calls import first_call
 from cloud.forecasting.concurrency import Billed, Count, Counts, index_of
 from cloud.pricing import CallPrice, Tariff, total
 from cloud.rents.job import rent_between
@@ -16,6 +16,7 @@ from training.calls import KINDS
 from training.messages import Call
 from training.reports import Usage
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 
 _ON_TOP = (
     BillPart("standing", "Kept ready", "Functions and machines that are paid for, busy or not"),
@@ -62,7 +63,10 @@ class Bill:
     """A job's prices, and what its ledger reserves beforehand: worst cases of calls, and rent."""
 
     def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
-        rollout, evaluate, update = (first_call(training, kind) for kind in ("rollout", "evaluate", "update"))
+        task = task_of(training)
+        rollout, evaluate, update = (
+            first_call(training, kind) for kind in (task.sampling, task.judging, task.learning)
+        )
         self._tariff = tariff
         self._parts = [part.key for part in forecast_parts()]
         self._kinds = [(kind.part.key, index_of(name, Billed.ACTOR_MS)) for name, kind in KINDS.items()]
@@ -73,7 +77,7 @@ class Bill:
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
             self._pool_per_ns = total(tariff.pool.standing(1).lines(3600 * NS)) / (3600 * NS)
-        self._evaluations = evaluations(training)
+        self._evaluations, _ = task.most_judgings()
         self._worst = max(tariff.worst_case(_of(rollout, _USUAL_DEADLINE_S)), 0)
         self._worst_update = tariff.worst_case(update)
         self._worst_evaluation = tariff.worst_case(evaluate)

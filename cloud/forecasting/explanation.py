@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,12 +168,16 @@ class ForecastFacts:
 
 def relevant(name: Name, training: TrainingSpec, configuration: Configuration) -> bool:
     """Whether a number can make a difference for this job at all."""
-    pictures = training.network.kind == "cnn"
+    pictures = isinstance(training, TrainingSpec) and training.network.kind == "cnn"
     match name:
+        case ("stack", "environment_step_us" | "environment_step_fallback_us", *_) if not isinstance(
+            training, TrainingSpec
+        ):
+            return False
         case ("stack", "environment_step_us", environment):
-            return environment == training.environment.id
+            return environment == training.subject
         case ("stack", "environment_step_fallback_us"):
-            return training.environment.id not in configuration.stack.environment_step_us
+            return training.subject not in configuration.stack.environment_step_us
         case ("stack", "inference", kind, _):
             return kind == ("cnn" if pictures else "mlp")
         case ("stack", "update", kind, _):
@@ -219,7 +224,7 @@ def sentences(facts: ForecastFacts) -> tuple[str, ...]:
     """Return the sentences: what matters most first, then what users often ask about, then what cannot be known."""
     known = {("profile", *path): one for path, one in quantities(facts.configuration.profile).items()}
     known |= {("stack", *path): one for path, one in quantities(facts.configuration.stack).items()}
-    environment: Name = ("stack", "environment_step_us", facts.training.environment.id)
+    environment: Name = ("stack", "environment_step_us", facts.training.subject)
     if environment not in known:
         environment = ("stack", "environment_step_fallback_us")
     names = dict.fromkeys((*facts.influential, *_ALWAYS_SHOWN, environment))
@@ -269,9 +274,9 @@ def _number(value: float) -> str:
 def _unknowable(facts: ForecastFacts) -> list[str]:
     training, stop = facts.training, facts.training.stop
     found = []
-    if stop.target_return is not None:
+    if stop.target_score is not None:
         found.append(
-            f"Whether a return of {stop.target_return:g} is reached is unknown: the job may end earlier."
+            f"Whether a {training.score.name} of {stop.target_score:g} is reached is unknown: the job may end earlier."
         )
     if stop.no_progress_evaluations is not None:
         found.append("It also ends earlier if it stops getting better, which cannot be predicted.")
@@ -282,16 +287,20 @@ def _unknowable(facts: ForecastFacts) -> list[str]:
             f" any number of actors from {least:,} to {most:,} is considered possible"
             f"{', and fewer and fewer as its scores decay' if facts.shrinking else ''}."
         )
-    found.append(_episodes(training))
-    if not facts.spaces_known:
-        found.append(
-            f"Observations and actions of {training.environment.id} are unknown before it is built; sizes are guessed."
-        )
-    kl = getattr(training.algorithm, "target_kl", None)
-    if kl is not None:
-        found.append("All passes over the data are made; the KL limit may end an update earlier.")
+    if isinstance(training, TrainingSpec):
+        found += _of_episodes(training, facts.spaces_known)
     found += _place(facts)
     return found
+
+
+def _of_episodes(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
+    yield _episodes(training)
+    if not spaces_known:
+        yield (
+            f"Observations and actions of {training.environment.id} are unknown before it is built; sizes are guessed."
+        )
+    if getattr(training.algorithm, "target_kl", None) is not None:
+        yield "All passes over the data are made; the KL limit may end an update earlier."
 
 
 def _episodes(training: TrainingSpec) -> str:

@@ -19,6 +19,7 @@ from training.loops.model import Asynchronous
 from training.messages import Call
 from training.reports import Usage
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 
 _BOTH_WAYS = 2
 _A_MOMENT_S = 0.001
@@ -79,7 +80,8 @@ def _calls(
         configuration.tariff.actor,
         configuration.tariff.learner,
     )
-    rollout, update = first_call(training, "rollout"), first_call(training, "update")
+    task = task_of(training)
+    rollout, update = first_call(training, task.sampling), first_call(training, task.learning)
     whole = configuration.tariff.worst_case(rollout)
     attempted = _paid(actor, rollout, times.billed_s)
     flying = actors * ((attempts - 1) * attempted + whole)

@@ -31,9 +31,24 @@ class _FutureReport:
         self.actors = actors
 
     def __getattr__(self, name: str) -> Any:
-        if name in RoundReport.model_fields or name == "score":
+        if name in RoundReport.model_fields:
             raise Unforeseeable(name)
         raise AttributeError(name)
+
+    @property
+    def figures(self) -> Any:
+        return _FutureFigures()
+
+    @property
+    def score(self) -> float:
+        raise Unforeseeable("episode_return_mean")
+
+
+class _FutureFigures:
+    """Figures of which nothing can be read."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unforeseeable(name)
 
 
 class _History(Sequence[Any]):

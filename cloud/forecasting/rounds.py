@@ -82,7 +82,7 @@ class AsynchronousRounds:
         self._updating = ""
         self._learning = 0
         self._failures = 0
-        self._replay: CircularBuffer[int] = CircularBuffer(*works.training.algorithm.replay)
+        self._replay: CircularBuffer[int] = CircularBuffer(*works.task.replay)
 
     def next(self, actors: int) -> None:
         self._actors = actors

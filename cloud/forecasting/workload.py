@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
 
 from cloud.billing.work import OF_USAGE, Work
 from training.architectures import CNN
 from training.calls import KINDS
-from training.calls.planned import PlannedCall, sizes_of
+from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.deadlines import Deadlines
 from training.environments.catalogue import ENTRIES
 from training.environments.spaces import Spaces
 from training.reports import Usage
 from training.spec import TrainingSpec
-from training.tasks.reinforcement import CALLS_AT_MOST
+from training.tasks.kinds import task_of
+from training.tasks.training import Training
 
 _GUESSED_NUMBERS, _GUESSED_ACTIONS = 64, 8
 _GUESSED_BUTTONS = 18
 
 
-def spaces_of(training: TrainingSpec) -> tuple[Spaces, bool]:
-    """Return the environment's spaces without building it, and whether they are known or guessed."""
+_NO_SPACES = Spaces((1,), ())
+_NO_SIZES = Sizes(0, 0, 0, 0, 0, 0, False)
+
+
+def spaces_of(training: Training) -> tuple[Spaces, bool]:
+    """Return the environment's spaces without building it, and whether they are known or guessed. A training without
+    an environment has none to guess.
+    """
+    if not isinstance(training, TrainingSpec):
+        return _NO_SPACES, True
     environment = training.environment
     entry = ENTRIES.get(environment.id)
     if entry is not None:
@@ -38,13 +46,13 @@ class Workload:
     `fewer`: each trajectory represents this many, of a fleet that is as many times larger.
     """
 
-    def __init__(self, training: TrainingSpec, spaces: Spaces, *, fewer: int = 1) -> None:
+    def __init__(self, training: Training, spaces: Spaces, *, fewer: int = 1) -> None:
         self.training = training
-        self.sizes = sizes_of(training, spaces)
-        rollout = training.rollout
-        self.steps_a_call = rollout.steps_per_call * rollout.environments_per_actor
+        self.task = task_of(training)
+        self.sizes = sizes_of(training, spaces) if isinstance(training, TrainingSpec) else _NO_SIZES
+        self.steps_a_call = training.progress_a_call
         self._planned = PlannedCall(training, self.sizes, fewer=fewer)
-        self._deadlines = Deadlines(rollout.deadline_s)
+        self._deadlines = Deadlines(training.longest_call_s)
         self._kept: dict[str, Work] = {}
         self._alike: dict[tuple[str, int, int, int, int], Work] = {}
 
@@ -73,24 +81,22 @@ class Workload:
         key = f"{name}-a{attempt}"
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = self.call("rollout", name, attempt=attempt)
+            found = self._kept[key] = self.call(self.task.sampling, name, attempt=attempt)
         return found
 
     def update(self, name: str, trajectories: int, *, attempt: int = 1) -> Work:
         """Return an update by this many trajectories."""
-        return self.call("update", name, attempt=attempt, trajectories=trajectories)
+        return self.call(self.task.learning, name, attempt=attempt, trajectories=trajectories)
 
     def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
         """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
-        episodes = self.training.evaluation.episodes
-        share = ceil(episodes / min(actors, episodes, CALLS_AT_MOST))
         works = []
-        for position, begin in enumerate(range(0, episodes, share)):
-            played = min(share, episodes - begin)
+        for position, judging in enumerate(self.task.judge(0, actors)):
+            like = KINDS[judging.request.kind]
+            played = like.episodes(judging.request) or 0
             steps = max(1, round(played * episode_steps))
-            works.append(
-                self.call("evaluate", f"evaluate{position}", episodes=played, env_steps=steps, share=share)
-            )
+            name = f"evaluate{position}"
+            works.append(self.call(like.name, name, episodes=played, env_steps=steps, share=judging.share))
         return works
 
     def _first(self, kind: str, work: Usage, share: int) -> Work:
@@ -101,11 +107,11 @@ class Workload:
             name="",
             kind=kind,
             where=like.where,
-            environment=self.training.environment.id if work.env_steps else "",
+            environment=self.training.subject if work.env_steps else "",
             # The network that decides on a round comes with the call that ends it.
             decision_macs=self.training.scaling.decision_macs if like.makes_version else 0,
-            memory_mb=self.training.rollout.memory_mb,
-            copies=self.training.rollout.environments_per_actor if like.role == "sampling" else 1,
+            memory_mb=self.training.memory_mb,
+            copies=self.training.copies_a_call if like.role == "sampling" else 1,
             deadline_s=self._deadlines.for_kind(kind, share if like.grows_with_episodes else 1),
             **{name: getattr(work, name) for name in OF_USAGE},
             episodes=work.episodes,

@@ -22,6 +22,7 @@ from training.curvature import CurvatureSpec
 from training.loops.model import Asynchronous
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 # Six standard deviations: one draw in a thousand million is beyond.
 _WORST_LUCK = Draws(start_normal=6.0, straggler_normal=6.0, failure=1.0, failure_at=1.0, late=0.0)
@@ -133,7 +134,7 @@ def _first_update(works: Workload, actors: int) -> Work:
     """Return the first update, with the measurements that the scaling policy may request."""
     update = works.update("first", per_update(works.training, actors))
     a_minibatch = update.samples / max(1, update.minibatches)
-    batch = update.samples / int(getattr(works.training.algorithm, "epochs", 1))
+    batch = update.samples / _passes(works.training)
     products = 0
     for one in works.training.scaling.measures:
         times, samples = (
@@ -194,3 +195,8 @@ def _pool_ready_s(configuration: Configuration, pool: Pool, speeds: Speeds, acto
             start_ns = speeds.cold_ns(draw(configuration.setting.seed, f"actor-{number}"))
             ready_ns = max(ready_ns, begin_ns + start_ns)
     return ready_ns / NS
+
+
+def _passes(training: Training) -> int:
+    """Return how often an update goes over its data."""
+    return int(getattr(training.algorithm, "epochs", 1)) if isinstance(training, TrainingSpec) else 1

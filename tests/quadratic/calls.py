@@ -20,7 +20,7 @@ from training.functions.body import Result, WarmCache
 from training.reports import Usage
 
 if TYPE_CHECKING:
-    from training.calls.foresight import CallAhead
+    from training.calls.planned import PlannedCall
     from training.messages import Call
 
 
@@ -74,9 +74,9 @@ class _OfQuadratics(CallKind[Any]):
         if result.env_state is not None:
             raise BadAnswer("quadratic", "a quadratic has no state")
 
-    def foresee(self, ahead: CallAhead) -> Usage:
+    def expected_work(self, planned: PlannedCall) -> Usage:
         return Usage(
-            minibatches=1, samples=max(1, ahead.trajectories), macs=1000, bytes_in=500, bytes_out=500
+            minibatches=1, samples=max(1, planned.trajectories), macs=1000, bytes_in=500, bytes_out=500
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from training.calls.quadratic import loss_at
-from training.reports import RoundReport
 from training.tasks.quadratic import Quadratic
 
 from cloud.billing.bill_context import bill_context
@@ -27,6 +26,7 @@ from tests.training.runs import Forgetful, events_of, final_learner
 from training.checkpoints import FileCheckpointStore, Progress
 from training.codec import decode
 from training.messages import Evaluated, Event, RoundFinished
+from training.reports import RoundReport
 
 
 def quadratic(**changes: Any) -> Quadratic:

@@ -80,6 +80,10 @@ class Quadratic(Training):
         return self.calls.memory_mb
 
     @property
+    def progress_a_call(self) -> int:
+        return self.calls.samples
+
+    @property
     def longest_call_s(self) -> float:
         return self.calls.longest_s
 
@@ -108,6 +112,7 @@ class QuadraticLoss(EvaluationFigures):
 
 class QuadraticTask(Task[Quadratic]):
     kind = "quadratic"
+    sampling, learning, judging = "slope", "descend", "appraise"
     spec_model = Quadratic
     round_figures = QuadraticRound
     evaluation_figures = QuadraticLoss

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class PlannedCall:
     where a small fleet represents one that is as many times larger and whose lines are as many times faster.
     """
 
-    training: TrainingSpec
+    training: Any
     sizes: Sizes
     trajectories: int = 0
     episodes: int = 0

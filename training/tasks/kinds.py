@@ -7,6 +7,7 @@ from typing import Any
 
 from training.spec import TrainingSpec
 from training.tasks.reinforcement import ReinforcementLearning
+from training.tasks.score import Score
 from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 
@@ -18,6 +19,12 @@ TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementL
 def facts_of(stored: Mapping[str, Any]) -> TrainingFacts:
     """Return the facts of a spec as it is stored. Raises ValueError if it cannot be read."""
     return _task_class(stored).facts_of(stored)
+
+
+def score_of(stored: Mapping[str, Any]) -> Score:
+    """Return what the numbers of a stored report or evaluation are the score of."""
+    score: Score = _task_class({"kind": stored.get("training", ReinforcementLearning.kind)}).spec_model.score
+    return score
 
 
 def read_training(stored: Mapping[str, Any]) -> AnyTraining:

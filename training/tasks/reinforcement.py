@@ -29,6 +29,7 @@ CALLS_AT_MOST = 16
 
 class ReinforcementLearning(Task[TrainingSpec]):
     kind = "reinforcement"
+    sampling, learning, judging = "rollout", "update", "evaluate"
     spec_model = TrainingSpec
     round_figures = LearningFigures
     evaluation_figures = EpisodeFigures
@@ -141,6 +142,11 @@ class ReinforcementLearning(Task[TrainingSpec]):
             )
             for begin in range(0, len(seeds), share)
         ]
+
+    def most_judgings(self) -> tuple[int, int]:
+        episodes = self.spec.evaluation.episodes
+        calls = min(episodes, CALLS_AT_MOST)
+        return calls, -(-episodes // calls)
 
     def round_figures_of(self, learned: Sequence[Document]) -> LearningFigures:
         last = learned[-1]

@@ -17,8 +17,9 @@ class Score:
         """Return the best of `scores`, which must not be empty."""
         return max(scores) if self.higher_is_better else min(scores)
 
-    def is_better(self, one: float, than: float) -> bool:
-        return one > than if self.higher_is_better else one < than
+    def worst(self, scores: Sequence[float]) -> float:
+        """Return the worst of `scores`, which must not be empty."""
+        return min(scores) if self.higher_is_better else max(scores)
 
     def reaches(self, score: float, target: float) -> bool:
         """Return whether `score` is as good as the target or better."""

@@ -33,11 +33,15 @@ class Judging:
 class Task(ABC, Generic[SpecOfKind]):
     """One kind of training, for one spec. Its subclass is the one file, its row is in `training.tasks.kinds`.
 
-    `spec_model` is the model of its specs; `round_figures` and `evaluation_figures` are what it reports of a round and
-    of an evaluation beside what every kind reports.
+    `sampling`, `learning` and `judging` are its kinds of calls, `spec_model` is the model of its specs;
+    `round_figures` and `evaluation_figures` are what it reports of a round and of an evaluation beside what every kind
+    reports.
     """
 
     kind: str
+    sampling: str
+    learning: str
+    judging: str
     spec_model: type[SpecOfKind]
     round_figures: type[Figures]
     evaluation_figures: type[EvaluationFigures]
@@ -91,6 +95,11 @@ class Task(ABC, Generic[SpecOfKind]):
     @abstractmethod
     def judge(self, round_no: int, actors: int) -> Sequence[Judging]:
         """Return the calls of an evaluation after `round_no`."""
+
+    def most_judgings(self) -> tuple[int, int]:
+        """Return the most calls of an evaluation, and the largest share of one of them, for prices beforehand."""
+        calls = self.judge(0, 1)
+        return len(calls), max(call.share for call in calls)
 
     @abstractmethod
     def round_figures_of(self, learned: Sequence[Document]) -> Figures:

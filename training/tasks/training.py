@@ -109,6 +109,16 @@ class Training(FrozenModel):
         raise NotImplementedError
 
     @property
+    def copies_a_call(self) -> int:
+        """How many environments a call steps side by side: its cores share them."""
+        return 1
+
+    @property
+    def progress_a_call(self) -> int:
+        """How much data one call makes, in the unit of progress."""
+        raise NotImplementedError
+
+    @property
     def longest_call_s(self) -> float:
         """The deadline of a call before any was seen."""
         raise NotImplementedError

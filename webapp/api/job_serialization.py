@@ -44,8 +44,8 @@ def serialize_job(job: Job) -> JobShape:
         since=job.since,
         over=job.observed in TERMINAL,
         money=prices_of(job),
-        environment=training["environment"]["id"],
-        algorithm=training["algorithm"]["kind"],
+        environment=job.training_facts.subject,
+        algorithm=job.training_facts.method,
         platform=job.spec["platform"]["kind"],
         seed=training["seed"],
         tags=sorted(tag.name for tag in job.tags.all()),
@@ -83,8 +83,8 @@ def evaluations_of(job: Job) -> list[EvaluationShape]:
                 round_no=payload["round_no"],
                 env_steps=payload["total_env_steps"],
                 return_mean=payload["return_mean"],
-                return_std=payload["return_std"],
-                episode_returns=payload["episode_returns"],
+                return_std=payload.get("return_std"),
+                episode_returns=payload.get("episode_returns") or [],
             )
         else:
             by_round = {known: row for known, row in by_round.items() if known <= payload["from_round"]}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from training.statistics import Doubles, Interval, bootstrap
+from training.tasks.score import Score
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.groups import Picked, Side, different_paths, flattened, format_value, question_of
 from webapp.comparing.significance import Apart, apart, is_significantly_greater, with_width
@@ -34,6 +35,11 @@ class SideFigures:
     against: Apart | None = None
     leads: bool = False
     efficient: bool = False
+
+    @property
+    def merits(self) -> Doubles:
+        """The scores, turned so that more is better."""
+        return self.side.toward * self.scores
 
     @property
     def cost_a_run(self) -> int | None:
@@ -65,6 +71,11 @@ class Comparison:
     leader: SideFigures | None
 
     @property
+    def score(self) -> Score:
+        """What the sides are judged by."""
+        return self.sides[0].side.score
+
+    @property
     def running(self) -> int:
         return sum(one.side.running for one in self.sides)
 
@@ -75,7 +86,7 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
     evaluated = bool(started) and all(job.evaluation_return_mean is not None for job in started)
     found = [_figures(side, curves, evaluated) for side in picked.sides]
     known = [one for one in found if one.iqm is not None]
-    leader = max(known, key=lambda one: one.iqm.value if one.iqm else 0.0, default=None)
+    leader = max(known, key=lambda one: one.side.toward * one.iqm.value if one.iqm else 0.0, default=None)
     efficient = {id(one) for one in ahead_of_each(known)}
     marked = tuple(_held_against(one, leader, id(one) in efficient) for one in found)
     lead = next((one for one in marked if one.leads), None)
@@ -114,7 +125,7 @@ def _cost(job: Job) -> int:
 def _held_against(one: SideFigures, leader: SideFigures | None, efficient: bool) -> SideFigures:
     if leader is None or one.iqm is None:
         return one
-    against = None if one is leader else apart(leader.scores, one.scores)
+    against = None if one is leader else apart(leader.merits, one.merits)
     return replace(one, against=against, leads=one is leader, efficient=efficient)
 
 
@@ -131,7 +142,7 @@ def ahead_of_each(sides: Sequence[SideFigures], by: Sequence[str] = ("usd", "tim
 
 
 def _is_ahead(one: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
-    if is_significantly_greater(one.scores, other.scores):
+    if is_significantly_greater(one.merits, other.merits):
         return True
     if one.side.running or other.side.running:  # what it comes to is not known yet
         return False

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from training.tasks.score import Score
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job, JobGroup
 
@@ -30,6 +31,16 @@ class Side:
     def running(self) -> int:
         """How many of its runs have not ended."""
         return sum(job.observed not in TERMINAL for job in self.jobs)
+
+    @property
+    def score(self) -> Score:
+        """What its runs are judged by."""
+        return self.jobs[0].training_facts.score
+
+    @property
+    def toward(self) -> int:
+        """1 where more of the score is better, −1 where less is."""
+        return 1 if self.score.higher_is_better else -1
 
     @property
     def unreal(self) -> str:

@@ -46,15 +46,15 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
         reference = Goal(entry.reference_return, "the environment's reference")
         if any(getting_to(reference, side, curves).usd is not None for side in sides):
             return reference
-    return Goal(min(known), "as far as the weakest side got")
+    return Goal(sides[0].score.worst(known), "as far as the weakest side got")
 
 
 def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:
     runs = [curves[job.pk] for job in side.jobs]
-    usd = [_reached(run, run.usd, goal) for run in runs]
+    usd = [_reached(run, run.usd, goal, side.toward) for run in runs]
     return Getting(
         usd=_half_by(usd),
-        time_s=_half_by([_reached(run, run.time, goal) for run in runs]),
+        time_s=_half_by([_reached(run, run.time, goal, side.toward) for run in runs]),
         reached=sum(one.observed for one in usd),
         runs=len(runs),
     )
@@ -66,11 +66,10 @@ def _half_by(runs: Sequence[Reached]) -> float | None:
     return there[half - 1] if len(there) >= half else None
 
 
-def _reached(run: RunCurve, at: np.ndarray, goal: Goal) -> Reached:
+def _reached(run: RunCurve, at: np.ndarray, goal: Goal, towards: int) -> Reached:
     """Its end counts as its place: rounding must not keep the weakest side from where it is."""
-    return time_to_threshold(
-        at.tolist(), (run.smoothed + 1e-9 * abs(goal.value)).tolist(), goal.value, held=1
-    )
+    merits = towards * run.smoothed + 1e-9 * abs(goal.value)
+    return time_to_threshold(at.tolist(), merits.tolist(), towards * goal.value, held=1)
 
 
 def _ends(side: Side, curves: Mapping[str, RunCurve]) -> list[float]:

@@ -19,7 +19,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines, queries
 from webapp.jobs.billing import bill_panel, cost_breakdown
-from webapp.jobs.charts.figures import PANELS
+from webapp.jobs.charts.figures import panels_of
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import EVENT_ICONS
@@ -61,7 +61,6 @@ def _tab(name: str, gather: Gather) -> View:
 
 
 def _head(job: Job) -> dict[str, Any]:
-    document = job.spec
     above = budgets_above(job.account.pk, SYSTEM_CLOCK.now())
     return {
         "section": "jobs",
@@ -73,7 +72,8 @@ def _head(job: Job) -> dict[str, Any]:
         "numbers_words": job_summary.numbers_sentence(job),
         "states": looks_for_script(),
         "event_icons": EVENT_ICONS,
-        "steps_wanted": document["training"]["stop"]["env_steps"],
+        "steps_wanted": job.training_facts.progress_limit,
+        "progress_unit": job.training_facts.progress_unit,
         "over": job.observed in TERMINAL,
         "stopped_by_budget": stopped_by_budget(job),
         "suggested_limit": f"{cost_breakdown.suggested_limit(job):f}",
@@ -84,8 +84,9 @@ def _head(job: Job) -> dict[str, Any]:
 
 
 def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
-    environment = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
-    return {"environment": environment, "panels": PANELS}
+    training = job.training_facts
+    environment = catalogue.ENTRIES.get(training.subject)
+    return {"environment": environment, "panels": panels_of(training)}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

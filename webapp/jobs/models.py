@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import cached_property
 
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
 from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:
+    from training.tasks.training import TrainingFacts
     from webapp.jobs.spec import JobSpec
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -170,6 +172,13 @@ class Job(models.Model):
     def has_checkpoint(self) -> bool:
         """Whether the job can resume from a checkpoint, or be forked."""
         return self.round_no > 0 and self.checkpoints.exists()
+
+    @cached_property
+    def training_facts(self) -> TrainingFacts:
+        """What is learned, how its progress counts and what it is judged by, whatever its kind."""
+        from training.tasks.kinds import facts_of  # migrations do not need the engine
+
+        return facts_of(self.spec["training"])
 
     def parsed_spec(self) -> JobSpec:
         """Return the spec, validated again. ValueError if this version cannot read it."""

@@ -72,7 +72,7 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
 
 
 def _left(job: Job) -> str:
-    wanted = job.spec["training"]["stop"].get("env_steps")
+    wanted = job.training_facts.progress_limit
     if not wanted or not job.env_steps or not job.platform_s or job.observed != Observed.RUNNING:
         return ""
     seconds = job.platform_s * max(0, wanted - job.env_steps) / job.env_steps

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from training.tasks.training import TrainingFacts
 from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, Round
@@ -83,8 +84,7 @@ def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
             wider[pk] = range(last, last - ROUNDS_LOOKED_AT * stride, -stride)
     known |= _points(wider)
     burns = {
-        pk: _burn(points, running[pk].account, running[pk].spec["training"]["stop"])
-        for pk, points in known.items()
+        pk: _burn(points, running[pk].account, running[pk].training_facts) for pk, points in known.items()
     }
     return {pk: burn for pk, burn in burns.items() if burn is not None}
 
@@ -112,7 +112,7 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
     return found
 
 
-def _burn(points: Sequence[_Point], account: Account, stop: dict[str, Any]) -> Burn | None:
+def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
     first, last = points[0], points[-1]
     spent = account.spent_picodollars + account.overrun_picodollars
     passed_s, steps, rounds = last.at_s - first.at_s, last.steps - first.steps, last.round_no - first.round_no
@@ -120,9 +120,11 @@ def _burn(points: Sequence[_Point], account: Account, stop: dict[str, Any]) -> B
         return None
     rate = (last.spent - first.spent) / passed_s
     ends = [
-        (stop["env_steps"] - last.steps) / steps * passed_s if stop.get("env_steps") and steps > 0 else None,
-        (stop["rounds"] - last.round_no) * passed_s / rounds if stop.get("rounds") else None,
-        stop["minutes"] * 60 - last.at_s if stop.get("minutes") else None,
+        (training.progress_limit - last.steps) / steps * passed_s
+        if training.progress_limit and steps > 0
+        else None,
+        (training.rounds_limit - last.round_no) * passed_s / rounds if training.rounds_limit else None,
+        training.minutes_limit * 60 - last.at_s if training.minutes_limit else None,
     ]
     left = account.limit_picodollars - spent
     return Burn(

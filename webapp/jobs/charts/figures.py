@@ -6,12 +6,15 @@ import math
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from training.tasks.reinforcement import ReinforcementLearning
+from training.tasks.training import TrainingFacts
 
 USD = 10**12
 Report = Mapping[str, Any]
@@ -82,6 +85,8 @@ class Panel:
     """When the chart appears: at once, when a value is known, or when one is above zero."""
     wide: bool = False
     sentence: str = ""
+    training: str = ""
+    """The kind of training that has this chart; empty: every kind."""
 
 
 class Line(NamedTuple):
@@ -96,6 +101,7 @@ class Line(NamedTuple):
 
 
 def _health(title: str, legend: str, **look: Any) -> Panel:
+    look.setdefault("training", ReinforcementLearning.kind)
     return Panel(title, legend, group="health", nothing="No update yet.", **look)
 
 
@@ -104,10 +110,11 @@ LINES: dict[str, Line] = {
     "return": Line("rollout/ep_rew_mean", lambda report: report["episode_return_mean"]),
     "length": Line(
         "rollout/ep_len_mean",
-        lambda report: report["episode_length_mean"],
+        lambda report: report.get("episode_length_mean"),
         Panel(
             "Episode length",
             "Steps an episode",
+            training=ReinforcementLearning.kind,
             nothing="No episode has ended yet.",
             words="score",
             from_zero=True,
@@ -141,7 +148,7 @@ LINES: dict[str, Line] = {
     "staleness": Line(
         "train/staleness_mean",
         lambda report: report.get("staleness_mean"),
-        _health("Staleness", "Versions behind", from_zero=True, shown_for="positive"),
+        _health("Staleness", "Versions behind", from_zero=True, shown_for="positive", training=""),
     ),
     "curvature": Line(
         "scaling/curvature_ratio",
@@ -175,6 +182,19 @@ PANELS = {
     for group in ("run", "health")
 }
 """The charts of a job's page by group, in order."""
+
+
+def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
+    """Return the charts of a training of this kind. The first is named after its score."""
+    return {
+        group: {
+            name: replace(panel, title=training.score.name.capitalize()) if name == "return" else panel
+            for name, panel in panels.items()
+            if panel.training in {"", training.kind}
+        }
+        for group, panels in PANELS.items()
+    }
+
 
 PARTS: dict[str, Read] = {
     "startup_s": _collecting("startup_s"),

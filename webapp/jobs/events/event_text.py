@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from training.calls import KINDS
+from training.tasks.kinds import score_of
 from webapp.formatting import (
     display_usd,
     format_file_size,
@@ -66,18 +67,20 @@ def _started(payload: Payload) -> EventText:
 def _round(payload: Payload) -> EventText:
     report = payload["report"]
     took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
-    reward = format_score(report["episode_return_mean"])
+    reached = f"{score_of(report).name} {format_score(report['episode_return_mean'])}"
     return EventText(
-        f"Round {report['round_no']:,}: return {reward}, {plural(report['actors'], 'actor')}, {took}, {cost}."
+        f"Round {report['round_no']:,}: {reached}, {plural(report['actors'], 'actor')}, {took}, {cost}."
     )
 
 
 def _evaluation(payload: Payload) -> EventText:
-    spread = f"{format_score(payload['return_mean'])} ± {format_score(payload['return_std'])}"
-    episodes = plural(len(payload["episode_returns"]), "episode")
-    return EventText(
-        f"Evaluated after round {payload['round_no']:,}: {spread} over {episodes}.", "bar-chart", "running"
-    )
+    found = format_score(payload["return_mean"])
+    if "episode_returns" in payload:
+        episodes = plural(len(payload["episode_returns"]), "episode")
+        found = f"{found} ± {format_score(payload['return_std'])} over {episodes}"
+    else:
+        found = f"{score_of(payload).name} {found}"
+    return EventText(f"Evaluated after round {payload['round_no']:,}: {found}.", "bar-chart", "running")
 
 
 def _checkpoint(payload: Payload) -> EventText:

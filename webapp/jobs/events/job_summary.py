@@ -44,7 +44,7 @@ def live_sentences(job: Job) -> dict[str, str]:
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
         judged = list(history.evaluations)
-        best = max(judged, key=lambda one: one.mean, default=None)
+        best = _best_of(job, judged)
         since_usd = (
             history.spent_usd_after(job.round_no) - history.spent_usd_after(best.round_no) if best else 0.0
         )
@@ -58,17 +58,26 @@ def live_sentences(job: Job) -> dict[str, str]:
     }
 
 
+def _best_of(job: Job, judged: list[Evaluation]) -> Evaluation | None:
+    """Return the first evaluation with the best score."""
+    if not judged:
+        return None
+    means = [one.mean for one in judged]
+    return judged[means.index(job.training_facts.score.best(means))]
+
+
 def _progress(job: Job, judged: list[Evaluation]) -> str:
-    entry = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
+    entry = catalogue.ENTRIES.get(job.training_facts.subject)
     reference = None
     if entry is not None and entry.reference_return is not None:
         reference = entry.reference_return, entry.reference
-    return progress_sentence(job.episode_return_mean, _score_of(judged[-1]) if judged else None, reference)
+    judged_last = _score_of(judged[-1]) if judged else None
+    return progress_sentence(job.episode_return_mean, judged_last, reference, job.training_facts.score)
 
 
 def _reached(job: Job, history: History) -> str:
     """Return the cost at the first evaluation that reached the environment's reference."""
-    entry = catalogue.ENTRIES.get(job.spec["training"]["environment"]["id"])
+    entry = catalogue.ENTRIES.get(job.training_facts.subject)
     if entry is None or entry.reference_return is None:
         return ""
     for one in history.evaluations:
@@ -82,10 +91,12 @@ def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
     if job.observed not in ACTIVE:
         return ""
     all_judged = [_score_of(one) for one in judged]
-    if not no_news_sentence(all_judged, job.round_no, 0, None):  # the usual case needs no query
+    score = job.training_facts.score
+    if not no_news_sentence(all_judged, job.round_no, 0, None, score):  # the usual case needs no query
         return ""
     kept = Checkpoint.objects.filter(job=job).values_list("round_no", flat=True).first()
-    return no_news_sentence(all_judged, job.round_no, max(0, round(since_usd * PICODOLLARS_PER_USD)), kept)
+    since = max(0, round(since_usd * PICODOLLARS_PER_USD))
+    return no_news_sentence(all_judged, job.round_no, since, kept, score)
 
 
 def _score_of(one: Evaluation) -> PolicyScore:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cloud.billing.parts import bill_parts
+from training.tasks.score import RETURN, Score
 from webapp.formatting import (
     display_usd,
     format_percent,
@@ -53,18 +54,25 @@ def mean_interval(one: PolicyScore) -> tuple[float, float] | None:
 
 
 def progress_sentence(
-    latest: float | None, judged: PolicyScore | None, reference: tuple[float, str] | None
+    latest: float | None,
+    judged: PolicyScore | None,
+    reference: tuple[float, str] | None,
+    score: Score = RETURN,
 ) -> str:
     """ "Return 1,840 (20 deterministic episodes, 95 % 1,790–1,880); reference 2,383 (where that is from)." """
-    if judged is not None:
+    name = score.name.capitalize()
+    if judged is not None and not judged.episodes:
+        words = f"{name} {format_score(judged.mean)}"
+    elif judged is not None:
         span = mean_interval(judged)
         episodes = plural(judged.episodes, "deterministic episode")
         inside = f"{episodes}, 95 % {format_score(span[0])}–{format_score(span[1])}" if span else episodes
-        words = f"Return {format_score(judged.mean)} ({inside})"
+        words = f"{name} {format_score(judged.mean)} ({inside})"
     elif latest is not None:
-        words = f"Return {format_score(latest)} while exploring, not evaluated yet"
+        while_learning = "while exploring" if score == RETURN else "in training"
+        words = f"{name} {format_score(latest)} {while_learning}, not evaluated yet"
     else:
-        words = "No return yet"
+        words = f"No {score.name} yet"
     return f"{words}; reference {format_score(reference[0])} ({reference[1]})." if reference else f"{words}."
 
 
@@ -90,7 +98,11 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
 
 
 def no_news_sentence(
-    judged: Sequence[PolicyScore], round_no: int, picodollars_since: int, kept_round: int | None
+    judged: Sequence[PolicyScore],
+    round_no: int,
+    picodollars_since: int,
+    kept_round: int | None,
+    score: Score = RETURN,
 ) -> str:
     """ "No improvement in 25 rounds ($0.38): stopping now keeps checkpoint 41."
 
@@ -98,7 +110,8 @@ def no_news_sentence(
     """
     if not judged:
         return ""
-    best = max(range(len(judged)), key=lambda at: judged[at].mean)
+    means = [one.mean for one in judged]
+    best = means.index(score.best(means))
     rounds = round_no - judged[best].round_no
     if len(judged) - 1 - best < EVALUATIONS_WITHOUT_NEWS or rounds < ROUNDS_WITHOUT_NEWS:
         return ""

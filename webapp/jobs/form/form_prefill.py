@@ -66,7 +66,7 @@ def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
         return _forked(job, query) if query.get("fork") else _cloned(job)
     preset, spec = begun_with(query)
     named = {key: query[key] for key in _NAMED if query.get(key)}
-    if named.get("environment") != spec.training.environment.id:
+    if named.get("environment") != spec.training.subject:
         named.pop("environment", None)  # there is no such one
     if name := query.get(FILE):
         return StartingPoint(urlencode({FILE: name}), f"the file {name}", spec, None)
@@ -124,7 +124,7 @@ def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
     """
     environment = query.get("environment", "")
     known = presets()
-    fitting = (one for one in known.values() if one.spec.training.environment.id == environment)
+    fitting = (one for one in known.values() if one.spec.training.subject == environment)
     preset = known.get(query.get("preset", "")) or next(fitting, next(iter(known.values())))
     spec = preset.spec
     for change in _changes(query):

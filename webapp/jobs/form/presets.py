@@ -36,7 +36,7 @@ class Preset(NamedTuple):
 
     @property
     def algorithm(self) -> str:
-        kind = self.spec.training.algorithm.kind
+        kind = self.spec.training.method
         return _ALGORITHMS.get(kind, kind)
 
     @property

@@ -13,6 +13,7 @@ from django.urls import reverse
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE
 from training.environments import catalogue
+from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import display_usd, format_score, plural
 from webapp.jobs import services
@@ -71,7 +72,7 @@ def checklist(
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
     unpriced = any(one.path == REGION for one in problems)
-    rows += [_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
+    rows += [*_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
     return rows
@@ -170,8 +171,13 @@ def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
         yield as_of(budget, SYSTEM_CLOCK.now())
 
 
-def _environment(spec: JobSpec) -> Check:
-    title, name = "Environment", spec.training.environment.id
+def _environment(spec: JobSpec) -> Iterator[Check]:
+    if isinstance(spec.training, TrainingSpec):
+        yield _installed(spec.training.environment.id)
+
+
+def _installed(name: str) -> Check:
+    title = "Environment"
     entry = catalogue.ENTRIES.get(name)
     if entry is None:
         words = (

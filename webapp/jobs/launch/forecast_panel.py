@@ -95,15 +95,15 @@ def nothing_begins(found: Forecast) -> str:
 
 def until(found: Forecast, spec: JobSpec) -> str:
     """Return what ends the job that cost and time are forecast for."""
-    stop = spec.training.stop
+    stop, unit = spec.training.stop, spec.training.progress_unit
     match found.ends_by:
         case "rounds":
             return f"for {stop.rounds:,} rounds"
         case "minutes":
-            return f"for about {format_count_range(found.steps).usual} steps"
+            return f"for about {format_count_range(found.steps).usual} {unit}"
         case "budget":
-            return f"until the budget ends it after about {format_count_range(found.steps).usual} steps"
-    return f"for {stop.env_steps:,} steps"
+            return f"until the budget ends it after about {format_count_range(found.steps).usual} {unit}"
+    return f"for {stop.progress_limit:,} {unit}"
 
 
 def note(found: Forecast, spec: JobSpec) -> str:
@@ -114,7 +114,7 @@ def note(found: Forecast, spec: JobSpec) -> str:
     left = f"${usd(found.kept_back)} must stay free for calls and rent."
     if found.ends_by == "budget":
         stop = spec.training.stop
-        if stop.env_steps is None and stop.rounds is None and stop.minutes is None:
+        if stop.progress_limit is None and stop.rounds is None and stop.minutes is None:
             return f"Nothing but the budget is sure to end it. {left}"
         return f"The whole: about {money(found.whole_dollars)}. {left}"
     tenths = min(9, max(1, round(10 * found.budget_share)))

@@ -27,6 +27,8 @@ def obstacle(training: TrainingSpec) -> Problem | None:
     """Return why this spec cannot be trained on this machine, as one sentence; None if it can."""
     if found := scheduler_obstacle(training):
         return found
+    if not isinstance(training, TrainingSpec):
+        return None
     from training.architectures import towers
     from training.environments.making import spaces_of
 

@@ -24,6 +24,7 @@ from training.messages import (
     Stopped,
     Tick,
 )
+from training.tasks.score import RETURN, Score
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs import failpoints
@@ -49,11 +50,18 @@ class Recorder:
     """Stores the events of a run under `epoch`. The last event goes to `finish`, once everything is paid."""
 
     def __init__(
-        self, job_id: str, epoch: int, *, keep_checkpoints: int, clock: Clock = SYSTEM_CLOCK
+        self,
+        job_id: str,
+        epoch: int,
+        *,
+        keep_checkpoints: int,
+        score: Score = RETURN,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._job_id = job_id
         self._epoch = epoch
         self._keep_checkpoints = keep_checkpoints
+        self._score = score
         self._clock = clock
         self._waiting: list[Entry] = []
 
@@ -118,7 +126,7 @@ class Recorder:
             "platform_s": report.started_s + report.total_s,
         }
         if report.score is not None and math.isfinite(report.score):
-            changes |= _returns(report.score)
+            changes |= _scores(report.score, self._score)
         self._append(event, changes)
         Round.objects.create(
             job_id=self._job_id,
@@ -173,12 +181,13 @@ class Recorder:
         }
 
 
-def _returns(mean: float) -> dict[str, Any]:
-    """Return the job's last, best and lowest return."""
+def _scores(value: float, score: Score) -> dict[str, Any]:
+    """Return the job's last, best and worst score. Their columns have the names of the first kind of training."""
+    best, worst = (Greatest, Least) if score.higher_is_better else (Least, Greatest)
     return {
-        "episode_return_mean": mean,
-        "return_best": Greatest(Coalesce("return_best", mean), mean, output_field=FloatField()),
-        "return_least": Least(Coalesce("return_least", mean), mean, output_field=FloatField()),
+        "episode_return_mean": value,
+        "return_best": best(Coalesce("return_best", value), value, output_field=FloatField()),
+        "return_least": worst(Coalesce("return_least", value), value, output_field=FloatField()),
     }
 
 

@@ -151,7 +151,8 @@ class _Run:
         self._spec = self._job.parsed_spec()
         keep = self._spec.training.checkpoints.keep
         self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
-        self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, clock=clock)
+        score = self._spec.training.score
+        self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, score=score, clock=clock)
         self._log = run_log
         self._notes = Notes(job_id, epoch, clock=clock)
         self._allowed = limits().actors(self._spec.platform.kind)
