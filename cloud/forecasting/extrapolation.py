@@ -111,8 +111,8 @@ def outlook(
     """
     ends = {"steps": inf, "rounds": inf, "minutes": inf}
     stop = training.stop
-    if stop.env_steps is not None:
-        ends["steps"] = course.rounds_until(Count.STEPS, stop.env_steps)
+    if stop.progress_limit is not None:
+        ends["steps"] = course.rounds_until(Count.STEPS, stop.progress_limit)
     if stop.rounds is not None:
         ends["rounds"] = float(stop.rounds)
     if stop.minutes is not None:
