@@ -173,6 +173,10 @@ class SpecForm(forms.Form):
             choice.variants.append(variant)
         return choice
 
+    def controls_at(self, path: str) -> list[str]:
+        """Return the names of all controls of this path: of a field in several variants, one each."""
+        return [leaf.name for leaf in self.tree.leaves() if ".".join(leaf.path) == path]
+
     # Comparing
 
     def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
@@ -241,7 +245,8 @@ def _default(info: FieldInfo) -> Any:
 # The job form
 
 """The platforms that need a connection."""
-_SCHEDULER = "training.scaling.learned.scheduler"
+_ENVIRONMENT = "training.environment.id"
+_SCHEDULER = "training.scaling.scheduler"
 _AT_ONCE = (
     *("learner", "learner_sku", "learner_usd_per_hour", "region", "machine_usd_per_hour"),
     *("rounds", "no_progress_evaluations"),
@@ -271,12 +276,14 @@ def job_form(
         _SCHEDULER: schedulers,
     }
     form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE)
-    form.fields["training.environment.id"].widget.attrs["list"] = "suggested-environments"
+    for name in form.controls_at(_ENVIRONMENT):
+        form.fields[name].widget.attrs["list"] = "suggested-environments"
     for kind, words in (without_connections or {}).items():
         if not connections.get(kind):
             form[f"platform.{kind}.connection"].help_text = words
     if not schedulers and without_schedulers:
-        form[_SCHEDULER].help_text = without_schedulers
+        for name in form.controls_at(_SCHEDULER):
+            form[name].help_text = without_schedulers
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form

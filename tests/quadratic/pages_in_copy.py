@@ -1,0 +1,131 @@
+"""Jobs of a kind of training that no page was made for, run in a copy of the code that knows quadratics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from cloud.forecast import forecast
+from cloud.simulated_options import SimulatedOptions
+from tests.factories import make_project, make_running_job
+from tests.quadratic.in_copy import losses, quadratic
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from webapp.api.job_serialization import evaluations_of
+from webapp.api.tensorboard import event_file
+from webapp.comparing.curves import curves_of
+from webapp.comparing.figures import compared
+from webapp.comparing.groups import picked
+from webapp.comparing.time_to_return import getting_to, goal_of
+from webapp.jobs.events.event_text import describe_event
+from webapp.jobs.events.job_summary import live_sentences
+from webapp.jobs.form.forms import job_form
+from webapp.jobs.launch.forecast_panel import until
+from webapp.jobs.models import Job
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.spec import JobSpec
+
+pytestmark = pytest.mark.django_db
+TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
+
+
+def job_spec(**changes: Any) -> JobSpec:
+    training = quadratic(evaluation={"every_rounds": 1}, **changes)
+    return JobSpec.model_validate(
+        {
+            "name": f"A rate of {training.rate}",
+            "training": training.model_dump(mode="json"),
+            "platform": {"kind": "simulated"},
+            "budget_usd": "1",
+        }
+    )
+
+
+def ran(project: Any, **changes: Any) -> tuple[Job, list[float]]:
+    """A job that has run, and the losses of its evaluations."""
+    spec = job_spec(**changes)
+    job, epoch = make_running_job(project=project, spec=spec)
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, score=spec.training.score)
+    events = events_of(spec.training, InlinePlatform())
+    for event in events[:-1]:
+        recorder.record(event)
+    return Job.objects.get(pk=job.pk), losses(events)
+
+
+def test_a_job_is_told_in_its_own_words() -> None:
+    job, found = ran(make_project())
+    assert (job.environment, job.algorithm) == ("Quadratic of 4", "descent")
+    assert job.env_steps == 6 * 48
+    assert job.evaluation_return_mean == found[-1]
+    assert job.return_best == job.episode_return_mean < job.return_least
+    assert live_sentences(job)["progress"].startswith("Loss 0.")
+    texts = [describe_event(event.kind, event.payload).text for event in job.events.order_by("seq")]
+    assert any(text.startswith("Round 6: loss ") for text in texts)
+    assert any(text.startswith("Evaluated after round 6: loss ") for text in texts)
+    assert [row.return_mean for row in evaluations_of(job)] == found
+    assert b"rollout/ep_rew_mean" in b"".join(event_file(job))
+
+
+def test_its_pages_open_and_speak_of_its_loss(client: Client) -> None:
+    job, _ = ran(make_project())
+    client.force_login(job.created_by)
+    slug = job.project.slug
+    for tab in TABS:
+        page = client.get(reverse(f"jobs:{tab}", args=[slug, job.pk]))
+        assert page.status_code == 200, tab
+    page = client.get(reverse("jobs:detail", args=[slug, job.pk])).content.decode()
+    assert "<dt>Loss</dt>" in page
+    assert "<dt>Samples</dt>" in page
+    assert "<h2>Loss</h2>" in page
+    assert "Episode length" not in page
+    assert client.get(reverse("jobs:series", args=[slug, job.pk])).status_code == 200
+    listed = client.get(reverse("jobs:list", args=[slug])).content.decode()
+    assert "A rate of 0.3" in listed
+    assert client.get(reverse("overview:page", args=[slug])).status_code == 200
+
+
+def test_compared_the_lower_loss_leads() -> None:
+    project = make_project()
+    slow, _ = ran(project, rate=0.05)
+    fast, _ = ran(project, rate=0.3)
+    chosen = picked(project, [slow.pk, fast.pk])
+    curves = curves_of([slow, fast])
+    whole = compared(chosen, curves)
+    assert whole.score.name == "loss"
+    assert whole.leader is not None
+    assert whole.leader.side.key == fast.pk
+    goal = goal_of(chosen.sides, curves)
+    assert goal is not None
+    assert goal.value == pytest.approx(curves[slow.pk].smoothed[-1])
+    assert [getting_to(goal, side, curves).reached for side in chosen.sides] == [1, 1]
+
+
+def test_a_loss_that_rises_is_no_improvement() -> None:
+    job, _ = ran(make_project(), rate=1.0, stop={"samples": None, "rounds": 40})
+    assert live_sentences(job)["no_news"].startswith("No improvement in ")
+
+
+def test_a_forecast_counts_its_samples() -> None:
+    spec = job_spec(stop={"samples": 960})
+    found = forecast(spec.training, SimulatedOptions(), 10**12)
+    assert found.ends_by == "steps"
+    assert until(found, spec) == "for 960 samples"
+    assert found.minutes.p50 > 0
+    assert found.dollars.p50 > found.least_budget * 0.01
+    assert not any("episode" in one or "nvironment" in one for one in found.assumptions)
+
+
+def test_the_form_draws_one_kind_at_a_time() -> None:
+    form = job_form(start=job_spec())
+    assert form.initial["training.kind"] == "quadratic"
+    assert form.controls_at("training.rate") == ["training.quadratic.rate"]
+    (choice,) = [one for one in form.tree.choices() if one.path == ("training",)]
+    assert [variant.selected for variant in choice.variants] == [False, True]
+    assert [variant.title for variant in choice.variants] == ["Reinforcement learning", "A quadratic"]
+    typed = {name: form[name].value() for name in form.fields} | {"training.quadratic.rate": "0.5"}
+    sent = job_form({name: value for name, value in typed.items() if value is not None})
+    assert sent.is_valid(), sent.errors
+    assert sent.spec.training.rate == 0.5
