@@ -1,6 +1,7 @@
 """The rules of the house that import-linter cannot say."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -128,6 +129,42 @@ def test_torch_is_loaded_only_by_those_who_compute_with_it() -> None:
     assert {module.partition(".")[0] for module in tensor_modules} <= {"training"}
     early = {module for module, imported in at_load.items() if imported & tensor_modules}
     assert early <= tensor_modules, "these would load torch wherever they are imported"
+
+
+# What the engine is made of asks a task about all that is learned.
+NEUTRAL = (
+    *("engine.py", "stopping.py", "deadlines.py", "replay.py", "ports.py", "seeds.py"),
+    *(
+        f"loops/{name}.py"
+        for name in ("synchronous", "pipelined", "asynchronous", "flight", "evaluation", "attempts")
+    ),
+    *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
+)
+# How many files of each room say a word of reinforcement learning. These numbers may only become smaller.
+SAYING_WORDS_OF_REINFORCEMENT = {"training": 85, "cloud": 74, "webapp": 89}
+_WORDS_OF_REINFORCEMENT = re.compile("environment|episode|rollout", re.IGNORECASE)
+
+
+def test_the_engine_knows_no_word_of_reinforcement_learning() -> None:
+    saying = [
+        name for name in NEUTRAL if _WORDS_OF_REINFORCEMENT.search((ROOT / "training" / name).read_text())
+    ]
+    assert not saying, "these belong to every kind of training: ask the task"
+
+
+def test_no_more_files_say_words_of_reinforcement_learning() -> None:
+    """Migrations are as they were written."""
+    saying = {
+        room: sum(
+            bool(_WORDS_OF_REINFORCEMENT.search(path.read_text()))
+            for path in _sources(room)
+            if "migrations" not in path.parts
+        )
+        for room in SAYING_WORDS_OF_REINFORCEMENT
+    }
+    assert saying == SAYING_WORDS_OF_REINFORCEMENT, (
+        "one fewer: lower the number; one more: is it needed there?"
+    )
 
 
 def _imported_at_load(tree: ast.Module) -> Iterator[str]:

@@ -38,8 +38,7 @@ class Progress:
     By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
     in the pipelined loop, `waiting` in the asynchronous one, whose `replay` may be learned from again. What they hold,
     and `learner` and `weights`, only the task can read. `evaluation_means` are the scores of all evaluations,
-    `episode_return_mean` is the one that training itself showed last, `total_env_steps` counts in the unit of the
-    training; they are stored under their first names.
+    `training_score` is the one that training itself showed last, `total_env_steps` counts in the unit of the training.
     """
 
     learner: bytes
@@ -54,7 +53,7 @@ class Progress:
     history: tuple[RoundReport, ...] = ()
     evaluation_means: tuple[float, ...] = ()
     evaluated_round: int = 0
-    episode_return_mean: float | None = None
+    training_score: float | None = None
     serials: dict[int, int] = field(default_factory=dict)
     waiting: tuple[Trajectory, ...] = ()
     replay: tuple[KeptBatch[Trajectory], ...] = ()
@@ -83,7 +82,7 @@ class Progress:
                 # A long run has more reports than a header may hold values.
                 "evaluation_means": np.array(self.evaluation_means, np.float64),
                 "evaluated_round": self.evaluated_round,
-                "episode_return_mean": self.episode_return_mean,
+                "episode_return_mean": self.training_score,
                 "serials": [list(item) for item in self.serials.items()],
                 **_encode_trajectories("waiting", waiting),
                 **_encode_trajectories("replay", [one for kept in replay for one in kept.batch]),
@@ -112,7 +111,7 @@ class Progress:
                 history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
                 evaluation_means=tuple(map(float, document["evaluation_means"])),
                 evaluated_round=document["evaluated_round"],
-                episode_return_mean=document["episode_return_mean"],
+                training_score=document["episode_return_mean"],
                 # Checkpoints of earlier releases have none of the following.
                 serials=dict(document.get("serials", ())),
                 waiting=tuple(_decode_trajectories("waiting", document)),

@@ -19,13 +19,13 @@ class Deadlines:
         self._longest_s = longest_s
         self._seen: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
 
-    def for_kind(self, kind: str, episodes: int = 1) -> float:
-        """Return the seconds for a call. An evaluation's grow with its episodes, whose length is not known
-        beforehand.
+    def for_kind(self, kind: str, share: int = 1) -> float:
+        """Return the seconds for a call. An evaluation's grow with its share of the work, whose length is not
+        known beforehand.
         """
         if (fixed_s := KINDS[kind].deadline_s) is not None:
             return fixed_s
-        longest_s = min(LONGEST_CALL_S, self._longest_s * episodes)
+        longest_s = min(LONGEST_CALL_S, self._longest_s * share)
         seen = self._seen[kind]
         return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
 

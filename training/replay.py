@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The answer of one rollout, sampled with the policy of `version`.
+    """The answer of one call that samples, made with the policy of `version`.
 
     `name` is its task in this process, for the records; a trajectory from a checkpoint has none.
     """

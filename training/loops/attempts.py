@@ -10,6 +10,6 @@ from training.tasks.training import Training
 def attempts_of(spec: Training, kind: str) -> int:
     """Return how often a call of this kind may be tried in a run of this spec."""
     if spec.loop.kind == "pipelined" and KINDS[kind].role != "judging":
-        # This loop waits for rollouts and their update together.
+        # This loop waits for sampling and learning together.
         return max(spec.attempts, UPDATE_ATTEMPTS)
     return KINDS[kind].attempts or spec.attempts

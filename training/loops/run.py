@@ -174,7 +174,7 @@ class Run:
     ) -> Iterator[Event]:
         """Report the versions since the last round as one round; there must be one.
 
-        `changes` are other fields of the progress that change with it: environments' states, data that waits.
+        `changes` are other fields of the progress that change with it: states by slot, data that waits.
         """
         report = self._report(plan, tally, started_s, collect_s, dropped_trajectories)
         self._learned = []
@@ -184,9 +184,7 @@ class Run:
             elapsed_s=self.now_s(),
             cost_picodollars=self.progress.cost_picodollars + report.cost_picodollars,
             history=(*self.progress.history, report)[-HISTORY_KEPT:],
-            episode_return_mean=report.score
-            if report.score is not None
-            else self.progress.episode_return_mean,
+            training_score=report.score if report.score is not None else self.progress.training_score,
             **changes,
         )
         yield RoundFinished(report=report)
@@ -196,7 +194,7 @@ class Run:
         return attempts_of(self.spec, call.kind)
 
     def collect_trajectories(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
-        """Return the trajectories of rollouts that were done, in order of slot; updates `states` with theirs."""
+        """Return the data of calls that were done, in order of slot; updates `states` with theirs."""
         trajectories = []
         for slot, one in enumerate(landed):
             if one is None or one.outcome is None:
@@ -270,7 +268,7 @@ class Run:
             env_steps=self.progress.total_env_steps,
             platform_s=self.progress.elapsed_s,
             evaluation_return_mean=means[-1] if means else None,
-            episode_return_mean=self.progress.episode_return_mean,
+            episode_return_mean=self.progress.training_score,
             cost_picodollars=spend.spent_picodollars if spend is not None else self.progress.cost_picodollars,
         )
 

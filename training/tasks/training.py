@@ -42,7 +42,7 @@ class EveryRounds(Protocol):
 class TrainingFacts:
     """What pages, lists and reports say of a training, whatever its kind.
 
-    `subject`: what is learned, such as the environment. `method`: the name of the algorithm. `progress_unit`: what its
+    `subject`: what is learned, in a few words. `method`: the name of the algorithm. `progress_unit`: what its
     progress counts. `score`: what it is judged by. The limits are those of its stop rule, None where it has none.
     """
 
@@ -82,7 +82,7 @@ class Training(FrozenModel):
 
     @property
     def subject(self) -> str:
-        """What is learned, in a few words: the environment, or the name of the data."""
+        """What is learned, in a few words."""
         raise NotImplementedError
 
     @property
