@@ -141,7 +141,7 @@ NEUTRAL = (
     *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
 )
 # How many files of each room say a word of reinforcement learning. These numbers may only become smaller.
-SAYING_WORDS_OF_REINFORCEMENT = {"training": 85, "cloud": 74, "webapp": 89}
+SAYING_WORDS_OF_REINFORCEMENT = {"training": 84, "cloud": 74, "webapp": 89}
 _WORDS_OF_REINFORCEMENT = re.compile("environment|episode|rollout", re.IGNORECASE)
 
 
@@ -162,9 +162,8 @@ def test_no_more_files_say_words_of_reinforcement_learning() -> None:
         )
         for room in SAYING_WORDS_OF_REINFORCEMENT
     }
-    assert saying == SAYING_WORDS_OF_REINFORCEMENT, (
-        "one fewer: lower the number; one more: is it needed there?"
-    )
+    more = {room: count for room, count in saying.items() if count > SAYING_WORDS_OF_REINFORCEMENT[room]}
+    assert not more, "what every kind of training has needs none of these words"
 
 
 def _imported_at_load(tree: ast.Module) -> Iterator[str]:
