@@ -36,6 +36,7 @@ from training.loops.model import Asynchronous
 from training.scaling.plan import Bounds
 from training.seeds import derive
 from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 _CALLS = 14_000
 _DRAWS = (8, 24)
@@ -49,7 +50,7 @@ _EPISODE: Name = ("episode",)
 
 
 def forecast(
-    training: TrainingSpec,
+    training: Training,
     options: PlatformOptions,
     budget_picodollars: int,
     *,
@@ -59,9 +60,7 @@ def forecast(
     return forecast_in(configuration_of(training, options), training, budget_picodollars, spaces=spaces)
 
 
-def first_round_picodollars(
-    training: TrainingSpec, options: PlatformOptions, actors: int | None = None
-) -> int:
+def first_round_picodollars(training: Training, options: PlatformOptions, actors: int | None = None) -> int:
     """Return what must be free before anything begins: all that the first round may cost at worst.
 
     `actors`: its number of actors, if the scaling policy's first decision does not determine it.
@@ -71,13 +70,13 @@ def first_round_picodollars(
     ).picodollars
 
 
-def _first_actors(training: TrainingSpec) -> int:
+def _first_actors(training: Training) -> int:
     return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
 
 
 def forecast_in(
     configuration: Configuration,
-    training: TrainingSpec,
+    training: Training,
     budget_picodollars: int,
     *,
     spaces: Spaces | None = None,
@@ -98,7 +97,7 @@ class _Forecaster:
     def __init__(
         self,
         configuration: Configuration,
-        training: TrainingSpec,
+        training: Training,
         budget_picodollars: int,
         spaces: Spaces | None,
     ) -> None:

@@ -15,8 +15,8 @@ from cloud.timing import NS
 from training.calls import KINDS
 from training.messages import Call
 from training.reports import Usage
-from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
+from training.tasks.training import Training
 
 _ON_TOP = (
     BillPart("standing", "Kept ready", "Functions and machines that are paid for, busy or not"),
@@ -62,7 +62,7 @@ def _detour(price: CallPrice | None, call: Call) -> float:
 class Bill:
     """A job's prices, and what its ledger reserves beforehand: worst cases of calls, and rent."""
 
-    def __init__(self, tariff: Tariff, training: TrainingSpec) -> None:
+    def __init__(self, tariff: Tariff, training: Training) -> None:
         task = task_of(training)
         rollout, evaluate, update = (
             first_call(training, kind) for kind in (task.sampling, task.judging, task.learning)

@@ -17,7 +17,7 @@ from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
 from training.environments.spaces import Spaces
 from training.loops.model import AnyLoop, Asynchronous
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 Name = tuple[str, ...]
 _FLEET = 128
@@ -121,7 +121,7 @@ class Scale:
     shorter: int = 1
 
     @staticmethod
-    def of(training: TrainingSpec, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
+    def of(training: Training, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
         """Return the scale for a trial of this many rounds with at most `fleet` actors."""
         loop = training.loop
         if not isinstance(loop, Asynchronous):
@@ -140,5 +140,5 @@ class Scale:
     def actors(self, actors: int) -> int:
         return max(1, round(actors / self.fewer))
 
-    def works(self, training: TrainingSpec, spaces: Spaces) -> Workload:
+    def works(self, training: Training, spaces: Spaces) -> Workload:
         return Workload(training, spaces, fewer=self.fewer)

@@ -12,6 +12,7 @@ from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of
 from training.loops.model import Asynchronous
 from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class ForecastFacts:
     `shrinking` whether that narrows with the rounds.
     """
 
-    training: TrainingSpec
+    training: Training
     configuration: Configuration
     spaces_known: bool
     unread: str
@@ -166,7 +167,7 @@ class ForecastFacts:
     influential: tuple[Name, ...]
 
 
-def relevant(name: Name, training: TrainingSpec, configuration: Configuration) -> bool:
+def relevant(name: Name, training: Training, configuration: Configuration) -> bool:
     """Whether a number can make a difference for this job at all."""
     pictures = isinstance(training, TrainingSpec) and training.network.kind == "cnn"
     match name:

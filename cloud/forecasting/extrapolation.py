@@ -14,7 +14,7 @@ from cloud.forecasting.plan import Plan
 from cloud.forecasting.trial import Trial
 from cloud.timing import NS
 from training.loops.model import Asynchronous
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 MOST_ROUNDS = 1e11
 
@@ -42,7 +42,7 @@ class Outlook:
 class Extrapolation:
     """The counts after any number of rounds: sums over stretches of rounds with the same number of actors."""
 
-    def __init__(self, training: TrainingSpec, plan: Plan, trial: Trial) -> None:
+    def __init__(self, training: Training, plan: Plan, trial: Trial) -> None:
         self._training = training
         self._trial = trial
         self._free = isinstance(training.loop, Asynchronous)
@@ -99,7 +99,7 @@ def least_rounds(reached: Callable[[float], bool], most: float) -> float:
 
 
 def outlook(
-    training: TrainingSpec,
+    training: Training,
     course: Extrapolation,
     bill: Bill,
     limit_picodollars: float,
@@ -132,7 +132,7 @@ def outlook(
 
 
 def _affordable(
-    training: TrainingSpec, course: Extrapolation, bill: Bill, limit: float, actors: int, rounds: float
+    training: Training, course: Extrapolation, bill: Bill, limit: float, actors: int, rounds: float
 ) -> float:
     """Return how many of the rounds are made before the ledger refuses: each time the worst case must still fit.
 

@@ -18,8 +18,8 @@ from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.model import Asynchronous
 from training.messages import Call
 from training.reports import Usage
-from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
+from training.tasks.training import Training
 
 _BOTH_WAYS = 2
 _A_MOMENT_S = 0.001
@@ -38,7 +38,7 @@ class FirstRound:
         return self.calls + self.rent
 
 
-def first_round(configuration: Configuration, training: TrainingSpec, actors: int) -> FirstRound:
+def first_round(configuration: Configuration, training: Training, actors: int) -> FirstRound:
     """Return the worst case of a round with this many actors, before any call was measured."""
     times = worst_times(configuration, training, actors)
     longest_s = _longest_s(training, times, actors)
@@ -49,7 +49,7 @@ def first_round(configuration: Configuration, training: TrainingSpec, actors: in
     )
 
 
-def _longest_s(training: TrainingSpec, times: WorstTimes, actors: int) -> float:
+def _longest_s(training: Training, times: WorstTimes, actors: int) -> float:
     """Return the seconds from the first slice of rent to the end of the round, with all retries."""
     updating_s = UPDATE_ATTEMPTS * times.update_s
     sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, per_update(training, actors))
@@ -59,20 +59,20 @@ def _longest_s(training: TrainingSpec, times: WorstTimes, actors: int) -> float:
     return learned_s
 
 
-def _sampling_s(training: TrainingSpec, times: WorstTimes, actors: int, fragments: int) -> float:
+def _sampling_s(training: Training, times: WorstTimes, actors: int, fragments: int) -> float:
     """Return the time by which queued calls are done, in any order (Graham's bound on list scheduling)."""
     places = min(actors, times.at_once)
     turns = (fragments + places - 1) / places if fragments > places else 1.0
     return turns * _attempts(training, times) * times.attempt_s
 
 
-def _attempts(training: TrainingSpec, times: WorstTimes) -> int:
+def _attempts(training: Training, times: WorstTimes) -> int:
     """Return how often a call may be attempted until its outcome counts."""
     return times.tries * training.attempts
 
 
 def _calls(
-    configuration: Configuration, training: TrainingSpec, times: WorstTimes, actors: int, longest_s: float
+    configuration: Configuration, training: Training, times: WorstTimes, actors: int, longest_s: float
 ) -> int:
     """Return the most expensive moment: all earlier attempts are paid, and calls in flight are reserved in full."""
     attempts, actor, learner = (

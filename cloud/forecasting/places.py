@@ -16,10 +16,10 @@ from cloud.numbers.quantity import Quantity, with_values
 from cloud.platforms import PlatformOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 
-def configuration_of(training: TrainingSpec, options: PlatformOptions) -> Configuration:
+def configuration_of(training: Training, options: PlatformOptions) -> Configuration:
     book = PriceBook.load()
     if isinstance(options, LocalOptions):
         return this_machine(training, options, stacks.load(stacks.OURS), book)

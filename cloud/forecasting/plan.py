@@ -12,7 +12,7 @@ from training.loops.run import HISTORY_KEPT
 from training.reports import RoundReport
 from training.scaling.plan import Bounds
 from training.seeds import derive
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 _ONE_BY_ONE = 256
 _GROWTH = 1.02
@@ -102,7 +102,7 @@ class Plan:
         return np.diff(most, prepend=most[0])
 
 
-def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
+def plan_of(training: Training, most_rounds: float) -> Plan:
     """Return the plan: every round by itself at first, later stretches of growing length. Raises Unforeseeable."""
     begins: list[int] = []
     actors: list[int] = []
@@ -119,7 +119,7 @@ def plan_of(training: TrainingSpec, most_rounds: float) -> Plan:
     return Plan(begins, actors)
 
 
-def possible_actors(training: TrainingSpec) -> tuple[int, int]:
+def possible_actors(training: Training) -> tuple[int, int]:
     """Return the fewest and the most actors that the policy can request in the first rounds, where its range is
     widest.
     """
@@ -128,12 +128,12 @@ def possible_actors(training: TrainingSpec) -> tuple[int, int]:
     return least, max(least, min(bounds.actors_max, training.scaling.largest))
 
 
-def shrinking(training: TrainingSpec) -> bool:
+def shrinking(training: Training) -> bool:
     """Whether the range of actors that the policy can request narrows with the rounds."""
     return training.scaling.actor_range(_ONE_BY_ONE)[1] < training.scaling.actor_range(2)[1]
 
 
-def assumed_plan(training: TrainingSpec, most_rounds: float, quantile: float) -> Plan:
+def assumed_plan(training: Training, most_rounds: float, quantile: float) -> Plan:
     """Return a plan for a policy that cannot be foreseen: each round has the number at this quantile of its range."""
     begins: list[int] = []
     actors: list[int] = []

@@ -16,16 +16,14 @@ from cloud.numbers.stack import Stack
 from cloud.ray_cluster import RayOptions
 from cloud.simulation.core import Setting
 from cloud.workers.executor import cores
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 _NEVER = 1e9
 _START_S = 60.0
 """By then a machine's processes have started, if the machine itself is running."""
 
 
-def this_machine(
-    training: TrainingSpec, options: LocalOptions, stack: Stack, book: PriceBook
-) -> Configuration:
+def this_machine(training: Training, options: LocalOptions, stack: Stack, book: PriceBook) -> Configuration:
     """Return this machine. Its processes share the cores with the learner, unless the loop makes them wait for it."""
     workers = options.worker_count
     busy = workers + (training.loop.kind != "synchronous")
@@ -33,9 +31,7 @@ def this_machine(
     return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 
 
-def other_machines(
-    training: TrainingSpec, options: HostsOptions, stack: Stack, book: PriceBook
-) -> Configuration:
+def other_machines(training: Training, options: HostsOptions, stack: Stack, book: PriceBook) -> Configuration:
     """Return unknown machines: they are assumed to be like this one, with a core for each actor, over a common line."""
     network = {
         "round_trip_s": _number(0.05, 0.005, 0.3, "a long poll and an answer over the internet"),
@@ -46,7 +42,7 @@ def other_machines(
     return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 
 
-def cluster(training: TrainingSpec, options: RayOptions, stack: Stack, book: PriceBook) -> Configuration:
+def cluster(training: Training, options: RayOptions, stack: Stack, book: PriceBook) -> Configuration:
     """Return machines like this one: as much as is known before the cluster is contacted."""
     network = {
         "round_trip_s": _number(0.003, 0.001, 0.01, "a call of a Ray actor"),

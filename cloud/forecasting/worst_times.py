@@ -56,20 +56,20 @@ class WorstTimes:
     update_billed_s: float
 
 
-def per_update(training: TrainingSpec, actors: int) -> int:
+def per_update(training: Training, actors: int) -> int:
     """Return how many trajectories the first update learns from."""
     loop = training.loop
     return (loop.trajectories_per_update or actors) if isinstance(loop, Asynchronous) else actors
 
 
-def worst_times(configuration: Configuration, training: TrainingSpec, actors: int) -> WorstTimes:
+def worst_times(configuration: Configuration, training: Training, actors: int) -> WorstTimes:
     """Return the worst times of a first round with this many actors."""
     if configuration.longest_start_s is not None:
         return _anywhere(configuration, training, actors, configuration.longest_start_s)
     return _simulated(configuration, training, actors)
 
 
-def _simulated(configuration: Configuration, training: TrainingSpec, actors: int) -> WorstTimes:
+def _simulated(configuration: Configuration, training: Training, actors: int) -> WorstTimes:
     spaces, known = spaces_of(training)
     works = Workload(training, spaces)
     rollout, update = works.rollout("first"), _first_update(works, actors)
@@ -102,9 +102,7 @@ def _simulated(configuration: Configuration, training: TrainingSpec, actors: int
     )
 
 
-def _anywhere(
-    configuration: Configuration, training: TrainingSpec, actors: int, start_s: float
-) -> WorstTimes:
+def _anywhere(configuration: Configuration, training: Training, actors: int, start_s: float) -> WorstTimes:
     """Return the times where a call is known by its deadline only, and an update runs on a slower machine than any
     known.
     """
