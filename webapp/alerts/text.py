@@ -182,9 +182,10 @@ def end_sentence(job: Job) -> str:
                 return f"{job.name} stopped at its budget with a checkpoint. {reason} {then}"
             then = "Raise that budget and it starts again."
             return f"{job.name} stopped at its budget before it had a checkpoint. {reason} {then}"
-    steps = f"{job.env_steps:,} steps" if job.env_steps else "no steps"
+    training = job.training_facts
+    steps = f"{job.env_steps:,} {training.progress_unit}" if job.env_steps else f"no {training.progress_unit}"
     reached = (
         job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean
     )
-    score = f" and a return of {format_score(reached)}" if reached is not None else ""
+    score = f" and a {training.score.name} of {format_score(reached)}" if reached is not None else ""
     return f"{job.name} finished after {steps}{score}. {reason}".strip()

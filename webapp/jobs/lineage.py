@@ -15,6 +15,8 @@ from typing import Any
 from django.conf import settings
 
 from training.checkpoints import CheckpointError, read_checkpoint
+from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job, Origin, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
@@ -53,17 +55,16 @@ class Source:
         if self.way != Way.FORK:
             return []
         was, now = self.job.parsed_spec().training, spec.training
+        if was.kind != now.kind:
+            return [self._kept("kind", "training.kind")]
+        if not isinstance(now, TrainingSpec):
+            other = task_of(now).unlike(was)
+            return [self._kept(other[0], f"training.{other[0]}")] if other is not None else []
         found = []
         for part in _STAYS:
             if getattr(was, part) != getattr(now, part):
                 path = "training.environment.id" if part == "environment" else f"training.{part}"
-                found.append(
-                    Problem(
-                        path,
-                        f"{part.capitalize()} ({path}): a fork keeps that of {self.job.name}, because it starts with"
-                        " its weights. Reset it, or start a new job.",
-                    )
-                )
+                found.append(self._kept(part, path))
         if getattr(was.algorithm, _NORMALISED) != getattr(now.algorithm, _NORMALISED):
             path = f"training.algorithm.{_NORMALISED}"
             which = "with" if getattr(was.algorithm, _NORMALISED) else "without"
@@ -74,6 +75,13 @@ class Source:
                 )
             )
         return found
+
+    def _kept(self, part: str, path: str) -> Problem:
+        return Problem(
+            path,
+            f"{part.capitalize()} ({path}): a fork keeps that of {self.job.name}, because it starts with"
+            " its weights. Reset it, or start a new job.",
+        )
 
 
 def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:
