@@ -26,10 +26,11 @@ HISTORY_KEPT = 64
 
 @dataclass(frozen=True)
 class _Learned:
-    """A version that no round has reported yet: the payload that made it, and its call's outcome."""
+    """A version that no round has reported yet: what its update told beside state and weights, and its work."""
 
     result: Document
-    outcome: Outcome
+    usage: Usage
+    took_s: float
 
     @property
     def amount(self) -> int:
@@ -41,7 +42,7 @@ class _Learned:
 
 
 class Run:
-    """One run of a task. `progress` is always the state between two versions, so it can be saved at any moment.
+    """One run of a task. `progress` is the state between two versions. Between two rounds it can be saved.
 
     Versions and rounds count on their own: `new_version` takes what an update made, `end_round` reports all versions
     since the last round. When a round is over is the loop's to say; most end it with each version.
@@ -147,11 +148,13 @@ class Run:
     def new_version(self, updated: Outcome) -> None:
         """Advance to the version that `updated` made, and publish it."""
         result = decode(updated.payload)
-        self._learned.append(_Learned(result, updated))
+        learner, weights = result.pop("state"), result.pop("weights")
+        took_s = max(0.0, updated.finished_s - updated.started_s)
+        self._learned.append(_Learned(result, updated.usage, took_s))
         self.progress = replace(
             self.progress,
-            learner=result["state"],
-            weights=result["weights"],
+            learner=learner,
+            weights=weights,
             version=result["version"],
             total_env_steps=self.progress.total_env_steps + result["env_steps"],
         )
@@ -320,7 +323,7 @@ class Run:
             dropped_trajectories=dropped,
             started_s=started_s,
             collect_s=collect_s,
-            update_s=sum(max(0.0, one.outcome.finished_s - one.outcome.started_s) for one in learned),
+            update_s=sum(one.took_s for one in learned),
             total_s=self.now_s() - started_s,
             cold_starts=tally.cold_starts,
             failed_calls=tally.failed_calls,
@@ -341,7 +344,7 @@ def _staleness_mean(learned: Sequence[_Learned]) -> float:
 
 
 def _learner_usage(learned: Sequence[_Learned]) -> Usage:
-    usages = [one.outcome.usage for one in learned]
+    usages = [one.usage for one in learned]
     return usages[0] if len(usages) == 1 else sum_usages(usages)
 
 
