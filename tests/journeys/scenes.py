@@ -115,7 +115,7 @@ def round_report(
 
 
 def evaluation(round_no: int) -> Evaluated:
-    mean = round_report(round_no).episode_return_mean or 0.0
+    mean = round_report(round_no).score or 0.0
     return Evaluated(
         round_no=round_no,
         total_env_steps=round_no * 2048,
@@ -196,7 +196,7 @@ def running_job(project: Project, user: User) -> Job:
         round_no=140,
         env_steps=286_720,
         actors=12,
-        episode_return_mean=round_report(140).episode_return_mean,
+        episode_return_mean=round_report(140).score,
         evaluation_return_mean=evaluation(140).return_mean,
         platform_s=322.4,
     )
@@ -230,7 +230,7 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
         round_no=78,
         env_steps=159_744,
         actors=8,
-        episode_return_mean=round_report(78).episode_return_mean,
+        episode_return_mean=round_report(78).score,
         evaluation_return_mean=evaluation(60).return_mean,
         platform_s=179.4,
     )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from tests.factories import round_finished
+from tests.factories import changed_report
 from tests.training.specs import tiny
 from training.curvature import RATIO_LIMIT
 from training.reports import CurvatureReport, NoiseScaleReport
@@ -48,7 +48,7 @@ POLICIES = [
 
 
 def a_report(round_no=1, **changes):
-    return round_finished(round_no).report.model_copy(update=changes)
+    return changed_report(round_no, **changes)
 
 
 def after(*ratios, first_round=1, note=""):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tests.factories import round_finished
+from tests.factories import changed_report
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
@@ -33,7 +33,7 @@ SCALES = Scales(target_return=400.0, rounds=20)
 
 
 def a_round(round_no=1, **changes):
-    return round_finished(round_no).report.model_copy(update=changes)
+    return changed_report(round_no, **changes)
 
 
 def spec(**changes):
@@ -110,7 +110,7 @@ def test_rewards_by_hand():
     assert rewards_of(missed, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 70.0])
     assert rewards_of(made, printed, usual).tolist() == pytest.approx([-0.2, -0.4])
     assert rewards_of(missed, spec(), usual).tolist() == pytest.approx([-0.1, -0.2 - 0.7])
-    silent = [one.model_copy(update={"episode_return_mean": None}) for one in missed]
+    silent = [a_round(one.round_no, total_s=one.total_s, episode_return_mean=None) for one in missed]
     assert rewards_of(silent, printed, usual).tolist() == pytest.approx([-0.2, -0.4 - 100.0])
     below = spec(reward="printed", target_return=-100.0)
     assert rewards_of(silent, below, usual).tolist() == pytest.approx([-0.2, -0.4 - 100.0])
