@@ -27,9 +27,15 @@ _ROWS = {
         ),
         (
             "AnyTraining = TrainingSpec\n",
-            'AnyTraining = Annotated[TrainingSpec | Quadratic, Field(discriminator="kind")]\n',
+            "AnyTraining = Annotated[\n"
+            '    Annotated[TrainingSpec, Tag("reinforcement")] | Annotated[Quadratic, Tag("quadratic")],\n'
+            "    Discriminator(lambda spec: kind_of(spec)),\n"
+            "]\n",
         ),
-        ("from typing import Any\n", "from typing import Annotated, Any\n\nfrom pydantic import Field\n"),
+        (
+            "from typing import Any\n",
+            "from typing import Annotated, Any\n\nfrom pydantic import Discriminator, Tag\n",
+        ),
     ],
 }
 

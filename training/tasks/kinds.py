@@ -12,7 +12,9 @@ from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 
 AnyTraining = TrainingSpec
-"""The spec of any kind of training. With a second kind: `Annotated[TrainingSpec | …, Field(discriminator="kind")]`."""
+"""The spec of any kind of training. A second kind makes it a union of specs with their kinds as tags, told apart by
+`kind_of`.
+"""
 TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning,)}
 
 
@@ -33,9 +35,14 @@ def read_training(stored: Mapping[str, Any]) -> AnyTraining:
     return spec
 
 
+def kind_of(spec: Any) -> str:
+    """Return the kind of a spec or of its document. Documents could leave it out when there was one kind."""
+    kind = spec.get("kind", ReinforcementLearning.kind) if isinstance(spec, Mapping) else spec.kind
+    return str(kind)
+
+
 def _task_class(stored: Mapping[str, Any]) -> type[Task[Any]]:
-    # Specs could leave the kind out when there was one.
-    kind = str(stored.get("kind", ReinforcementLearning.kind))
+    kind = kind_of(stored)
     if kind not in TASKS:
         raise ValueError(f"no kind of training is named {kind[:40]!r}")
     return TASKS[kind]

@@ -17,7 +17,6 @@ from cloud.platforms import PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining
-from training.tasks.reinforcement import ReinforcementLearning
 from webapp.document_limits import check_values
 from webapp.jobs.form.spec_problems import Problem
 from webapp.money.amounts import BUDGET_DECIMALS
@@ -81,10 +80,6 @@ class JobSpec(FrozenModel):
     @classmethod
     def _short(cls, document: Any) -> Any:
         check_values(document)
-        training = document.get("training") if isinstance(document, dict) else None
-        if isinstance(training, dict) and "kind" not in training:
-            # Specs could leave it out when there was one kind.
-            return {**document, "training": {"kind": ReinforcementLearning.kind, **training}}
         return document
 
     @property
