@@ -41,9 +41,9 @@ class EvaluationScore:
         """Return the result of the run's own evaluation. If calls failed, returns and seeds do not match: `seeds` is
         empty.
         """
-        seeds = evaluation_seeds(spec, evaluation.round_no)
-        known = seeds if len(evaluation.episode_returns) == len(seeds) else ()
-        return EvaluationScore(evaluation.round_no, evaluation.return_mean, evaluation.return_std, known)
+        seeds, figures = evaluation_seeds(spec, evaluation.round_no), evaluation.figures
+        known = seeds if len(figures.episode_returns) == len(seeds) else ()
+        return EvaluationScore(evaluation.round_no, figures.return_mean, figures.return_std, known)
 
     @staticmethod
     def from_progress(progress: Progress, spec: TrainingSpec) -> EvaluationScore | None:

@@ -211,7 +211,7 @@ class WithFigures(Message):
 
     @model_serializer(mode="wrap")
     def _flatten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = {}
+        document: dict[str, Any] = {}
         for name, value in handler(self).items():
             if name == "figures":
                 document |= (

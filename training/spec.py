@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -15,7 +15,7 @@ from training.environments.model import EnvironmentSpec
 from training.loops.model import AnyLoop, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
-from training.tasks.score import RETURN
+from training.tasks.score import RETURN, Score
 from training.tasks.training import Training
 
 __all__ = ["AnyAlgorithm", "AnyNetwork", "AnyScaling", "StopRule", "TrainingSpec"]
@@ -131,8 +131,8 @@ class StopRule(FrozenModel):
 class TrainingSpec(Training):
     """Reinforcement learning: what to learn, how, and when to stop."""
 
-    progress_unit = "steps"
-    score = RETURN
+    progress_unit: ClassVar[str] = "steps"
+    score: ClassVar[Score] = RETURN
 
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -52,8 +52,8 @@ class QuadraticStop(FrozenModel):
 class Quadratic(Training):
     """A quadratic: fit its minimum."""
 
-    progress_unit = "samples"
-    score = Score("loss", higher_is_better=False)
+    progress_unit: ClassVar[str] = "samples"
+    score: ClassVar[Score] = Score("loss", higher_is_better=False)
 
     kind: Literal["quadratic"] = "quadratic"
     schema_version: Literal[1] = 1
