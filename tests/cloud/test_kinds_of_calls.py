@@ -291,11 +291,10 @@ def test_one_file_and_one_row_run_on_workers_on_the_simulated_cloud_and_on_lambd
 
 
 _NAMES_A_KIND = {
-    # Loops send calls of certain kinds, forecasts foresee these loops, and each kind and its body are about one.
+    # A task asks for calls of certain kinds, and each kind and its body are about one.
     "training/calls",
     "training/functions",
-    "training/loops",
-    "cloud/forecasting",
+    "training/tasks",
     # These measure or keep what one kind gives.
     "training/reward_surface.py",
     "cloud/calibration",

@@ -103,11 +103,6 @@ def test_compared_the_lower_loss_leads() -> None:
     assert [getting_to(goal, side, curves).reached for side in chosen.sides] == [1, 1]
 
 
-def test_a_loss_that_rises_is_no_improvement() -> None:
-    job, _ = ran(make_project(), rate=1.0, stop={"samples": None, "rounds": 40})
-    assert live_sentences(job)["no_news"].startswith("No improvement in ")
-
-
 def test_a_forecast_counts_its_samples() -> None:
     spec = job_spec(stop={"samples": 960})
     found = forecast(spec.training, SimulatedOptions(), 10**12)

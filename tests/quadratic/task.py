@@ -53,7 +53,7 @@ class Quadratic(Training):
     """A quadratic: fit its minimum."""
 
     progress_unit: ClassVar[str] = "samples"
-    score: ClassVar[Score] = Score("loss", higher_is_better=False)
+    score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
 
     kind: Literal["quadratic"] = "quadratic"
     schema_version: Literal[1] = 1

@@ -85,8 +85,8 @@ def test_a_state_is_always_finite():
     assert state_of([], "normalised", SCALES).tolist() == [0.0] * 7 + [1.0]
     silent = a_round(1, episode_return_mean=None, spend=None)
     assert state_of([silent], "printed", SCALES)[2] == 0.0
-    update = silent.update.model_copy(update={"value_loss": math.inf, "policy_loss": math.nan})
-    odd = silent.model_copy(update={"update": update})
+    update = silent.figures.update.model_copy(update={"value_loss": math.inf, "policy_loss": math.nan})
+    odd = silent.model_copy(update={"figures": silent.figures.model_copy(update={"update": update})})
     for kind in ("printed", "normalised"):
         assert np.isfinite(state_of([odd], kind, SCALES)).all()
 

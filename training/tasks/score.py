@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Score:
-    """A return is higher for a better result, a loss lower."""
+    """A return is higher for a better result, a loss lower. People read it with so many `decimals`."""
 
     name: str
     higher_is_better: bool = True
+    decimals: int = 1
 
     def best(self, scores: Sequence[float]) -> float:
         """Return the best of `scores`, which must not be empty."""

@@ -67,7 +67,8 @@ def _started(payload: Payload) -> EventText:
 def _round(payload: Payload) -> EventText:
     report = payload["report"]
     took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
-    reached = f"{score_of(report).name} {format_score(report['episode_return_mean'])}"
+    score = score_of(report)
+    reached = f"{score.name} {format_score(report['episode_return_mean'], score.decimals)}"
     return EventText(
         f"Round {report['round_no']:,}: {reached}, {plural(report['actors'], 'actor')}, {took}, {cost}."
     )
@@ -79,7 +80,8 @@ def _evaluation(payload: Payload) -> EventText:
         episodes = plural(len(payload["episode_returns"]), "episode")
         found = f"{found} ± {format_score(payload['return_std'])} over {episodes}"
     else:
-        found = f"{score_of(payload).name} {found}"
+        score = score_of(payload)
+        found = f"{score.name} {format_score(payload['return_mean'], score.decimals)}"
     return EventText(f"Evaluated after round {payload['round_no']:,}: {found}.", "bar-chart", "running")
 
 

@@ -62,15 +62,17 @@ def progress_sentence(
     """ "Return 1,840 (20 deterministic episodes, 95 % 1,790–1,880); reference 2,383 (where that is from)." """
     name = score.name.capitalize()
     if judged is not None and not judged.episodes:
-        words = f"{name} {format_score(judged.mean)}"
+        words = f"{name} {format_score(judged.mean, score.decimals)}"
     elif judged is not None:
         span = mean_interval(judged)
-        episodes = plural(judged.episodes, "deterministic episode")
-        inside = f"{episodes}, 95 % {format_score(span[0])}–{format_score(span[1])}" if span else episodes
-        words = f"{name} {format_score(judged.mean)} ({inside})"
+        inside = plural(judged.episodes, "deterministic episode")
+        if span is not None:
+            low, high = (format_score(end, score.decimals) for end in span)
+            inside = f"{inside}, 95 % {low}–{high}"
+        words = f"{name} {format_score(judged.mean, score.decimals)} ({inside})"
     elif latest is not None:
         while_learning = "while exploring" if score == RETURN else "in training"
-        words = f"{name} {format_score(latest)} {while_learning}, not evaluated yet"
+        words = f"{name} {format_score(latest, score.decimals)} {while_learning}, not evaluated yet"
     else:
         words = f"No {score.name} yet"
     return f"{words}; reference {format_score(reference[0])} ({reference[1]})." if reference else f"{words}."

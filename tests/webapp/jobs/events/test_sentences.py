@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import make_running_job, make_spec, round_finished
+from training.tasks.score import Score
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.events.sentences import (
@@ -98,6 +99,18 @@ def test_no_news_only_after_several_evaluations() -> None:
     )
     assert no_news_sentence(_flat(1, 9, 5, 6, 7), 35, 0, None).endswith("there is no checkpoint yet.")
     assert no_news_sentence([], 35, 0, None) == ""
+
+
+def test_a_loss_is_told_as_one() -> None:
+    loss = Score("loss", higher_is_better=False, decimals=3)
+    rising = _flat(9, 1, 5, 6, 7)
+    assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 rounds")
+    assert no_news_sentence(rising, 35, 0, 25) != no_news_sentence(rising, 35, 0, 25, loss)
+    assert no_news_sentence(_flat(9, 5, 4, 3, 2), 35, 0, 25, loss) == ""
+    judged = PolicyScore(3, 0.25, 0.0, 0)
+    assert progress_sentence(0.5, judged, None, loss) == "Loss 0.250."
+    assert progress_sentence(0.5, None, None, loss) == "Loss 0.500 in training, not evaluated yet."
+    assert progress_sentence(None, None, None, loss) == "No loss yet."
 
 
 def test_whose_numbers_a_simulated_job_has() -> None:
