@@ -5,15 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.quadratic.copied import copy_with_quadratics
 
-_TESTS = ("tests/quadratic/in_copy.py", "tests/quadratic/pages_in_copy.py")
 
-
-def test_one_file_and_one_row_are_a_kind_of_training(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["in_copy", pytest.param("pages_in_copy", marks=pytest.mark.slow)])
+def test_one_file_and_one_row_are_a_kind_of_training(what: str, tmp_path: Path) -> None:
     copy_with_quadratics(tmp_path)
     answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *_TESTS],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/quadratic/{what}.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
