@@ -52,9 +52,7 @@ def cluster(training: Training, options: RayOptions, stack: Stack, book: PriceBo
     # An actor steps copies on whole cores only.
     cpus = options.cpus_per_actor if options.cpus_per_actor < 1 else int(options.cpus_per_actor)
     profile = _profile(_workers(options.most_actors, cpus), network)
-    return Configuration(
-        profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S
-    )
+    return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 
 
 def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> Profile:

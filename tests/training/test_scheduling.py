@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tests.factories import changed_report
+from tests.factories import changed_report, round_finished
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
