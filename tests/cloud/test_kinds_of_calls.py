@@ -325,9 +325,9 @@ def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
 ) -> None:
     spec = tiny(stop={"rounds": 2}, rollout={"steps_per_call": 4, "attempts": 4})
     beside = record(spec, **chance)
-    made = Run.update
+    made = Run.learn
     monkeypatch.setattr(
-        Run, "update", lambda run, payloads: made(run, payloads).model_copy(update={"where": "actor"})
+        Run, "learn", lambda run, payloads: made(run, payloads).model_copy(update={"where": "actor"})
     )
     run = record(spec, **chance)
     updates = [work for work in run.sitting.works if work.kind == "update"]
@@ -340,7 +340,7 @@ def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
     reports, others = (
         [event.report for event in one.events if isinstance(event, RoundFinished)] for one in (run, beside)
     )
-    assert [report.update for report in reports] == [report.update for report in others]
+    assert [report.figures for report in reports] == [report.figures for report in others]
     # What actors did in a round is what they sampled, wherever the learning was.
     assert [report.usage.minibatches for report in reports] == [0, 0]
     assert all(report.usage.env_steps >= report.env_steps for report in reports)
