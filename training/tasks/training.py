@@ -110,7 +110,7 @@ class Training(FrozenModel):
 
     @property
     def copies_a_call(self) -> int:
-        """How many environments a call steps side by side: its cores share them."""
+        """How many copies a call works on side by side: its cores share them."""
         return 1
 
     @property
