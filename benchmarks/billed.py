@@ -26,7 +26,8 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     """All environments of the stacks that are stepped natively; `quick` takes a turn each."""
     for environment in (*_GOALS, *_OTHERS):
         told = {"environment": environment, "lengths": _LENGTHS, "repeats": 3 if quick else 6}
-        before_s, after_s = [], []
+        before_s: list[float] = []
+        after_s: list[float] = []
         for _ in range(1 if quick else 5):
             for native, found in ((False, before_s), (True, after_s)):
                 measured = peers.run("actor_steps", threads=1, native=native, **told)

@@ -81,7 +81,7 @@ class NumpyPolicy:
         if self.discrete:
             flat = outputs.reshape(-1, self.outputs_size)
             chosen = actions.reshape(len(flat), len(self.action_counts))
-            found = np.zeros(len(flat), dtype=np.float32)
+            found: Floats = np.zeros(len(flat), dtype=np.float32)
             rows = np.arange(len(flat))
             for n, part in enumerate(self._parts):
                 logits = flat[:, part]
@@ -90,9 +90,10 @@ class NumpyPolicy:
         squares = -0.5 * (noise * noise).sum(axis=-1)
         size = noise.shape[-1]
         if self._free is not None:
-            return (squares - (self._free[1] + _HALF_LOG_TWO_PI * size)).astype(np.float32)
-        log_std = np.clip(outputs[..., size:], *LOG_STD_LIMITS)
-        found = squares - log_std.sum(axis=-1) - _HALF_LOG_TWO_PI * size
+            found = squares - (self._free[1] + _HALF_LOG_TWO_PI * size)
+        else:
+            log_std = np.clip(outputs[..., size:], *LOG_STD_LIMITS)
+            found = squares - log_std.sum(axis=-1) - _HALF_LOG_TWO_PI * size
         return found.astype(np.float32)
 
     def sample(self, observations: npt.NDArray[Any], noise: Floats) -> tuple[npt.NDArray[Any], Floats]:
@@ -110,7 +111,8 @@ class NumpyPolicy:
     def _choose(self, scores: Floats) -> npt.NDArray[Any]:
         """Return each action's choice with the highest score."""
         if len(self._parts) == 1:
-            return np.argmax(scores, axis=1)
+            best: npt.NDArray[Any] = np.argmax(scores, axis=1)
+            return best
         return np.stack([np.argmax(scores[:, part], axis=1) for part in self._parts], axis=1)
 
 

@@ -81,6 +81,13 @@ class UpdateReport(Message):
     learning_rate: float
     device: str = "cpu"
 
+    @model_serializer(mode="wrap")
+    def _without_unmeasured_parts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = handler(self)
+        if self.policy_gradient_norm is None and self.critic_gradient_norm is None:
+            del document["policy_gradient_norm"], document["critic_gradient_norm"]
+        return document
+
 
 class CurvatureReport(Message):
     """The curvature of the policy's objective: extreme eigenvalues of its Hessian, and R = −λ_max / λ_min.

@@ -188,14 +188,14 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
         case ("stack", "hessian_product_per_gradient"):
             return False
         case ("stack", "further_core_share"):
-            return training.rollout.environments_per_actor > 1
+            return training.copies_a_call > 1
         case ("profile", "actors", "most_cores"):
             functions = configuration.profile.actors
             return (
                 isinstance(functions, Functions)
                 and configuration.stack.further_core_share is not None
-                and training.rollout.environments_per_actor > 1
-                and training.rollout.memory_mb > functions.most_cores.low * functions.whole_core_mb.value
+                and training.copies_a_call > 1
+                and training.memory_mb > functions.most_cores.low * functions.whole_core_mb.value
             )
         case ("profile", "actors", "most_actors"):
             return (

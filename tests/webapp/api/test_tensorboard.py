@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from tests.factories import evaluated, make_running_job, round_finished
+from tests.factories import changed_report, evaluated, make_running_job, round_finished
 from training.reports import CurvatureReport, NoiseScaleReport
 from webapp.api.event_records import crc32c, record, scalars
 from webapp.api.tensorboard import event_file
@@ -101,8 +101,7 @@ def test_every_line_of_the_pages_charts_is_there() -> None:
     noise = NoiseScaleReport(scale=40.0, slices=8)
     measured = {"curvature": curvature, "noise_scale": noise, "policy_shift": 0.25, "staleness_mean": 1.0}
     job, epoch = make_running_job()
-    event = round_finished(1)
-    report = event.report.model_copy(update=measured)
+    event, report = round_finished(1), changed_report(1, **measured)
     Recorder(job.pk, epoch, keep_checkpoints=3).record(event.model_copy(update={"report": report}))
     job.refresh_from_db()
     _, first = read(b"".join(event_file(job)))

@@ -31,9 +31,9 @@ class MountainCarContinuous(Classic):
 
     def step(self, action: Any, record: Row, seen: Seen) -> bool:
         if not self._moved and self._base.state.dtype != np.float32:
-            seen[:], record[0], over, _, _ = self._base.step(action)
+            seen[:], record[0], arrived, _, _ = self._base.step(action)
             self.adopt()
-            return bool(over)
+            return bool(arrived)
         position, velocity = self._state
         single, throttle = self._single, action.item(0)
         single[0] = 3 * position
@@ -60,7 +60,7 @@ class MountainCarContinuous(Classic):
         self._state = (position, velocity)
         self._moved = True
         seen[0], seen[1] = self._state
-        over: bool = fast_enough and position >= self._goal
+        over = bool(fast_enough and position >= self._goal)
         record[0] = (100.0 if over else 0) - pow(throttle, 2) * 0.1
         return over
 
