@@ -7,6 +7,7 @@ messages of the machines need as well.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -37,6 +38,7 @@ __all__ = [
     "format_short_duration",
     "format_time_limit",
     "plural",
+    "svg_points",
 ]
 
 
@@ -148,6 +150,11 @@ def bar_share(part: int | None, whole: int | None) -> str:
     if not part or not whole:
         return "0"
     return f"{min(100.0, max(0.0, 100 * part / whole)):.2f}"
+
+
+def svg_points(places: Iterable[tuple[float, float]]) -> str:
+    """The `points` attribute of a polyline or polygon."""
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def format_axis_usd(picodollars: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from research.calculation import Calculation, Statement, Table
 from research.runs.archive import cells_in, find_run
 from training.statistics import Interval, student_t
-from webapp.papers.queries import RESULTS
+from webapp.papers.figures import RESULTS
 
 _EXPERIMENTS = {
     "nitro_rewards_fast": "first recipe, 3e-4",

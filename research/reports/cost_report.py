@@ -23,7 +23,7 @@ from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
 from research.runs.run_file import run_file
 from training.statistics import Reached, holm, median_time, penalised_mean_time
-from webapp.papers.queries import RESULTS
+from webapp.papers.figures import RESULTS
 
 
 def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summary]) -> Runs:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from webapp.papers.queries import RESULTS
+from webapp.papers.figures import RESULTS
 
 _PATH = RESULTS / "earlier" / "verdicts.json"
 _PARTS = ("kind", "environments", "ours", "at", "against_at", "measure", "accounting", "meter")

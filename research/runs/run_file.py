@@ -24,7 +24,7 @@ from typing import Any
 from cloud.billing.work_file import Sitting, read_work_file, sittings_in
 from research.experiment import Cell, Experiment
 from research.runs.archive import StoredRun, add_run, find_run
-from webapp.papers.queries import RESULTS
+from webapp.papers.figures import RESULTS
 
 Row = dict[str, Any]
 

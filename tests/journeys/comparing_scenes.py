@@ -12,8 +12,8 @@ from training.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
-from webapp.jobs.list import labels
-from webapp.jobs.list.saved_views import save_view
+from webapp.jobs.list import actions
+from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Job, JobGroup, Round
 
 ROUNDS = 120
@@ -66,7 +66,7 @@ def seeds_of(
         job.spec["training"]["seed"] = seed
         Job.objects.filter(pk=job.pk).update(spec=job.spec)
         job.groups.add(group)
-        labels.set_tags(job=job, names=["trial"] if algorithm else ["baseline"])
+        actions.set_tags(job=job, names=["trial"] if algorithm else ["baseline"])
         _grown(job, seed, peak, pace, usd)
     return group
 

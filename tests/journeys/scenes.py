@@ -20,10 +20,10 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs import services
 from webapp.jobs.form.presets import presets
-from webapp.jobs.list import deleting, labels
+from webapp.jobs.list import actions
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies import film_process, films
+from webapp.jobs.policies import films
 from webapp.money.models import Account, Charge
 
 USD = 10**12
@@ -260,7 +260,7 @@ def policies_with_films(job: Job) -> None:
         elif state == FilmState.READY:
             film.file = f"{job.pk}/{round_no}.webp"
             path = policies.checkpoint_path(job.pk, saved.name)
-            film.facts = film_process.shoot(path, films.film_folder() / film.file)
+            film.facts = films.shoot(path, films.film_folder() / film.file)
         film.save()
 
 
@@ -301,6 +301,6 @@ def jobs_put_away(project: Project, user: User) -> tuple[Job, Job]:
         put(
             job, Observed.CANCELLED, "Stopped on request.", "", 300, env_steps=2_048, episode_return_mean=21.5
         )
-        labels.archive(job=job, user=user)
-    deleting.delete(job=deleted, user=user)
+        actions.archive(job=job, user=user)
+    actions.delete(job=deleted, user=user)
     return archived, deleted

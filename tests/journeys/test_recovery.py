@@ -23,8 +23,8 @@ from tests.webapp.bookkeeping import assert_whole
 from training.checkpoints import FileCheckpointStore, Progress
 from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.models import Job
+from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.headless import Headless
-from webapp.jobs.running.runner import checkpoint_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 

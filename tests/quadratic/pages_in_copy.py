@@ -16,10 +16,9 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from webapp.api.job_serialization import evaluations_of
 from webapp.api.tensorboard import event_file
-from webapp.comparing.curves import curves_of
+from webapp.comparing.curves import curves_of, getting_to, goal_of
 from webapp.comparing.figures import compared
 from webapp.comparing.groups import picked
-from webapp.comparing.time_to_return import getting_to, goal_of
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.form.forms import job_form

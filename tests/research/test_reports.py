@@ -15,7 +15,7 @@ from research.reports.earlier import add_earlier
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
-from webapp.papers import queries
+from webapp.papers import figures
 from webapp.papers.figures import FIGURES
 from webapp.papers.pages import page_of
 
@@ -56,7 +56,7 @@ def test_collecting_leaves_alone_what_has_not_changed(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.STARLING_DATA = tmp_path / "data"
-    monkeypatch.setattr(queries, "RESULTS", tmp_path)
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
     reported: list[str] = []
     from webapp.management.commands import papers as command
 

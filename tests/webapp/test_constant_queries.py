@@ -32,8 +32,8 @@ from webapp.api.tokens import make_token
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.charts.history import histories
 from webapp.jobs.form.drafts import save_draft
-from webapp.jobs.list import labels
-from webapp.jobs.list.saved_views import save_view
+from webapp.jobs.list import actions
+from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Film, JobGroup
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
@@ -99,7 +99,7 @@ class Growing:
         spec = make_spec(name=f"Job {number}", tags=[f"tag{number}"], group="Seeds", training__seed=number)
         job, epoch = make_running_job(project=self.project, user=self.owner, spec=spec)
         Recorder(job.pk, epoch, keep_checkpoints=3).record(round_finished(1, mean=float(number)))
-        labels.set_note(job=job, text="noted")
+        actions.set_note(job=job, text="noted")
         for event in (
             round_finished(number),
             evaluated(number, 100.0 + number),

@@ -9,7 +9,6 @@ from django.core.management import call_command
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.jobs import demo
 from webapp.jobs.models import Job
 from webapp.management.commands.prepare import DEMO_SIGN_IN
 from webapp.startup_patience import Patience, Waiting
@@ -54,7 +53,7 @@ def test_a_start_that_is_killed_while_it_makes_the_demo_leaves_nothing_half_made
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr(demo, "submit_job", die)
+        killed.setattr("webapp.jobs.services.submit_job", die)
         with pytest.raises(KeyboardInterrupt):
             _prepare("--demo")
     assert not User.objects.exists()

@@ -14,7 +14,7 @@ from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import About, Alert, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
-from webapp.jobs.launch import forecast_panel
+from webapp.jobs.launch import forecasts
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import Charge, ChargeState
@@ -94,7 +94,7 @@ def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) ->
 def expected_rate(job: Job) -> float | None:
     """Picodollars a second by the forecast of the job's spec. None without a forecast."""
     try:
-        forecast = forecast_panel.forecast_of(job.parsed_spec())
+        forecast = forecasts.forecast_of(job.parsed_spec())
     except (NoForecast, ValueError) as error:
         log.debug("no forecast to compare %s with: %s", job.pk, error)
         return None

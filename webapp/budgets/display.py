@@ -11,8 +11,7 @@ from django.db.models import Count, F
 from cloud.platform_kinds import PlatformKind
 from webapp.formatting import display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
-from webapp.jobs.billing.burn_rate import Burn, burns_of
-from webapp.jobs.billing.limit_forecast import meets_at
+from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.budget_chain import headroom

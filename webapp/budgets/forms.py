@@ -10,7 +10,7 @@ from django import forms
 
 from webapp.accounts.models import User
 from webapp.budgets.display import CLOUDS
-from webapp.jobs.list.labels import LONGEST_TAG, tag_named
+from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds

@@ -22,7 +22,7 @@ from webapp.accounts.models import Project
 from webapp.budgets.display import summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.launch.forecast_accuracy import calibration_sentence
+from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.models import Budget

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
 from webapp.comparing.figures import SideFigures, ahead_of_each
-from webapp.formatting import display_usd, format_duration, format_score
-from webapp.jobs.charts.svg import round_steps, svg_points
+from webapp.formatting import display_usd, format_duration, format_score, svg_points
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 WIDTH, HEIGHT = 440, 270
@@ -115,3 +115,13 @@ def _words(one: SideFigures) -> str:
 
 def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:
     return lambda value: start + (value - steps[0]) / (steps[-1] - steps[0]) * (end - start)
+
+
+def round_steps(low: float, high: float) -> list[float]:
+    """Return four to seven round values that span low to high."""
+    if high <= low:
+        low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
+    raw = (high - low) / 4
+    power = 10.0 ** floor(log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
+    return [step * at for at in range(floor(low / step + 1e-9), ceil(high / step - 1e-9) + 1)]

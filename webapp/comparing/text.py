@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from webapp.comparing.curves import Getting
 from webapp.comparing.figures import Comparison, SideFigures
 from webapp.comparing.significance import FEWEST, MOST_MORE
-from webapp.comparing.time_to_return import Getting
 from webapp.formatting import UNKNOWN, display_usd, format_duration, format_score, plural
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job

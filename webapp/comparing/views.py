@@ -15,13 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.comparing import text
-from webapp.comparing.curves import AXES, curves_of, drawn
+from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.groups import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.pareto import plane
-from webapp.comparing.sweep_form import SweepForm, base_of
-from webapp.comparing.sweeps import SweepRefused, launch_sweep
-from webapp.comparing.time_to_return import getting_to, goal_of
+from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds

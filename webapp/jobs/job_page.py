@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines, queries
-from webapp.jobs.billing import bill_panel, cost_breakdown
+from webapp.jobs.billing import bill_panel
 from webapp.jobs.charts.figures import panels_of
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
@@ -67,7 +67,7 @@ def _head(job: Job) -> dict[str, Any]:
         "job": job,
         "state": look_of_job(job),
         "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
-        **cost_breakdown.spent_of(job),
+        **bill_panel.spent_of(job),
         "header": queries.header(job),
         "numbers_words": job_summary.numbers_sentence(job),
         "states": looks_for_script(),
@@ -76,7 +76,7 @@ def _head(job: Job) -> dict[str, Any]:
         "progress_unit": job.training_facts.progress_unit,
         "over": job.observed in TERMINAL,
         "stopped_by_budget": stopped_by_budget(job),
-        "suggested_limit": f"{cost_breakdown.suggested_limit(job):f}",
+        "suggested_limit": f"{bill_panel.suggested_limit(job):f}",
         "budgets_above": above,
         "held_by": find_limiting_budget(job.account, above),
         **machines.panel(job),
@@ -112,7 +112,7 @@ def _logs(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 
 def _cost(request: HttpRequest, job: Job) -> dict[str, Any]:
-    return {"cost_rows": cost_breakdown.cost_by_kind(job.account), **bill_panel.panel(job)}
+    return {"cost_rows": bill_panel.cost_by_kind(job.account), **bill_panel.panel(job)}
 
 
 def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from training.checkpoints import CheckpointError, read_checkpoint
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job, Origin, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
+from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.spec import JobSpec
 
 BEGINNING = "beginning.checkpoint"
@@ -108,7 +107,7 @@ def repeated_fork_source(job: Job) -> Source | None:
 
 
 def first_checkpoint_path(job_id: str) -> Path:
-    return Path(settings.STARLING_DATA) / "checkpoints" / job_id / BEGINNING
+    return checkpoint_folder(job_id) / BEGINNING
 
 
 def remember(job: Job, made_from: Source) -> None:

@@ -1,4 +1,4 @@
-"""What users do to jobs: submit, stop, raise the budget, resume. Each is one transaction.
+"""What users do to jobs: submit, pause, stop, raise the budget, resume. Each is one transaction.
 
 The row is written first; messages that speed things up follow on commit and may be lost.
 """
@@ -15,7 +15,7 @@ from training.checkpoints import CheckpointError
 from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
-from webapp.job_states import TERMINAL, Observed
+from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
@@ -23,24 +23,12 @@ from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import Desired, EventKind, Job
 from webapp.jobs.reasons import Reason, ReasonCode, stopped_by_budget
-from webapp.jobs.running.leases import is_idle
+from webapp.jobs.running.leases import NOT_HELD, is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.money.amounts import display_least_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
 from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
-
-__all__ = [
-    "JobFinished",
-    "LimitTooLow",
-    "NoRoom",
-    "SpecRefused",
-    "go_on",
-    "limits",
-    "raise_budget",
-    "stop_job",
-    "submit_job",
-]
 
 
 class SpecRefused(ValueError):
@@ -53,6 +41,10 @@ class SpecRefused(ValueError):
 
 class JobFinished(ValueError):
     """The job has ended, so the change is refused. The text says how it ended."""
+
+
+class CannotPause(ValueError):
+    """The job has ended or is being stopped. The text says which."""
 
 
 def limits() -> Limits:
@@ -164,7 +156,7 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     draining = Reason.STOP_REQUESTED.change(user=user)
     if is_idle(job.lease_expires_at, clock.shared_now()):
         append_events(job.pk, [note(draining.sentence)], clock=clock, changes=wanted)
-        cancel_idle(job.pk, clock=clock)
+        stop_idle(job.pk, clock=clock)
     elif job.observed in (Observed.STARTING, Observed.RUNNING):
         transition(job.pk, draining, clock=clock, changes=wanted)
     else:
@@ -174,19 +166,39 @@ def stop_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 
 @transaction.atomic
-def cancel_idle(job_id: str, *, clock: Clock) -> bool:
-    """End a job without a process that is to be cancelled, and book its open charges; False if that does not
-    apply."""
+def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Request a pause. A running job saves a checkpoint first; one without a process is paused at once.
+
+    Does nothing to a paused job. CannotPause if it has ended or is being stopped.
+    """
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if job.observed == Observed.PAUSED or job.desired == Desired.PAUSED:
+        return job
+    if job.observed not in ACTIVE or job.desired == Desired.CANCELLED:
+        state = "being stopped" if job.observed in ACTIVE else f"over ({job.get_observed_display().lower()})"
+        raise CannotPause(f"The job is {state}; only one that goes on can be paused.")
+    entry = note(f"Pause requested by {user}.")
+    append_events(job.pk, [entry], clock=clock, changes={"desired": Desired.PAUSED})
+    stop_idle(job.pk, clock=clock)
+    job.refresh_from_db()
+    return job
+
+
+@transaction.atomic
+def stop_idle(job_id: str, *, clock: Clock) -> bool:
+    """End or pause a job without a process, as its users want, and book its open charges. False if it runs, or if
+    neither is wanted."""
     job = Job.objects.select_for_update().get(pk=job_id)
-    if (
-        job.desired != Desired.CANCELLED
-        or job.observed in TERMINAL
-        or not is_idle(job.lease_expires_at, clock.shared_now())
-    ):
+    if job.desired == Desired.CANCELLED and job.observed not in TERMINAL:
+        reason = Reason.STOPPED
+    elif job.desired == Desired.PAUSED and job.observed in ACTIVE:
+        reason = Reason.PAUSED
+    else:
+        return False
+    if not is_idle(job.lease_expires_at, clock.shared_now()):
         return False
     close_books(job_id=job_id, before_epoch=job.lease_epoch + 1, clock=clock)
-    changes = {"lease_owner": "", "lease_expires_at": None}
-    transition(job_id, Reason.STOPPED.change(), clock=clock, changes=changes)
+    transition(job_id, reason.change(), clock=clock, changes=NOT_HELD)
     return True
 
 

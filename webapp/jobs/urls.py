@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.jobs import clone_views, job_page, machines, views
+from webapp.jobs import job_page, machines, views
 from webapp.jobs.billing import bill_panel, cost_csv
 from webapp.jobs.form import form_page
 from webapp.jobs.list import list_page
@@ -34,9 +34,9 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/machines/actor.zip", machines.actor_package, name="actor_package"),
     path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),
-    path("p/<slug:slug>/jobs/<str:job_id>/spec.json", clone_views.job_spec_file, name="spec_file"),
-    path("p/<slug:slug>/jobs/<str:job_id>/again/", clone_views.job_again, name="again"),
-    path("p/<slug:slug>/jobs/<str:job_id>/actors/bounds/", clone_views.job_bounds, name="bounds"),
+    path("p/<slug:slug>/jobs/<str:job_id>/spec.json", views.job_spec_file, name="spec_file"),
+    path("p/<slug:slug>/jobs/<str:job_id>/again/", views.job_again, name="again"),
+    path("p/<slug:slug>/jobs/<str:job_id>/actors/bounds/", views.job_bounds, name="bounds"),
     path("p/<slug:slug>/jobs/<str:job_id>/series", job_page.job_series, name="series"),
     path("p/<slug:slug>/jobs/<str:job_id>/labels/", list_page.job_labels, name="labels"),
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),

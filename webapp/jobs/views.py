@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal, InvalidOperation
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -15,6 +17,9 @@ from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries, services
+from webapp.jobs.actor_bounds import BoundsRefused, change_bounds, number
+from webapp.jobs.seed_groups import run_again
+from webapp.jobs.services import SpecRefused
 
 
 @project_page(needs="editor")
@@ -62,3 +67,47 @@ def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     """Return what a socket would have sent since number `after`, for pages without one."""
     after = queries.event_number(request.GET.get("after"))
     return JsonResponse(queries.stream_messages(queries.job_in(project, job_id), after), safe=False)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Run the job again; if that is refused, show the form with the obstacles."""
+    job = queries.job_in(project, job_id)
+    key = request.POST.get("idempotency_key", "")[:100] or None
+    try:
+        made = run_again(job=job, user=request.user, new_seed=request.POST.get("seed") == "new", key=key)
+    except SpecRefused as refusal:
+        messages.error(request, f"Nothing was launched. {refusal}")
+        return redirect(f"{reverse('jobs:new', args=[project.slug])}?clone={job.pk}")
+    return redirect("jobs:detail", project.slug, made.pk)
+
+
+@project_page(needs="editor")
+@require_POST
+def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Change the fewest and most actors from the next round on."""
+    job = queries.job_in(project, job_id)
+    try:
+        least = number(request.POST.get("least", ""), "The fewest actors")
+        most = number(request.POST.get("most", ""), "The most actors")
+        change_bounds(job=job, user=request.user, least=least, most=most)
+    except BoundsRefused as refusal:
+        messages.error(request, f"Nothing was changed. {refusal}")
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+@project_page()
+@require_safe
+def job_spec_file(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Return the job's spec as it was launched. The form, the command line and the API accept it."""
+    job = queries.job_in(project, job_id)
+    return spec_file(job.spec, f"starling-{job.pk}.json")
+
+
+def spec_file(document: object, name: str) -> HttpResponse:
+    answer = HttpResponse(
+        json.dumps(document, indent=2, ensure_ascii=False) + "\n", content_type="application/json"
+    )
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer

@@ -17,7 +17,7 @@ from typing import Any
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
-from webapp.jobs.charts.svg import svg_points
+from webapp.formatting import svg_points
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay

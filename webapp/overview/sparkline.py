@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webapp.jobs.charts.svg import svg_points
+from webapp.formatting import svg_points
 
 WIDTH, HEIGHT = 96, 24
 POINTS = 32

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from webapp.formatting import svg_points
 
 RULER_WIDTH, _RULER_MARGIN = 240.0, 10.0
 _Marks = tuple[tuple[float, str], ...]
@@ -150,13 +152,13 @@ def panel(
             return ""
         there = [(x, high) for (x, _), high in zip(one.points, one.high, strict=True)]
         back = [(x, low) for (x, _), low in zip(one.points, one.low, strict=True)]
-        return _points((across(x), up(y)) for x, y in (*there, *reversed(back)))
+        return svg_points((across(x), up(y)) for x, y in (*there, *reversed(back)))
 
     lines = tuple(
         Line(
             one.name,
             place,
-            _points((across(x), up(y)) for x, y in one.points),
+            svg_points((across(x), up(y)) for x, y in one.points),
             outline(one),
             one.points[-1][1],
         )
@@ -203,10 +205,6 @@ def _height_words(points: Points, x: float) -> str:
             share = (x - left) / (right - left) if right > left else 1.0
             return f"{low + share * (high - low):,.4g}"
     return f"{points[0][1]:,.4g}"
-
-
-def _points(places: Iterable[tuple[float, float]]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def _short(value: float) -> str:

@@ -4,7 +4,9 @@ it here, or why nothing does.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import json
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 Paper = Literal["MinionsRL", "Nitro"]
 _REWARDS = ("nitro_endpoint_fast", "nitro_endpoint", "nitro_rewards_fast", "nitro_rewards")
@@ -289,3 +291,26 @@ DRAWINGS = (
 def figures_of(name: str) -> list[PaperFigure]:
     """What an experiment or calculation repeats."""
     return [one for one in FIGURES if name in one.repeated_by]
+
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+_read: dict[Path, tuple[int, dict[str, Any]]] = {}
+
+
+def result_names() -> list[str]:
+    return sorted(path.stem for path in RESULTS.glob("*.json"))
+
+
+def find_result(name: str) -> dict[str, Any] | None:
+    """The stored results of an experiment or calculation; None without results or without a title in them."""
+    if name not in result_names():
+        return None
+    path = RESULTS / f"{name}.json"
+    try:
+        written_ns = path.stat().st_mtime_ns
+        known = _read.get(path)
+        if known is None or known[0] != written_ns:
+            known = _read[path] = (written_ns, json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+    return known[1] if "title" in known[1] else None

@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from webapp.papers.drawing import Panel, Ruler, Series, panel, ruler
-from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.queries import find_result, result_names
+from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
 
 _TONES = {
     "holds": ("ok", "check-circle-fill"),

@@ -8,8 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from webapp.papers import pages
-from webapp.papers.figures import DRAWINGS
-from webapp.papers.queries import find_result
+from webapp.papers.figures import DRAWINGS, find_result
 
 
 @login_required

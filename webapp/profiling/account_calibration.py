@@ -23,7 +23,7 @@ from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.account_lease import AccountLease, LeaseRefused, claim_account, leased_account
 from webapp.connections.models import Connection
-from webapp.profiling.budget_check import require_room
+from webapp.profiling.services import require_room
 
 LIMIT_PICODOLLARS = 10**12
 _BASE = "lambda"

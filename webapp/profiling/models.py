@@ -1,4 +1,4 @@
-"""The table of memory profiles. Written only by `services` and `profile_run`, read by `queries`."""
+"""The table of memory profiles. Written only by `services` and `tasks`, read by `queries`."""
 
 from __future__ import annotations
 

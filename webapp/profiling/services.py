@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.numbers import stack as stacks
+from cloud.platform_kinds import PlatformKind
 from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions
@@ -20,8 +23,10 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
 from webapp.connections.models import Connection
 from webapp.formatting import display_usd
+from webapp.money.budget_chain import headroom
+from webapp.money.models import Budget, Scope
+from webapp.money.periods import period_start
 from webapp.profiling import queries
-from webapp.profiling.budget_check import NoRoom, require_room
 from webapp.profiling.models import MemoryProfile
 
 log = logging.getLogger(__name__)
@@ -112,3 +117,27 @@ def _ask_worker(profile_id: int) -> None:
         celery_app.send_task("webapp.profiling.tasks.profile_memory", args=[profile_id])
     except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
         log.warning("no message could be sent for profile %s: %s", profile_id, error)
+
+
+class NoRoom(Exception):
+    """A budget has too little left; the message says which, and what to do."""
+
+
+def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
+    """Raise NoRoom if a budget is too full. `user` None: the server's console, to which no personal budget applies."""
+    here = Q(project=None) | Q(project=project)
+    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(
+        scope=Scope.CLOUD, cloud=PlatformKind.AWS_LAMBDA
+    )
+    if user is not None:
+        scopes |= Q(scope=Scope.USER, user=user)
+    for budget in Budget.objects.filter(here, scopes, closed_at=None).order_by("pk"):
+        if period_start(budget.period, now) > budget.period_start:
+            budget.spent_picodollars = budget.overrun_picodollars = 0
+        if headroom(budget) < picodollars:
+            whose = "of the installation" if budget.project_id is None else "of this project"
+            raise NoRoom(
+                f"It may cost up to {display_usd(picodollars)}, and the budget “{budget.name}” {whose} has"
+                f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free."
+                " Raise that budget, or let jobs end that hold some of it."
+            )

@@ -7,8 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.running.lease_holders import find_liveness
-from webapp.jobs.running.leases import LEASE_TTL, idle
+from webapp.jobs.running.leases import LEASE_TTL, find_liveness, idle
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 
 ACTIVE = (TrainingState.QUEUED, TrainingState.RUNNING)

@@ -6,9 +6,8 @@ import threading
 
 from celery import shared_task
 
-from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT
-from webapp.jobs.running.launcher import how_it_ended, watched
-from webapp.jobs.running.lease_holders import new_owner
+from webapp.jobs.running.leases import LEASE_LOST_EXIT, new_owner
+from webapp.jobs.tasks import how_it_ended, watched
 from webapp.schedulers import leases, persist, services
 from webapp.schedulers.models import SchedulerTraining
 from webapp.schedulers.training_run import CRASHED_EXIT

@@ -16,7 +16,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
+from webapp.jobs.running.leases import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, persist, queries
 from webapp.schedulers.episode import Interrupted, Stage
 from webapp.schedulers.leases import LeaseLost

@@ -1,4 +1,4 @@
-"""The table of reward surfaces. Written only by `services` and `measurement`, read by `queries`."""
+"""The table of reward surfaces. Written only by `services` and `tasks`."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,8 +17,9 @@ from webapp.jobs.models import Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.queries import job_in
 from webapp.surfaces import services
-from webapp.surfaces.forms import SurfaceForm
-from webapp.surfaces.queries import panel
+from webapp.surfaces.heat_map import picture
+from webapp.surfaces.models import Surface, SurfaceState
+from webapp.surfaces.services import Grid
 
 
 @project_page()
@@ -43,3 +47,29 @@ def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResp
 
 def _to_tab(project: Project, job: Job) -> HttpResponse:
     return redirect("jobs:checkpoints", project.slug, job.pk)
+
+
+class SurfaceForm(forms.Form):
+    checkpoint = forms.CharField(max_length=200)
+    grid = forms.TypedChoiceField(
+        label="Points",
+        coerce=int,
+        choices=[(size, f"{size} × {size}") for size in get_args(Grid)],
+        initial=15,
+    )
+    span = forms.FloatField(label="To each side", min_value=0.01, max_value=10.0, initial=1.0)
+    episodes = forms.IntegerField(label="Episodes a point", min_value=1, max_value=20, initial=1)
+
+
+_PENDING = (SurfaceState.QUEUED, SurfaceState.SURVEYING)
+
+
+def panel(job: Job) -> dict[str, Any]:
+    surfaces = list(Surface.objects.filter(job=job))
+    return {
+        "job": job,
+        "kept": policies.list_checkpoints(job),
+        "surfaces": [{"surface": one, "picture": picture(one), "whole": one.grid**2} for one in surfaces],
+        "surfaces_pending": any(one.state in _PENDING for one in surfaces),
+        "surface_form": SurfaceForm(),
+    }

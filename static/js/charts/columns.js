@@ -1,6 +1,6 @@
 /**
  * A job's rounds as columns of points, kept up to date from the live messages; the server's twin is
- * webapp/jobs/charts/buckets.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
+ * webapp/jobs/charts/history.py. A point is 1, 2, 4, 8, ... rounds: of lines it holds the last value with the least and the
  * most, of parts their mean. Rounds that a resume repeats are dropped as soon as they arrive.
  */
 const MOST_POINTS = 800;

@@ -33,7 +33,7 @@ from webapp.api.models import Deed
 from webapp.api.tokens import caller_of_key, make_token, revoke_token
 from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.form.drafts import save_draft
-from webapp.jobs.list.saved_views import save_view
+from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Draft, Film, Job
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account

@@ -17,7 +17,7 @@ from webapp.jobs.models import Film
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
 from webapp.jobs.spec import JobSpec
-from webapp.papers import queries
+from webapp.papers import figures
 from webapp.papers.figures import FIGURES
 from webapp.profiling.models import MemoryProfile
 from webapp.schedulers.models import Episode, SchedulerTraining
@@ -210,18 +210,18 @@ class TestProfiles:
 
 def test_the_papers_are_told_from_stored_results(asked: Asked) -> None:
     listed = {one["name"]: one for one in asked.call.get("/experiments").json()}
-    assert set(listed) == {name for name in queries.result_names() if queries.find_result(name)}
-    results = queries.find_result("nitro_overhead")
+    assert set(listed) == {name for name in figures.result_names() if figures.find_result(name)}
+    results = figures.find_result("nitro_overhead")
     assert results is not None
     told = asked.call.get("/experiments/nitro_overhead").json()
     assert [one["word"] for one in told["claims"]] == [one["verdict"] for one in results["verdicts"]]
     assert sum(told["verdicts"].values()) == len(told["claims"])
     assert [one["key"] for one in told["figures"]] == told["repeats"] == ["nitro-20"]
     assert told["tables"] == results.get("tables", [])
-    figures = asked.call.get("/figures").json()
-    assert [one["key"] for one in figures] == [one.key for one in FIGURES]
+    shown = asked.call.get("/figures").json()
+    assert [one["key"] for one in shown] == [one.key for one in FIGURES]
     of_claims = {word for one in listed.values() for word in one["verdicts"]}
-    assert {one["verdict"] for one in figures} <= {"open", "shown", "not run", "on demand", *of_claims}
+    assert {one["verdict"] for one in shown} <= {"open", "shown", "not run", "on demand", *of_claims}
     assert asked.call.get("/experiments/none").status_code == 404
 
 

@@ -12,12 +12,11 @@ from tests.webapp.jobs.form.test_forms import posted
 from training.environments import catalogue
 from training.statistics import bootstrap
 from webapp.comparing import significance
-from webapp.comparing.curves import curves_of, drawn, iqm_with_band
+from webapp.comparing.curves import Getting, Goal, curves_of, drawn, getting_to, goal_of, iqm_with_band
 from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.groups import picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.text import getting_words, row
-from webapp.comparing.time_to_return import Getting, Goal, getting_to, goal_of
 from webapp.jobs import seed_groups
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.models import Job, JobGroup, Round

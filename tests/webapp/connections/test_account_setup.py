@@ -24,7 +24,7 @@ from webapp.connections.models import Aim, CheckState, Connection, SetUp
 from webapp.connections.secret import Secret
 from webapp.job_states import Observed
 from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.launch.forecast_panel import forecast_of
+from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.services import SpecRefused, submit_job

@@ -81,8 +81,7 @@ def test_a_job_is_sampled_by_a_machine_that_calls_and_learns_what_it_would_have_
 def _checkpoints(job: Job) -> tuple[dict[int, str], bytes]:
     """Their hashes by round, and the learner in the last."""
     from training.checkpoints import Progress
-    from webapp.jobs.running.checkpoint_files import CheckpointFiles
-    from webapp.jobs.running.runner import checkpoint_folder
+    from webapp.jobs.running.checkpoint_files import CheckpointFiles, checkpoint_folder
 
     rows = {row.round_no: row for row in job.checkpoints.all()}
     spec = job.parsed_spec().training

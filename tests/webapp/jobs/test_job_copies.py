@@ -17,7 +17,7 @@ from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.launch.forecast_panel import forecast_of
+from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Draft, Job
 from webapp.jobs.seed_groups import launch_seeds, more_seeds
 from webapp.money.budgets import create_budget

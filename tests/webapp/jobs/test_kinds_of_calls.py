@@ -16,8 +16,8 @@ from tests.training.adding import Add
 from training.calls import KINDS
 from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.bill_text import summarize_bill
-from webapp.jobs.billing.cost_breakdown import cost_by_kind
 from webapp.jobs.billing.cost_csv import by_round
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Job

@@ -19,8 +19,8 @@ from webapp.jobs.services import (
     JobFinished,
     LimitTooLow,
     SpecRefused,
-    cancel_idle,
     raise_budget,
+    stop_idle,
     stop_job,
     submit_job,
 )
@@ -88,7 +88,7 @@ def test_stopping_a_running_job_drains_it() -> None:
     job, epoch = make_running_job()
     job = stop_job(job=job, user=job.created_by)
     assert (job.observed, job.desired) == ("draining", "cancelled")
-    assert not cancel_idle(job.pk, clock=SYSTEM_CLOCK)
+    assert not stop_idle(job.pk, clock=SYSTEM_CLOCK)
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("cancelled"))
     job.refresh_from_db()
     assert (job.observed, job.lease_owner) == ("cancelled", "")

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_user
-from webapp.papers import queries
+from webapp.papers import figures
 from webapp.papers.drawing import RULER_WIDTH, Series, nice_ticks, panel, ruler
 from webapp.papers.figures import FIGURES
 from webapp.papers.pages import figure_rows, page_of, verdict
@@ -20,7 +20,7 @@ from webapp.papers.pages import figure_rows, page_of, verdict
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(queries, "RESULTS", tmp_path)
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
     return tmp_path
 
 
@@ -82,8 +82,8 @@ def test_what_comes_with_starling_is_shown() -> None:
     listed = _page("/papers/")
     for one in FIGURES:
         assert f'id="{one.key}"' in listed
-    for name in queries.result_names():
-        if queries.find_result(name) is not None:
+    for name in figures.result_names():
+        if figures.find_result(name) is not None:
             assert "How to judge and repeat it" in _page(f"/papers/{name}/")
 
 
@@ -124,13 +124,13 @@ def test_the_pages_are_for_people_who_are_signed_in() -> None:
 
 def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
     _stored(results, "nitro_rewards", _claim())
-    first = queries.find_result("nitro_rewards")
-    assert first is queries.find_result("nitro_rewards")
+    first = figures.find_result("nitro_rewards")
+    assert first is figures.find_result("nitro_rewards")
     _stored(results, "nitro_rewards", title="Another title, longer")
     import os
 
     os.utime(results / "nitro_rewards.json", ns=(1, 1))
-    again = queries.find_result("nitro_rewards")
+    again = figures.find_result("nitro_rewards")
     assert again is not None
     assert again["title"] == "Another title, longer"
 
@@ -138,7 +138,7 @@ def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
 def test_open_claims_are_told_apart(results: Path) -> None:
     open_one = _claim(verdict="open", reason="No seed is complete.", figures={"interval": None})
     _stored(results, "nitro_rewards", open_one, _claim())
-    found = queries.find_result("nitro_rewards")
+    found = figures.find_result("nitro_rewards")
     assert found is not None
     page = page_of("nitro_rewards", found)
     assert [one.word for one in page["open"]] == ["open"]

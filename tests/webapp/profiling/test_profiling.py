@@ -25,7 +25,7 @@ from webapp.connections.models import CheckState, Connection, SetUp
 from webapp.connections.secret import Secret
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
-from webapp.profiling import profile_run, services
+from webapp.profiling import services, tasks
 from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import ProfileRefused, ask_for_profile
 from webapp.profiling.text import result_of
@@ -88,7 +88,7 @@ def _ask(connection: Connection, **options: Any) -> MemoryProfile:
 
 def _profiled(connection: Connection, **options: Any) -> MemoryProfile:
     profile = _ask(connection, **options)
-    profile_run.run(profile.pk)
+    tasks.profile_memory(profile.pk)
     profile.refresh_from_db()
     return profile
 
@@ -195,7 +195,7 @@ def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: Aws
     profile = _ask(connection, clock=clock)
     clock.forward(31)
     account_setup.request_removal(connection=connection, clock=clock)
-    profile_run.run(profile.pk)
+    tasks.profile_memory(profile.pk)
     profile.refresh_from_db()
     assert "Nothing was started" in profile.problem
     assert _alive(aws) == []
@@ -279,7 +279,7 @@ def test_the_simulated_cloud_is_profiled_for_nothing(owner: Any) -> None:
     assert profile.parsed_plan.memory_mb == (512, 2048)
     assert "Waiting" not in profile.problem
     assert "It begins" in page.get(_address(project, "simulated", "result")).content.decode()
-    profile_run.run(profile.pk)
+    tasks.profile_memory(profile.pk)
     profile.refresh_from_db()
     assert (profile.problem, profile.spent_picodollars) == ("", 0)
     shown = page.get(_address(project, "simulated")).content.decode()

@@ -13,7 +13,7 @@ from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import LEASE_TTL, release_lease
-from webapp.jobs.services import cancel_idle, stop_job
+from webapp.jobs.services import stop_idle, stop_job
 from webapp.resources.models import Holding, State
 from webapp.resources.register import DatabaseRegister
 
@@ -148,7 +148,7 @@ def test_a_connection_is_kept_as_long_as_something_stands_there(scene: Scene) ->
     _intend(register)
     stop_job(job=scene.job, user=scene.job.created_by, clock=scene.clock)
     scene.clock.forward(LEASE_TTL.total_seconds())
-    assert cancel_idle(scene.job.pk, clock=scene.clock)
+    assert stop_idle(scene.job.pk, clock=scene.clock)
     with pytest.raises(ConnectionRefused, match=r"^Resources of Starling still run in .* without it\."):
         remove_connection(connection=scene.connection)
     register.gone("f:1")

@@ -15,7 +15,8 @@ from tests.webapp.jobs.form.test_forms import posted
 from training.scaling.learned import Learned
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.launch.forecast_panel import forecast_of, panel
+from webapp.jobs.launch.forecast_panel import panel
+from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.running.runner import run_job

@@ -20,7 +20,7 @@ from webapp.api.schemas.money import BudgetShape
 from webapp.budgets.display import CLOUDS, BudgetSummary, summarize_budget, summarize_budgets
 from webapp.budgets.views import budget_in
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.list.labels import LabelRefused, tag_named
+from webapp.jobs.list.actions import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budgets import change_budget, close_budget, create_budget

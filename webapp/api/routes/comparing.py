@@ -30,11 +30,10 @@ from webapp.api.schemas.comparing import (
     SideShape,
 )
 from webapp.comparing import text as comparing_text
-from webapp.comparing.curves import curves_of
+from webapp.comparing.curves import Getting, curves_of, getting_to, goal_of
 from webapp.comparing.figures import SideFigures, compared, differences
 from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
-from webapp.comparing.time_to_return import Getting, getting_to, goal_of
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import more_seeds
 from webapp.jobs.services import SpecRefused

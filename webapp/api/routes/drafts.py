@@ -19,12 +19,12 @@ from webapp.api.router import ApiRouter, Dependency, EditorsProject, Person, Vie
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
 from webapp.jobs.form import drafts
-from webapp.jobs.form.form_draft import FormState
+from webapp.jobs.form.form_page import FormState
 from webapp.jobs.form.form_prefill import FILE, starting_point
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.form.variant_switch import with_switches
-from webapp.jobs.list import run_table, saved_views
+from webapp.jobs.list import run_table
 from webapp.jobs.models import Draft, SavedView
 
 router = ApiRouter(tags=["jobs"])
@@ -120,8 +120,8 @@ def list_views(project: ViewersProject) -> list[ViewShape]:
 def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewShape:
     address = urlencode({"q": view.q, "sort": view.sort, "columns": ",".join(view.columns)})
     try:
-        made = saved_views.save_view(project=project, user=person, name=view.name, address=address)
-    except saved_views.ViewRefused as refusal:
+        made = run_table.save_view(project=project, user=person, name=view.name, address=address)
+    except run_table.ViewRefused as refusal:
         raise Refused(409, "view", "No view was saved.", str(refusal), "Then save it again.") from None
     return _view(project.slug, made)
 
@@ -131,8 +131,8 @@ def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewSha
 )
 def remove_view(project: EditorsProject, view_id: RowId) -> None:
     try:
-        saved_views.remove_view(project=project, view_id=view_id)
-    except saved_views.ViewRefused as refusal:
+        run_table.remove_view(project=project, view_id=view_id)
+    except run_table.ViewRefused as refusal:
         raise Http404(str(refusal)) from None
 
 

@@ -25,7 +25,7 @@ from webapp.api.schemas.jobs import (
 )
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.billing.cost_breakdown import cost_by_kind
+from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.models import Event, Job, Round
 from webapp.jobs.policies import downloads as policies

@@ -17,7 +17,7 @@ from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Done
 from webapp.api.schemas.jobs import JobShape
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.list import labels as list_labels
+from webapp.jobs.list import actions as list_labels
 from webapp.jobs.models import Job
 
 router = ApiRouter(tags=["tending"])

@@ -31,10 +31,10 @@ from webapp.api.router import (
 from webapp.api.schemas.jobs import JobShape
 from webapp.jobs import services
 from webapp.jobs.launch import cloud_requirements
-from webapp.jobs.list import deleting, labels
+from webapp.jobs.list import actions
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
-from webapp.jobs.running.pausing import pause_job
+from webapp.jobs.services import pause_job
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["jobs"])
@@ -233,8 +233,8 @@ def raise_budget(done: Done, budget: NewBudget) -> JobShape:
 def delete_job(job: EditorsJob, person: Person) -> None:
     """Its curves, events, log, checkpoints, films and surfaces go; what it cost stays in reports. 410 from then on."""
     try:
-        deleting.delete(job=job, user=person)
-    except labels.LabelRefused as refusal:
+        actions.delete(job=job, user=person)
+    except actions.LabelRefused as refusal:
         raise Refused(
             409, "not-now", "Nothing was deleted.", str(refusal), "Do that first, then delete it."
         ) from None

@@ -21,8 +21,8 @@ from webapp.api.schemas.jobs import ForecastShape
 from webapp.api.schemas.money import CostRow, CostTable, ReportQuestion, ReportShape
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
-from webapp.jobs.launch.forecast_panel import forecast_of, headline
-from webapp.jobs.launch.past_runs import apply_lessons, lessons_of
+from webapp.jobs.launch.forecast_panel import headline
+from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices, exact_usd
@@ -45,7 +45,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
         raise spec_refused(refused)
     spec = cloud_requirements.fill_in_setup(project, spec)
     try:
-        found = apply_lessons(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
+        found = learned_forecast(project, spec)
     except NoForecast as refusal:
         raise Refused(
             409, "no-forecast", "There is no forecast.", str(refusal), "Launch it without."

@@ -13,8 +13,7 @@ from webapp.api.router import ApiRouter
 from webapp.api.schemas.comparing import IntervalShape
 from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
 from webapp.papers import pages
-from webapp.papers.figures import FIGURES, PaperFigure, figures_of
-from webapp.papers.queries import find_result, result_names
+from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
 
 router = ApiRouter(tags=["the papers"])
 

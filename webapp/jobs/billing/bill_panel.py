@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -18,6 +20,8 @@ from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
+from webapp.money.amounts import exact_usd
+from webapp.money.models import Account, ChargeState, charge_kinds
 from webapp.money.queries import bill_sheet
 
 
@@ -67,3 +71,36 @@ def numbers(request: HttpRequest, project: Project, profile: str, stack: str) ->
         )
     ]
     return render(request, "jobs/numbers.html", {"section": "jobs", "tables": tables})
+
+
+def cost_by_kind(account: Account) -> list[dict[str, Any]]:
+    """Return the number and cost of calls and slices of rent, by kind; kinds without any are left out."""
+    sums = (
+        account.charges.exclude(state=ChargeState.RELEASED)
+        .values("kind")
+        .annotate(
+            settled=Count("pk", filter=Q(state=ChargeState.SETTLED)),
+            open=Count("pk", filter=Q(state=ChargeState.OPEN)),
+            picodollars=Sum("settled_picodollars", default=0),
+            reserved=Sum("reserved_picodollars", filter=Q(state=ChargeState.OPEN), default=0),
+        )
+    )
+    by_kind = {row["kind"]: row for row in sums}
+    return [{"word": word, **by_kind[kind]} for kind, word in charge_kinds() if kind in by_kind]
+
+
+def suggested_limit(job: Job) -> Decimal:
+    """Return twice the present budget, the usual choice when a job should continue."""
+    return Decimal(exact_usd(job.account.limit_picodollars)) * 2
+
+
+def spent_of(job: Job) -> dict[str, Any]:
+    """Return the account's amounts for bars and sentences."""
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    return {
+        "spent": spent,
+        "reserved": account.reserved_picodollars,
+        "limit": account.limit_picodollars,
+        "free": max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+    }

@@ -15,8 +15,7 @@ from cloud.numbers import stack as stacks
 from cloud.platform_kinds import CLOUD_OF
 from cloud.ray import driver as ray_driver
 from webapp.jobs.form import learner_places as places
-from webapp.jobs.form.form_changes import Change, changes_in, mark_changes
-from webapp.jobs.form.form_tree import Choice, Group, Leaf, Variant
+from webapp.jobs.form.form_tree import Change, Choice, Group, Leaf, Variant, changes_in, mark_changes
 from webapp.jobs.form.spec_fields import (
     AnyChoice,
     Named,

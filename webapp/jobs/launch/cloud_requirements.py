@@ -1,11 +1,13 @@
-"""What a job needs of its cloud connection, checked before the launch from stored reports, without calls to
-the cloud."""
+"""What a job needs of its cloud connection and of this site's address, checked before the launch from stored
+reports, without calls to the cloud."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -13,7 +15,6 @@ from django.utils.safestring import SafeString
 from cloud.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
-from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
@@ -23,14 +24,15 @@ from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
-from webapp.jobs.launch import container_requirements, site_address
-from webapp.jobs.launch.preflight import cluster_obstacle, price_obstacle, unnamed_cluster
+from webapp.jobs.launch.preflight import cluster_obstacle, missing_price, price_obstacle, unnamed_cluster
 from webapp.jobs.spec import JobSpec
 
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _MEMORY = "training.rollout.memory_mb"
-_AT_ONCE = "Functions at once"
-"""The quota's name in a connection's test report (cloud.aws.checks)."""
+_KIND = "platform.kind"
+_AT_ONCE, _CORES, _GROUPS = "Functions at once", "Cores", "Container groups"
+"""The quotas' names in a connection's test report (cloud.aws.checks, cloud.azure.checks)."""
+LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
 def list_connections(project: Any) -> dict[str, list[Named]]:
@@ -98,7 +100,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
-        return site_address.obstacles()
+        return _unsafe_address()
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
@@ -110,10 +112,8 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if missing := list(_not_ready(connection)):
         return missing
     if isinstance(spec.platform, AzureContainerOptions):
-        return list(container_requirements.obstacles(connection, spec, spec.platform))
-    made = queries.set_up_of(connection)
-    missing = list(_without_function(connection, made, spec.training.memory_mb))
-    return missing or list(_too_much(connection, spec, spec.platform))
+        return list(_of_containers(connection, spec, spec.platform))
+    return list(_of_functions(connection, spec, spec.platform))
 
 
 def _not_ready(connection: Connection) -> Iterator[Problem]:
@@ -132,26 +132,17 @@ def _not_ready(connection: Connection) -> Iterator[Problem]:
         )
 
 
-def _without_function(connection: Connection, made: SetUp | None, memory_mb: int) -> Iterator[Problem]:
-    if made is None or not made.ready_mb:
-        words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
-        yield at_connection(words)
-    elif memory_mb not in made.ready_mb:
-        sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)
-        yield Problem(
-            _MEMORY,
-            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has"
-            f" {sizes_mb}: take that, or set another one up under Clouds.",
-        )
+# AWS Lambda
 
 
-def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
-    """Return where the job needs more than the account has."""
+def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
+    memory_mb = spec.training.memory_mb
+    if missing := list(_without_function(connection, queries.set_up_of(connection), memory_mb)):
+        yield from missing
+        return
     placed = options.model_copy(update={"region": connection.region})
-    try:
-        placed.tariff(PriceBook.load(), spec.training.memory_mb)
-    except (UnknownSku, PriceError) as error:
-        yield at_connection(f"without a price no budget can be kept, and {error}.")
+    if words := missing_price(placed, memory_mb):
+        yield at_connection(words)
         return
     yield from _too_large(connection, spec)
     allowed = functions_at_once(connection)
@@ -168,6 +159,19 @@ def _too_much(connection: Connection, spec: JobSpec, options: LambdaOptions) -> 
     if allowed is not None and options.provisioned > allowed:
         path = "platform.provisioned"
         yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
+
+
+def _without_function(connection: Connection, made: SetUp | None, memory_mb: int) -> Iterator[Problem]:
+    if made is None or not made.ready_mb:
+        words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
+        yield at_connection(words)
+    elif memory_mb not in made.ready_mb:
+        sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)
+        yield Problem(
+            _MEMORY,
+            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has"
+            f" {sizes_mb}: take that, or set another one up under Clouds.",
+        )
 
 
 def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
@@ -190,7 +194,66 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
 
 def functions_at_once(connection: Connection) -> int | None:
     """Return the account's concurrency at its last test, less what others reserved; None if unknown."""
+    return _free_quota(connection, _AT_ONCE)
+
+
+def _free_quota(connection: Connection, name: str) -> int | None:
     for quota in (connection.test_report or {}).get("quotas", []):
-        if quota["name"] == _AT_ONCE:
-            return int(quota["limit"]) - int(quota["used"] or 0)
+        if quota["name"] == name:
+            return max(0, int(quota["limit"]) - int(quota["used"] or 0))
     return None
+
+
+# Azure Container Instances
+
+
+def _of_containers(
+    connection: Connection, spec: JobSpec, options: AzureContainerOptions
+) -> Iterator[Problem]:
+    made = queries.set_up_of(connection)
+    if made is None or not made.ready_image:
+        words = (
+            f"{connection.name} is not set up: there is no image to run. Set it up under Clouds, then launch."
+        )
+        yield at_connection(words)
+        return
+    if not connection.emulated and (is_loopback() or _unsafe_address()):
+        yield at_connection(
+            "containers fetch their work from this site, and its address is not one that they can reach over https."
+            " The operator sets STARLING_BASE_URL to such an address."
+        )
+    placed = options.model_copy(update={"region": connection.region})
+    if words := missing_price(placed, 0):
+        yield at_connection(words)
+        return
+    actors = min(spec.training.scaling.largest, options.most_actors)
+    groups = -(-actors // options.containers_a_group)
+    for name, wanted, unit in ((_CORES, actors * options.vcpu, "core"), (_GROUPS, groups, "container group")):
+        free = _free_quota(connection, name)
+        if free is not None and wanted > free:
+            path = spec.path_of_largest
+            yield Problem(
+                path,
+                f"This subscription has {plural(free, unit)} free in {connection.region}; the job asks for {wanted:,}."
+                f" Ask for fewer actors ({path}), let some calls wait (platform.most_actors), or have Azure allow more,"
+                " which is free: a support request.",
+            )
+
+
+# This site's address, which containers and the user's own machines call
+
+
+def is_loopback() -> bool:
+    return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
+
+
+def _unsafe_address() -> list[Problem]:
+    """Return why no machine may call this site."""
+    if is_loopback() or urlsplit(settings.STARLING_BASE_URL).scheme == "https":
+        return []
+    sentence = (
+        f"Platform ({_KIND}): machines call at {settings.STARLING_BASE_URL}, which is not encrypted, and their token"
+        " would be readable on the way. The operator puts this site behind https and sets"
+        " STARLING_BASE_URL to that address."
+    )
+    return [Problem(_KIND, sentence)]

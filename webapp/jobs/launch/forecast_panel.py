@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from cloud.billing.price_book import PriceError, UnknownSku
-from cloud.forecast import Band, Forecast, NoForecast, forecast
+from cloud.forecast import Band, Forecast, NoForecast
 from cloud.forecasting.bill import forecast_parts
-from training.environments.spaces import Spaces
-from webapp.jobs.launch.past_runs import NONE, Lessons, apply_lessons
-from webapp.jobs.launch.preflight import scheduler_obstacle
+from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd, picodollars
+from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd
 
-_KEPT = 128
 _UNITS = (("s", 1 / 60, 1.5), ("min", 1.0, 90.0), ("h", 60.0, 48 * 60.0), ("days", 1440.0, float("inf")))
 
 
@@ -32,26 +27,10 @@ class Ranged:
         return self.usual if self.low == self.high else f"{self.usual} ({self.low}–{self.high})"
 
 
-def forecast_of(spec: JobSpec, spaces: Spaces | None = None) -> Forecast:
-    """Return the forecast. NoForecast, with a sentence or two for users, if there is none."""
-    return _forecast(spec.model_dump_json(exclude={"name"}), spaces)
-
-
-@lru_cache(_KEPT)
-def _forecast(document: str, spaces: Spaces | None) -> Forecast:
-    spec = JobSpec.model_validate_json(document)
-    if missing := scheduler_obstacle(spec.training):
-        raise NoForecast(missing.sentence)
+def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
+    """Return the form's forecast panel, adjusted by past runs of a project."""
     try:
-        return forecast(spec.training, spec.platform, picodollars(spec.budget_usd), spaces=spaces)
-    except (UnknownSku, PriceError) as error:
-        raise NoForecast(f"Without a price there is no forecast: {error}.") from None
-
-
-def panel(spec: JobSpec, lessons: Lessons = NONE) -> dict[str, Any]:
-    """Return the form's forecast panel, adjusted by past runs."""
-    try:
-        found = apply_lessons(forecast_of(spec), lessons, float(spec.budget_usd))
+        found = forecast_of(spec) if project is None else learned_forecast(project, spec)
     except NoForecast as refusal:
         return {"refusal": str(refusal)}
     if found.rounds.p90 == 0:

@@ -11,8 +11,7 @@ from django.db.models import Q
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import NoForecast, first_round_picodollars
 from webapp.jobs.form.spec_problems import Problem
-from webapp.jobs.launch.forecast_panel import forecast_of
-from webapp.jobs.launch.past_runs import apply_lessons, lessons_of
+from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, picodollars
@@ -57,9 +56,7 @@ def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
     try:
-        found = apply_lessons(
-            forecast_of(_any_of_its_seeds(spec)), lessons_of(project, spec), float(spec.budget_usd)
-        )
+        found = learned_forecast(project, _any_of_its_seeds(spec))
         return min(limit, round(found.dollars.p90 * PICODOLLARS_PER_USD))
     except NoForecast:
         return limit

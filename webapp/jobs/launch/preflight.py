@@ -85,11 +85,9 @@ def cluster_obstacle(options: PlatformOptions) -> Problem | None:
         ray_driver.require()
     except NoRay as error:
         return Problem("platform.kind", f"Platform (platform.kind): {error}")
-    try:
-        options.tariff(PriceBook.load(), 0)
-    except (UnknownSku, PriceError) as error:
+    if words := missing_price(options, 0):
         path = "platform.machine"
-        return Problem(path, f"Kind of machine ({path}): without a price no budget can be kept, and {error}.")
+        return Problem(path, f"Kind of machine ({path}): {words}")
     return None
 
 
@@ -97,12 +95,17 @@ def price_obstacle(options: PlatformOptions, memory_mb: int) -> Problem | None:
     """Return the problem of a simulated cloud in a region without prices; None for other platforms."""
     if not isinstance(options, SimulatedOptions):
         return None
+    words = missing_price(options, memory_mb)
+    return Problem(REGION, f"Region ({REGION}): {words} {PRICE_IT}") if words else None
+
+
+def missing_price(options: PlatformOptions, memory_mb: int) -> str:
+    """Return that no budget can be kept, because something has no price; empty if everything has one."""
     try:
         options.tariff(PriceBook.load(), memory_mb)
     except (UnknownSku, PriceError) as error:
-        words = f"without a price no budget can be kept, and {error}. {PRICE_IT}"
-        return Problem(REGION, f"Region ({REGION}): {words}")
-    return None
+        return f"without a price no budget can be kept, and {error}."
+    return ""
 
 
 def _words(error: Exception) -> str:

@@ -5,10 +5,12 @@ Name and state always come first and are not in this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
@@ -23,6 +25,8 @@ from webapp.formatting import (
     format_score,
 )
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import look_of_job, reason_in_words
+from webapp.tones import Pill
 
 
 @dataclass(frozen=True)
@@ -121,3 +125,52 @@ def chosen_columns(keys: str) -> list[Column]:
     """Return the columns named in the URL, in the table's order; the default ones if none is known."""
     named = [column for column in COLUMNS if column.key in keys.split(",")]
     return named or [BY_KEY[key] for key in USUAL]
+
+
+_KEPT = 4_000
+"""Cached rows of one process, some kilobytes each."""
+
+
+class Row(NamedTuple):
+    """Everything that a row shows. `version` changes with the job: pages replace rows with another version."""
+
+    job_id: str
+    version: str
+    address: str
+    name: str
+    unreal: str
+    archived: bool
+    reason: str
+    pill: str
+    cells: tuple[tuple[str, str], ...]
+
+
+def render_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
+    """Return the jobs' rows as HTML, in their order."""
+    return [_render(_row(job, columns, jobs_url)) for job in jobs]
+
+
+def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
+    account = job.account
+    return Row(
+        job_id=job.pk,
+        version=f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}",
+        address=f"{jobs_url}{job.pk}/",
+        name=job.name,
+        unreal=job.unreal,
+        archived=job.archived_at is not None,
+        reason=reason_in_words(job),
+        pill=_pill(look_of_job(job)),
+        cells=tuple((column.cell, column.text(job)) for column in columns),
+    )
+
+
+@lru_cache(_KEPT)
+def _render(row: Row) -> str:
+    return render_to_string("jobs/row.html", row._asdict())
+
+
+@cache
+def _pill(state: Pill) -> str:
+    """Return a state's pill, cached: there are few states and many rows."""
+    return render_to_string("jobs/pill.html", {"state": state})

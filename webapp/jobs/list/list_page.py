@@ -19,9 +19,8 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS
 from webapp.jobs import queries
 from webapp.jobs.form.presets import presets
-from webapp.jobs.list import bulk, deleting, labels, run_table, saved_views
-from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns
-from webapp.jobs.list.list_rows import render_rows
+from webapp.jobs.list import actions, run_table
+from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
 
 JOBS_A_PAGE = 50
@@ -122,10 +121,10 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
         chosen = urlencode([("of", job_id) for job_id in ids])
         return redirect(f"{reverse('comparing:page', args=[project.slug])}?{chosen}")
     try:
-        outcome = bulk.act(
+        outcome = actions.act(
             project=project, user=request.user, action=action, job_ids=ids, tag=request.POST.get("tag", "")
         )
-    except (bulk.NotPossible, labels.LabelRefused) as refusal:
+    except (actions.NotPossible, actions.LabelRefused) as refusal:
         messages.error(request, str(refusal))
         return _back(request, project)
     if request.POST.get("stay") and outcome.done:
@@ -146,11 +145,11 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
     remove = request.POST.get("remove", "")
     try:
         if remove:
-            saved_views.remove_view(project=project, view_id=int(remove) if remove.isdecimal() else 0)
+            run_table.remove_view(project=project, view_id=int(remove) if remove.isdecimal() else 0)
         else:
             name, address = request.POST.get("name", ""), request.POST.get("back", "")
-            saved_views.save_view(project=project, user=request.user, name=name, address=address)
-    except saved_views.ViewRefused as refusal:
+            run_table.save_view(project=project, user=request.user, name=name, address=address)
+    except run_table.ViewRefused as refusal:
         messages.error(request, str(refusal))
     return _back(request, project)
 
@@ -162,18 +161,18 @@ def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpRespo
     job = queries.job_in(project, job_id)
     try:
         if "delete" in request.POST:
-            deleting.delete(job=job, user=request.user)
+            actions.delete(job=job, user=request.user)
             messages.success(request, f"{job.name} is deleted. Its cost stays in the reports.")
             return redirect("jobs:list", project.slug)
         if "archive" in request.POST:
-            labels.archive(job=job, user=request.user)
+            actions.archive(job=job, user=request.user)
         elif "unarchive" in request.POST:
-            labels.unarchive(job=job, user=request.user)
+            actions.unarchive(job=job, user=request.user)
         else:
-            names = labels.tag_names(request.POST.get("tags", ""))
-            labels.set_note(job=job, text=request.POST.get("note", ""))
-            labels.set_tags(job=job, names=names)
-    except labels.LabelRefused as refusal:
+            names = actions.tag_names(request.POST.get("tags", ""))
+            actions.set_note(job=job, text=request.POST.get("note", ""))
+            actions.set_tags(job=job, names=names)
+    except actions.LabelRefused as refusal:
         messages.error(request, str(refusal))
     return redirect("jobs:detail", project.slug, job.pk)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
+from django.db import transaction
 from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
+from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.list.columns import BY_KEY, Column
 from webapp.jobs.list.search_query import STATES, Term
 from webapp.jobs.models import Job, JobGroup, SavedView, Tag
@@ -130,3 +133,36 @@ def list_comparison_candidates(project: Any) -> dict[str, Any]:
         "groups": list(groups.order_by("-created_at")[:_OFFERED]),
         "offered": list(jobs.only("id", "name", "episode_return_mean").order_by("-created_at")[:_OFFERED]),
     }
+
+
+MOST_VIEWS = 30
+_KEPT = ("q", "sort", "columns")
+
+
+class ViewRefused(ValueError):
+    """The view is not saved. The text says why."""
+
+
+@transaction.atomic
+def save_view(*, project: Any, user: Any, name: str, address: str, clock: Clock = SYSTEM_CLOCK) -> SavedView:
+    """Save the query string of the list's URL under a name; replaces a view of the same name."""
+    name = name.strip()
+    if not name or len(name) > 60:
+        raise ViewRefused("Give the view a name of at most 60 letters, such as “Failed this week”.")
+    parameters = [(key, value) for key, value in parse_qsl(address.lstrip("?")) if key in _KEPT]
+    question = "?" + urlencode(parameters, safe=":,")
+    if len(question) > 1000:
+        raise ViewRefused("This view's search is too long to be saved.")
+    others = SavedView.objects.filter(project=project).exclude(name=name)
+    if others.count() >= MOST_VIEWS:
+        raise ViewRefused(f"A project keeps at most {MOST_VIEWS} views; remove one first.")
+    made = {"address": question, "created_by": user, "created_at": clock.now()}
+    view, _ = SavedView.objects.update_or_create(project=project, name=name, defaults=made)
+    return view
+
+
+def remove_view(*, project: Any, view_id: int) -> None:
+    """Delete a view of this project. ViewRefused if there is none with this id."""
+    removed, _ = SavedView.objects.filter(project=project, pk=view_id).delete()
+    if not removed:
+        raise ViewRefused("That view no longer exists.")

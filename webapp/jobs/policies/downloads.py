@@ -10,12 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.http import Http404
 
 from training.messages import Evaluated
 from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
+from webapp.jobs.running.checkpoint_files import checkpoint_folder
 
 if TYPE_CHECKING:
     from training.model_card import EvaluationScore
@@ -68,7 +68,7 @@ def checkpoint_in(job: Job, name: str) -> KeptCheckpoint:
 
 def checkpoint_path(job_id: str, name: str) -> Path:
     """Return the checkpoint's path. The name comes from a database row, never from a user."""
-    return Path(settings.STARLING_DATA) / "checkpoints" / job_id / name
+    return checkpoint_folder(job_id) / name
 
 
 def _best(job: Job) -> tuple[str, str, int, int, datetime] | None:

@@ -7,8 +7,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from training.checkpoints import FileCheckpointStore
 from training.ports import CheckpointRef
+
+
+def checkpoint_folder(job_id: str) -> Path:
+    """Return the folder of a job's checkpoints."""
+    return Path(settings.STARLING_DATA) / "checkpoints" / job_id
 
 
 class CheckpointNotWritten(Exception):

@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from cloud.platform_kinds import COMPUTE_HERE
 from cloud.workers.executor import cores
 from webapp.formatting import plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Desired, Job
+from webapp.jobs.running.leases import idle
 
 _THREADS_LEFT_FOR_OTHERS = 4
 """Each watched job holds a thread of the worker; periodic tasks need some too."""
@@ -41,9 +42,8 @@ def waiting_for_core(now: datetime) -> QuerySet[Job]:
 
     `now` is by the database's clock, as leases are.
     """
-    free = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
     waiting = Job.objects.filter(
-        free,
+        idle(now),
         cloud__in=COMPUTE_HERE,
         desired=Desired.RUN,
         observed__in=(Observed.QUEUED, Observed.RECOVERING),

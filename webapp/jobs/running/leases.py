@@ -3,21 +3,35 @@
 Every change is one conditional UPDATE, so of two concurrent attempts one succeeds. All times are the
 database's (`Clock.shared_now`), so a machine with a wrong clock neither takes nor loses a lease. A lease
 outlives a minute without CPU time on a busy machine. A holder whose process is known to have died loses it at
-once (`holders`).
+once.
 """
 
+import hashlib
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Desired, Job
 
+log = logging.getLogger(__name__)
+
 LEASE_TTL = timedelta(seconds=90)
 RENEW_EVERY = timedelta(seconds=3)
+NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
+"""The changes that release the lease with the job's end or pause."""
+LEASE_LOST_EXIT = 75
+_RETRY_S = 0.5
 
 
 def idle(now: datetime) -> Q:
@@ -45,8 +59,96 @@ def renew_lease(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> bool
 
 def release_lease(*, job_id: str, epoch: int) -> bool:
     """Release the lease. Its epoch stays used: later writes under it are refused."""
-    return bool(_held(job_id, epoch).update(lease_owner="", lease_expires_at=None))
+    return bool(_held(job_id, epoch).update(**NOT_HELD))
 
 
 def _held(job_id: str, epoch: int) -> Any:
     return Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")
+
+
+# Names of holders. Processes that run jobs die with the worker that started them (cloud/workers/processes.py), and
+# a name identifies that worker's process. So a lease whose worker is gone is free at once. Where that cannot be known,
+# on another machine for example, it has to expire first.
+
+_PROCESSES = Path("/proc")
+Life = Literal["alive", "gone", "unknown"]
+
+
+def new_owner() -> str:
+    """Return a new name for a process that this one starts and that dies with it."""
+    return f"{_this_machine()}.{os.getpid()}.{_started(os.getpid())}.{secrets.token_hex(8)}"
+
+
+def find_liveness(owner: str) -> Life:
+    """Return whether the process that started the holder lives; unknown for another machine or an unknown
+    name."""
+    machine, _, rest = owner.partition(".")
+    pid, _, rest = rest.partition(".")
+    started = rest.partition(".")[0]
+    if not machine or machine != _this_machine() or not pid.isdecimal() or not started:
+        return "unknown"
+    return "alive" if _started(int(pid)) == started else "gone"
+
+
+@cache
+def _this_machine() -> str:
+    """Return this machine's boot and process-id namespace; empty if unknown."""
+    try:
+        boot = (_PROCESSES / "sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink(_PROCESSES / "self/ns/pid")
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{boot} {space}".encode()).hexdigest()[:16]
+
+
+def _started(pid: int) -> str:
+    """Return the process's start time in kernel ticks, since process ids are reused. Empty: not running."""
+    try:
+        state, *facts = (_PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return ""
+    return "" if state in ("Z", "X") else facts[18]
+
+
+class Heartbeat:
+    """Renews the lease while the block runs: a job's, or by `renew` another kind. Ends the process once another
+    process has the lease.
+
+    A late renewal ends nothing: on a busy machine a run may get no CPU time for longer than its lease lasts. The
+    process ends abruptly, because its successor must not find it still at work. Its worker processes die with it.
+    """
+
+    def __init__(self, job_id: str, epoch: int, renew: Callable[[], bool] | None = None) -> None:
+        self._job_id = job_id
+        self._renew = renew or (lambda: renew_lease(job_id=job_id, epoch=epoch))
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        pause_s = RENEW_EVERY.total_seconds()
+        while not self._over.wait(pause_s):
+            pause_s = RENEW_EVERY.total_seconds() if self._renewed() else _RETRY_S
+        connection.close()
+
+    def _renewed(self) -> bool:
+        try:
+            ours = self._renew()
+        except DatabaseError as error:
+            log.warning("%s: lease not renewed: %s", self._job_id, error)
+            connection.close()
+            return False
+        if not ours and not self._over.is_set():
+            self._abort("someone else holds the lease")
+        return True
+
+    def _abort(self, why: str) -> None:
+        log.error("%s: %s; this process ends at once", self._job_id, why)
+        os._exit(LEASE_LOST_EXIT)

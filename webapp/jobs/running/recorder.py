@@ -31,14 +31,12 @@ from webapp.jobs import failpoints
 from webapp.jobs.events.event_log import Entry, append_events, transition
 from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.reasons import OF_ENGINE, Reason
+from webapp.jobs.running.leases import NOT_HELD
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
 from webapp.money.services import close_books
 
 _FAILED_CALLS_AT_ONCE = 200
-
-NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
-"""The changes that release the lease with the job's end."""
 
 
 def as_json(event: Event) -> dict[str, Any]:

@@ -10,10 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
-
-from django.conf import settings
 
 from cloud.connections import AwsConnection, AzureConnection
 from cloud.metering import MeteredPlatform
@@ -40,9 +37,8 @@ from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
-from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten
-from webapp.jobs.running.heartbeat import LEASE_LOST_EXIT, Heartbeat
-from webapp.jobs.running.leases import take_lease
+from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten, checkpoint_folder
+from webapp.jobs.running.leases import LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
@@ -120,11 +116,6 @@ def _run_under(
         run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
         return CRASHED_EXIT
     return 0
-
-
-def checkpoint_folder(job_id: str) -> Path:
-    """Return the folder of a job's checkpoints."""
-    return Path(settings.STARLING_DATA) / "checkpoints" / job_id
 
 
 class _HandedOver(Exception):

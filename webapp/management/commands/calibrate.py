@@ -88,7 +88,7 @@ class Command(BaseCommand):
         from webapp.connections.account_lease import LeaseRefused
         from webapp.formatting import display_usd
         from webapp.profiling import account_calibration
-        from webapp.profiling.budget_check import NoRoom
+        from webapp.profiling.services import NoRoom
 
         connection = _connection(options["connection"])
         effort = QUICK if options["quick"] else Effort()

@@ -18,7 +18,7 @@ from research.experiment import Experiment, UnknownExperiment, experiment_names,
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, Choice, Runner
 from research.skill import why_not_skilled
-from webapp.papers.queries import RESULTS, find_result
+from webapp.papers.figures import RESULTS, find_result
 
 WRONG_INPUT_EXIT = 2
 _NOT_EVIDENCE = "quick: not evidence"

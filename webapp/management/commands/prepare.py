@@ -2,18 +2,22 @@
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from webapp.jobs.running.job_watchdog import expire_dead_leases
+from webapp.accounts.models import User
+from webapp.accounts.services import create_person, one_time_sign_in_path
+from webapp.jobs.running.recovery import expire_dead_leases
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
 
 _LOOK_WITHIN_S = 20.0
+DEMO_EMAIL = "demo@starling.localhost"
+DEMO_STEPS = 10_000_000
+"""Some hours of work, so that a visitor in the first hour sees the job run, if its dollar lasts that long."""
 
 
 class Command(BaseCommand):
@@ -34,9 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{count} static files collected.")
         expire_dead_leases()
         self._look_at_the_clouds()
-        from webapp.jobs.demo import create_demo, demo_sign_in_path  # they need tables
-
-        if options["demo"] and not get_user_model().objects.exists():
+        if options["demo"] and not User.objects.exists():
             create_demo()
         if (path := demo_sign_in_path()) is not None:
             self.stdout.write(f"{DEMO_SIGN_IN}{path}")
@@ -50,3 +52,29 @@ class Command(BaseCommand):
                 call_command("reconcile", within=_LOOK_WITHIN_S, stdout=self.stdout)
             except SystemExit:
                 self.stdout.write("Not every account could be looked at; the next look follows in seconds.")
+
+
+@transaction.atomic
+def create_demo() -> None:
+    """Create the demo account with its project and job in one transaction: a start may be killed at any
+    moment."""
+    from webapp.jobs.form.presets import presets
+    from webapp.jobs.services import submit_job
+
+    user = create_person(DEMO_EMAIL)
+    spec = presets()["hopper-simulated"].spec
+    stop = spec.training.stop.model_copy(update={"env_steps": DEMO_STEPS})
+    training = spec.training.model_copy(update={"stop": stop})
+    demo = spec.model_copy(update={"name": "Demo: Hopper on the simulated cloud", "training": training})
+    submit_job(project=user.projects.get(), user=user, spec=demo, idempotency_key="demo")
+
+
+def demo_sign_in_path() -> str | None:
+    """Return a fresh one-time sign-in path of the demo account; None once any user has signed in here.
+
+    Until then each start prints a new path, so a lost one locks no one out.
+    """
+    if User.objects.filter(last_login__isnull=False).exists():
+        return None
+    user = User.objects.filter(email=DEMO_EMAIL, is_active=True).first()
+    return one_time_sign_in_path(user) if user is not None else None

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 
 from webapp.jobs.models import Job
-from webapp.surfaces.queries import panel
+from webapp.surfaces.views import panel
 
 register = template.Library()
 

@@ -9,8 +9,7 @@ import pytest
 
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.ledger_contract import reservation, settlement
-from webapp.jobs.billing.burn_rate import Burn, burn_of, burn_sentence
-from webapp.jobs.billing.limit_forecast import announce_expected_limits, meets_at
+from webapp.jobs.billing.burn_rate import Burn, announce_expected_limits, burn_of, burn_sentence, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
 from webapp.jobs.running.recorder import Recorder

@@ -13,7 +13,7 @@ from cloud.calibration.toml_writer import write_toml
 from cloud.numbers import profile as profiles
 from tests.factories import make_job, make_spec
 from tests.webapp.test_work import SMALL
-from webapp.jobs.launch.forecast_panel import forecast_of
+from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.running.runner import run_job
 

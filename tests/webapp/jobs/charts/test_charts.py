@@ -12,9 +12,8 @@ from django.urls import reverse
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.charts.buckets import make_buckets
 from webapp.jobs.charts.figures import LINES, NAMES, PACKING, PANELS, packed, point_of, unpacked
-from webapp.jobs.charts.history import MARKED, Histories, History, series_of
+from webapp.jobs.charts.history import MARKED, Histories, History, make_buckets, series_of
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point

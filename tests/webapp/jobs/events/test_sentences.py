@@ -5,9 +5,9 @@ import pytest
 from tests.factories import make_running_job, make_spec, round_finished
 from training.tasks.score import Score
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.events.job_summary import live_sentences
-from webapp.jobs.events.sentences import (
+from webapp.jobs.events.job_summary import (
     PolicyScore,
+    live_sentences,
     mean_interval,
     no_news_sentence,
     parts_sentence,

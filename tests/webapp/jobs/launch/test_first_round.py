@@ -24,7 +24,8 @@ from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.launch.forecast_panel import forecast_of, headline
+from webapp.jobs.launch.forecast_panel import headline
+from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import release_lease, take_lease

@@ -17,7 +17,7 @@ from cloud.forecast import Band
 from webapp.accounts import services as accounts
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
-from webapp.jobs.launch import forecast_panel
+from webapp.jobs.launch import forecast_panel, forecasts
 from webapp.jobs.spec import JobSpec
 
 
@@ -92,11 +92,9 @@ def spec(preset: str, **changes: Any) -> JobSpec:
 
 def test_what_ends_it_is_said() -> None:
     by_rounds = spec("hopper-simulated", training__stop={"env_steps": None, "rounds": 100})
-    assert forecast_panel.headline(forecast_panel.forecast_of(by_rounds), by_rounds).endswith(
-        "for 100 rounds."
-    )
+    assert forecast_panel.headline(forecasts.forecast_of(by_rounds), by_rounds).endswith("for 100 rounds.")
     by_budget = spec("hopper-simulated", budget_usd="0.05")
-    found = forecast_panel.forecast_of(by_budget)
+    found = forecasts.forecast_of(by_budget)
     assert "until the budget ends it after about" in forecast_panel.headline(found, by_budget)
     assert "The whole: about $" in forecast_panel.note(found, by_budget)
 

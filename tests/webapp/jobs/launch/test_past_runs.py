@@ -6,9 +6,15 @@ import pytest
 
 from cloud.forecast import Band
 from tests.factories import FixedClock, make_job, make_project, make_spec
-from webapp.jobs.launch.forecast_accuracy import calibration, calibration_sentence
-from webapp.jobs.launch.launch_forecasts import forecast_recent_job, store_forecast
-from webapp.jobs.launch.past_runs import Lesson, cost_key, lessons_of
+from webapp.jobs.launch.forecasts import (
+    Lesson,
+    calibration,
+    calibration_sentence,
+    cost_key,
+    forecast_recent_job,
+    lessons_of,
+    store_forecast,
+)
 from webapp.jobs.models import Job
 from webapp.money.models import Account, LaunchForecast
 

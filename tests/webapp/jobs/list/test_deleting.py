@@ -13,7 +13,7 @@ from django.urls import reverse
 from tests.factories import make_job, make_running_job, make_spec
 from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.invariants import job_findings
-from webapp.jobs.list import bulk, deleting, labels
+from webapp.jobs.list import actions
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.runner import run_job
@@ -36,8 +36,8 @@ def _ran() -> Job:
     )
     job = make_job(spec=spec)
     assert run_job(job.pk, owner=os.urandom(8).hex(), hand_over=threading.Event()) == 0
-    labels.set_note(job=job, text="my best one")
-    labels.archive(job=job, user=job.created_by)
+    actions.set_note(job=job, text="my best one")
+    actions.archive(job=job, user=job.created_by)
     return Job.objects.get(pk=job.pk)
 
 
@@ -76,8 +76,8 @@ def test_what_it_made_goes_and_what_it_cost_stays() -> None:
     before, books, beside = call.get(costs).json(), _money(job), _files(neighbour)
     assert {path.suffix for path in _files(job)} >= {".checkpoint", ".jsonl", ".webp"}
 
-    assert deleting.delete(job=job, user=job.created_by)
-    assert not deleting.delete(job=job, user=job.created_by)
+    assert actions.delete(job=job, user=job.created_by)
+    assert not actions.delete(job=job, user=job.created_by)
 
     assert _files(job) == []
     assert _files(neighbour) == beside != []
@@ -114,32 +114,32 @@ def test_nobody_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
 
 def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
     running, _ = make_running_job()
-    with pytest.raises(labels.LabelRefused, match="Archive it first"):
-        deleting.delete(job=running, user=running.created_by)
+    with pytest.raises(actions.LabelRefused, match="Archive it first"):
+        actions.delete(job=running, user=running.created_by)
     job = stop_job(job=make_job(), user=None)
-    labels.archive(job=job, user=job.created_by)
+    actions.archive(job=job, user=job.created_by)
     made = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
     asked = {"job": job, "asked_by": job.created_by, "since": job.created_at}
     film = Film.objects.create(state=FilmState.FILMING, **made, **asked)
-    with pytest.raises(labels.LabelRefused, match="film of it is being made"):
-        deleting.delete(job=job, user=job.created_by)
+    with pytest.raises(actions.LabelRefused, match="film of it is being made"):
+        actions.delete(job=job, user=job.created_by)
     film.delete()
     surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **asked)
-    with pytest.raises(labels.LabelRefused, match="surface of it is being measured"):
-        deleting.delete(job=job, user=job.created_by)
+    with pytest.raises(actions.LabelRefused, match="surface of it is being measured"):
+        actions.delete(job=job, user=job.created_by)
     surface.delete()
     Job.objects.filter(pk=job.pk).update(lease_owner="a process that is ending")
-    with pytest.raises(labels.LabelRefused, match="not settled yet"):
-        deleting.delete(job=job, user=job.created_by)
+    with pytest.raises(actions.LabelRefused, match="not settled yet"):
+        actions.delete(job=job, user=job.created_by)
     Job.objects.filter(pk=job.pk).update(lease_owner="")
-    outcome = bulk.act(project=job.project, user=None, action="delete", job_ids=[job.pk])
+    outcome = actions.act(project=job.project, user=None, action="delete", job_ids=[job.pk])
     assert outcome.done == (job.pk,)
-    assert bulk.act(project=job.project, user=None, action="unarchive", job_ids=[job.pk]).done == ()
+    assert actions.act(project=job.project, user=None, action="unarchive", job_ids=[job.pk]).done == ()
 
 
 def test_the_page_asks_again_and_deletes(client: Any) -> None:
     job = stop_job(job=make_job(), user=None)
-    labels.archive(job=job, user=job.created_by)
+    actions.archive(job=job, user=job.created_by)
     client.force_login(job.created_by)
     slug = job.project.slug
     assert "Delete it for good" in client.get(reverse("jobs:detail", args=[slug, job.pk])).content.decode()

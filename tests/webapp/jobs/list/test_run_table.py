@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.jobs.test_pages import copies_of, text
-from webapp.jobs.list import labels, run_table
+from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import COLUMNS, chosen_columns
 from webapp.jobs.list.search_query import parse
 from webapp.jobs.models import Job, SavedView
@@ -109,7 +109,7 @@ def test_orders_have_what_is_not_known_last(project: Any, known: dict[str, Job])
 
 
 def test_archived_jobs_are_left_out_unless_asked_for(project: Any, known: dict[str, Job]) -> None:
-    labels.archive(job=known["old"], user=known["old"].created_by)
+    actions.archive(job=known["old"], user=known["old"].created_by)
     assert _found(project, "") == ["hop", "cart"]
     assert _found(project, "is:archived") == ["old"]
     assert sorted(_found(project, "-is:archived")) == ["cart", "hop"]
@@ -171,7 +171,7 @@ def test_a_row_is_drawn_anew_when_anything_in_it_changes(client: Client, project
     Account.objects.filter(job=job).update(spent_picodollars=5 * 10**10)
     assert drawn() not in seen
     seen.add(drawn())
-    labels.set_tags(job=job, names=["new-tag"])
+    actions.set_tags(job=job, names=["new-tag"])
     assert drawn() not in seen
     assert "new-tag" in drawn()
 

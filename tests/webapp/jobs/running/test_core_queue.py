@@ -12,12 +12,12 @@ from cloud.workers.executor import cores
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs import tasks
 from webapp.jobs.invariants import job_findings
 from webapp.jobs.models import Job
-from webapp.jobs.running import launcher
 from webapp.jobs.running.job_slots import core_places
-from webapp.jobs.running.launcher import launch_and_watch, watched
 from webapp.jobs.running.leases import take_lease
+from webapp.jobs.tasks import launch_job, watched
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
         Job.objects.filter(pk=job_id).update(observed="cancelled")
 
     monkeypatch.setattr(watched, "start", lambda job_id, command: subprocess.Popen(["true"]))
-    monkeypatch.setattr(launcher, "_wait_for", over_at_once)
+    monkeypatch.setattr(tasks, "_wait_for", over_at_once)
     return jobs
 
 
@@ -44,7 +44,7 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
     ids: list[str] = []
-    monkeypatch.setattr(launcher, "ask_to_launch", ids.append)
+    monkeypatch.setattr(tasks, "ask_to_launch", ids.append)
     return ids
 
 
@@ -70,10 +70,10 @@ def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
 ) -> None:
     with _cores_in_use(2):
         job = make_job(spec=make_spec(preset))
-        launch_and_watch(job.pk)
+        launch_job(job.pk)
         job.refresh_from_db()
         assert (started, job.observed, job.reason) == ([], "queued", ALL_IN_USE)
-    launch_and_watch(job.pk)
+    launch_job(job.pk)
     assert started == [job.pk]
 
 
@@ -81,17 +81,17 @@ def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(started: list[st
     job = make_job()
     Job.objects.filter(pk=job.pk).update(cloud="aws_lambda")
     with _cores_in_use(2):
-        launch_and_watch(job.pk)
+        launch_job(job.pk)
     assert started == [job.pk]
 
 
 def test_who_has_waited_longest_gets_the_free_core(started: list[str], asked: list[str]) -> None:
     first, second, third = (make_job() for _ in range(3))
     with _cores_in_use(1):
-        launch_and_watch(third.pk)
-        launch_and_watch(second.pk)
+        launch_job(third.pk)
+        launch_job(second.pk)
         assert started == []
-        launch_and_watch(first.pk)
+        launch_job(first.pk)
     assert started == [first.pk]
     assert asked == [second.pk], "the next in line need not wait for the next look"
 
@@ -104,7 +104,7 @@ def test_the_page_and_the_api_say_what_a_job_waits_for(
     client.force_login(user)
     with _cores_in_use(2):
         first, job = make_job(project), make_job(project)
-        launch_and_watch(job.pk)
+        launch_job(job.pk)
         page = client.get(reverse("jobs:detail", args=[project.slug, job.pk])).content.decode()
         assert "Waits for a free core: 2 of 2 are in use, and 1 job is ahead of this one." in page
         page = client.get(reverse("jobs:detail", args=[project.slug, first.pk])).content.decode()
@@ -123,7 +123,7 @@ def test_a_handed_over_job_waits_for_a_core_like_any_other(
     with _cores_in_use(2):
         job = make_job(project)
         Job.objects.filter(pk=job.pk).update(observed="recovering", reason_code="handover")
-        launch_and_watch(job.pk)
+        launch_job(job.pk)
         page = client.get(reverse("jobs:detail", args=[project.slug, job.pk])).content.decode()
         assert ALL_IN_USE in page
 

@@ -12,14 +12,12 @@ from django.db import OperationalError
 from tests.factories import FixedClock, checkpoint_saved, make_job, make_running_job
 from tests.servers import ROOT
 from webapp.clock import SystemClock
+from webapp.jobs import tasks
 from webapp.jobs.models import Job
-from webapp.jobs.running import heartbeat, job_watchdog, launcher
-from webapp.jobs.running.heartbeat import Heartbeat
-from webapp.jobs.running.job_watchdog import check_jobs
-from webapp.jobs.running.lease_holders import find_liveness, new_owner
-from webapp.jobs.running.leases import LEASE_TTL, renew_lease, take_lease
+from webapp.jobs.running import leases, recovery
+from webapp.jobs.running.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner, renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED
+from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED, check_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -30,12 +28,13 @@ STARVED_S = 60.0
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
     asked: list[str] = []
-    monkeypatch.setattr(job_watchdog, "ask_to_launch", lambda job_id: not asked.append(job_id))
+    monkeypatch.setattr(recovery, "ask_to_launch", lambda job_id: not asked.append(job_id))
     return asked
 
 
 def _owner_of_a_dead_process() -> str:
-    program = "from webapp.jobs.running.lease_holders import new_owner; print(new_owner())"
+    set_up = "import django; django.setup()"
+    program = f"{set_up}; from webapp.jobs.running.leases import new_owner; print(new_owner())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
     return done.stdout.decode().strip()
 
@@ -70,8 +69,8 @@ class _Heart:
         self.ended: list[str] = []
         self.beaten = threading.Event()
         self._answers = answers
-        monkeypatch.setattr(heartbeat, "RENEW_EVERY", timedelta(seconds=0.001))
-        monkeypatch.setattr(heartbeat, "_RETRY_S", 0.001)
+        monkeypatch.setattr(leases, "RENEW_EVERY", timedelta(seconds=0.001))
+        monkeypatch.setattr(leases, "_RETRY_S", 0.001)
         monkeypatch.setattr(Heartbeat, "_abort", lambda _, why: self.ended.append(why))
 
     def renew(self) -> bool:
@@ -176,7 +175,7 @@ def test_no_reason_of_a_failed_job_says_that_it_is_started_again(monkeypatch: py
         owner = f"run-{number}"
         assert take_lease(job_id=job.pk, owner=owner)
         process = subprocess.Popen(["sh", "-c", "exit 3"])
-        launcher._wait_for(job.pk, owner, process)
+        tasks._wait_for(job.pk, owner, process)
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("failed", CRASHES_ALLOWED + 1)
     assert job.reason.startswith("The job's process ended unexpectedly (exit code 3). That was the 6th time")
@@ -189,7 +188,7 @@ def test_a_process_that_lost_its_lease_has_not_crashed(given_back: bool) -> None
     assert take_lease(job_id=job.pk, owner="starved")
     if given_back:
         Job.objects.filter(pk=job.pk).update(lease_owner="", lease_expires_at=None, observed="recovering")
-    launcher._wait_for(job.pk, "starved", subprocess.Popen(["sh", "-c", "exit 75"]))
+    tasks._wait_for(job.pk, "starved", subprocess.Popen(["sh", "-c", "exit 75"]))
     job.refresh_from_db()
     assert (job.crashes, job.losses) == (0, 0 if given_back else 1)
 

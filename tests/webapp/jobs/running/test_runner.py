@@ -15,15 +15,16 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
-from webapp.jobs import failpoints
+from webapp.jobs import failpoints, tasks
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason
-from webapp.jobs.running import heartbeat, launcher, runner
-from webapp.jobs.running.launcher import launch_and_watch
+from webapp.jobs.running import leases, runner
+from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, run_ended
-from webapp.jobs.running.runner import checkpoint_folder, run_job
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import raise_budget
+from webapp.jobs.tasks import launch_job
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -148,8 +149,8 @@ def test_an_error_is_told_in_a_sentence_and_tried_again(
 def test_giving_the_lease_back_is_not_losing_it(hand_over: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A renewal that waits for the job's last transaction must not take its end for somebody else's beginning."""
     aborted: list[str] = []
-    monkeypatch.setattr(heartbeat.Heartbeat, "_abort", lambda self, why: aborted.append(why))
-    monkeypatch.setattr(heartbeat, "RENEW_EVERY", timedelta(seconds=0.01))
+    monkeypatch.setattr(leases.Heartbeat, "_abort", lambda self, why: aborted.append(why))
+    monkeypatch.setattr(leases, "RENEW_EVERY", timedelta(seconds=0.01))
     for owner, name in ((runner.Recorder, "finish"), (runner, "run_ended")):
         monkeypatch.setattr(owner, name, _then_wait(getattr(owner, name)))
     job = make_job(spec=_small())
@@ -240,7 +241,7 @@ def test_who_watches_starts_a_dead_process_again(
         monkeypatch.setenv(name, value)
     job = make_job(spec=_small())
     # Each process dies at its third round, and gets two further than the one before.
-    launch_and_watch(job.pk)
+    launch_job(job.pk)
     job.refresh_from_db()
     assert (job.observed, job.round_no) == ("succeeded", 4)
     assert job.lease_epoch == 2
@@ -257,7 +258,7 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     for name, value in service_environment.items():
         monkeypatch.setenv(name, value)
     job = make_job(spec=_poor())
-    wait_for = launcher._wait_for
+    wait_for = tasks._wait_for
     raised: list[str] = []
 
     def raised_meanwhile(job_id: str, *more: Any) -> None:
@@ -266,8 +267,8 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
         if job.observed == "paused":
             raised.append(raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1")).observed)
 
-    monkeypatch.setattr(launcher, "_wait_for", raised_meanwhile)
-    launch_and_watch(job.pk)
+    monkeypatch.setattr(tasks, "_wait_for", raised_meanwhile)
+    launch_job(job.pk)
     job.refresh_from_db()
     assert raised == ["queued"]
     assert (job.observed, job.round_no) == ("succeeded", 4)
@@ -285,9 +286,9 @@ def test_a_process_that_cannot_even_start_is_not_tried_for_ever(monkeypatch: pyt
         starts.append(owner)
         return [sys.executable, "-c", "raise SystemExit(1)"]
 
-    monkeypatch.setattr(launcher, "_command", broken)
-    monkeypatch.setattr(launcher, "_SLOWEST_RESTART_S", 0.0)
-    launch_and_watch(job.pk)
+    monkeypatch.setattr(tasks, "_command", broken)
+    monkeypatch.setattr(tasks, "_SLOWEST_RESTART_S", 0.0)
+    launch_job(job.pk)
     job.refresh_from_db()
     assert job.observed == "failed"
     assert len(starts) == CRASHES_ALLOWED + 1

@@ -12,15 +12,15 @@ import pytest
 from tests.factories import make_job
 from tests.servers import ROOT, wait_until
 from tests.webapp import scheduler_rows
+from webapp.jobs import tasks
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import films
-from webapp.jobs.running import launcher
 from webapp.jobs.running.graceful_exit import HEARD_WITHIN_S, LEAVE_WITHIN_S, GracefulExit
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
 from webapp.schedulers import leases as scheduler_leases
-from webapp.surfaces import measurement
+from webapp.surfaces import tasks as surface_tasks
 from webapp.surfaces.models import Surface, SurfaceState
 from webapp.worker_stop import WorkerStop
 
@@ -91,11 +91,11 @@ def test_a_run_that_is_asked_to_end_before_it_began_begins_nothing() -> None:
 def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher.watched, "stopping", True)
+    monkeypatch.setattr(tasks.watched, "stopping", True)
     job = make_job()
     assert take_lease(job_id=job.pk, owner="stopped")
     Job.objects.filter(pk=job.pk).update(observed="running")
-    launcher._wait_for(job.pk, "stopped", subprocess.Popen(["sh", "-c", how]))
+    tasks._wait_for(job.pk, "stopped", subprocess.Popen(["sh", "-c", how]))
     job.refresh_from_db()
     assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
 
@@ -107,7 +107,7 @@ def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed() -> None:
         [sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"], cwd=ROOT
     )
     process.send_signal(signal.SIGTERM)
-    launcher._wait_for(job.pk, "stopped", process)
+    tasks._wait_for(job.pk, "stopped", process)
     assert process.returncode == -signal.SIGTERM
     job.refresh_from_db()
     assert (job.observed, job.crashes, job.losses, job.lease_owner) == ("queued", 0, 0, "")
@@ -165,8 +165,8 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
     """A worker that was asked to stop."""
     stop = WorkerStop()
     stop.ask()
-    monkeypatch.setattr("webapp.jobs.policies.film_process.worker_stop", stop)
-    monkeypatch.setattr(measurement, "worker_stop", stop)
+    monkeypatch.setattr("webapp.jobs.policies.films.worker_stop", stop)
+    monkeypatch.setattr(surface_tasks, "worker_stop", stop)
     return stop
 
 
@@ -212,6 +212,6 @@ def test_a_surface_that_a_stop_cuts_off_is_measured_by_the_next_worker(stopped: 
         since=job.since,
         asked_by=job.created_by,
     )
-    measurement.survey(surface.pk)
+    surface_tasks.survey(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.reason, surface.points, surface.done) == (SurfaceState.QUEUED, "", [], 0)

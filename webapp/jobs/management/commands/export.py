@@ -77,7 +77,7 @@ class Command(BaseCommand):
         return path, policies.policy_files(job, path)
 
     def _film(self, checkpoint: Path, file: Path) -> None:
-        from webapp.jobs.policies.film_process import FilmFailed, shoot
+        from webapp.jobs.policies.films import FilmFailed, shoot
 
         try:
             facts = shoot(checkpoint.resolve(), file.resolve())

@@ -36,7 +36,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from cloud.forecast import NoForecast
-        from webapp.jobs.launch.forecast_panel import forecast_of, headline, panel
+        from webapp.jobs.launch.forecast_panel import headline, panel
+        from webapp.jobs.launch.forecasts import forecast_of
         from webapp.jobs.services import limits
 
         try:

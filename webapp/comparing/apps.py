@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class ComparingConfig(AppConfig):
-    name = "webapp.comparing"
-    label = "comparing"
