@@ -71,6 +71,15 @@ def make_job(project: Any = None, user: Any = None, spec: Any = None, **options:
     return submit_job(project=project, user=user, spec=spec or make_spec(), **options)
 
 
+def release_lease(*, job_id: str, epoch: int) -> bool:
+    """Release a job's lease, as the end of its run does. Its epoch stays used: later writes under it are refused."""
+    from webapp.jobs.models import Job
+    from webapp.jobs.running.leases import NOT_HELD
+
+    held = Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")
+    return bool(held.update(**NOT_HELD))
+
+
 def make_running_job(clock: Any = None, **options: Any) -> tuple[Any, int]:
     """A job whose run has just started, and the epoch of its lease."""
     from webapp.clock import SYSTEM_CLOCK

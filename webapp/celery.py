@@ -42,3 +42,16 @@ def _say_worker_ready(**details: Any) -> None:
 def _say_beat_ready(**details: Any) -> None:
     """Log the line by which `manage.py up` sees that beat sends ticks."""
     logger.info("beat is ready")
+
+
+def send_hint(task: str, *arguments: Any, **options: Any) -> bool:
+    """Ask the worker to do a task now; False if no message could be sent.
+
+    The row says the same, and a tick reads it every few seconds. So no request fails for a hint.
+    """
+    try:
+        app.send_task(task, args=list(arguments), **options)
+    except Exception as error:  # whatever the broker's client raises
+        logger.warning("%s%s waits for the next look, no message could be sent: %s", task, arguments, error)
+        return False
+    return True

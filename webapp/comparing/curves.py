@@ -174,8 +174,7 @@ class Getting:
 
 
 def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | None:
-    """The reference of the sides' environment, where half of some side's runs got there; else as far as the weakest
-    side got."""
+    """The environment's reference, where half of some side's runs got there; else as far as the weakest side got."""
     ends = [_ends(side, curves) for side in sides]
     known = [interquartile_mean(one) for one in ends if one]
     if not known:

@@ -24,11 +24,9 @@ from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.spec_fields import title_of
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.models import JobGroup
-from webapp.jobs.seed_groups import free_group_name, launch_together, with_seed
+from webapp.jobs.seed_groups import free_group_name, launch_together, share_budget, with_seed
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
-from webapp.money.budgets import create_budget
-from webapp.money.models import Scope
 
 MOST_RUNS = 100
 _RANGE = re.compile(r"^\s*(-?[\d.]+(?:e-?\d+)?)\s*(?:\.\.|–|to)\s*(-?[\d.]+(?:e-?\d+)?)\s*$", re.IGNORECASE)
@@ -199,15 +197,7 @@ def launch_sweep(
     with transaction.atomic():
         name = free_group_name(project, sweep.name)
         group = JobGroup.objects.create(project=project, name=name, created_at=clock.now())
-        create_budget(
-            project=project,
-            name=f"Sweep: {name}"[:80],
-            limit_picodollars=picodollars(sweep.limit_usd),
-            scope=Scope.GROUP,
-            of={"group": group},
-            user=user,
-            clock=clock,
-        )
+        share_budget(group, "Sweep", picodollars(sweep.limit_usd), user, clock)
         launch_together(
             project=project,
             user=user,

@@ -1,2 +1,1 @@
-"""Jobs: their form, launch, process, events, live pages and bills. Begin with `models`, `services` and
-`running/runner`."""
+"""Jobs: their form, launch, process, events, pages and bills. Begin with `models`, `services`, `running/runner`."""

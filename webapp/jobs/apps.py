@@ -8,8 +8,7 @@ class JobsConfig(AppConfig):
     label = "jobs"
 
     def ready(self) -> None:
-        """Make the operator's environment packages, prices and measured profiles known to this process; no
-        package is imported yet."""
+        """Make the operator's environment packages, prices and measured profiles known; no package is imported yet."""
         from cloud.billing import price_book
         from cloud.numbers import profile, stack
         from training.environments import packages

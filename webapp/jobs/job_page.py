@@ -25,7 +25,7 @@ from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import EVENT_ICONS
 from webapp.jobs.form.spec_documents import shorten_values
 from webapp.jobs.models import Job
-from webapp.jobs.policies.policy_views import panel
+from webapp.jobs.policies import policy_views
 from webapp.jobs.reasons import look_of_job, looks_for_script, reason_in_words, stopped_by_budget
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
@@ -47,15 +47,30 @@ Gather = Callable[[HttpRequest, Job], dict[str, Any]]
 View = Callable[..., HttpResponseBase]
 
 
-def _tab(name: str, gather: Gather) -> View:
-    """Return the view of one tab: the shared head, and the context that `gather` returns."""
+def _tab(name: str) -> Callable[[Gather], View]:
+    """Make the view of one tab: the shared head, and the context that the function returns."""
+
+    def view_of(gather: Gather) -> View:
+        @project_page()
+        @require_safe
+        def view(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+            job = queries.job_in(project, job_id)
+            context = {**_head(job), "tab": name, "tabs": TABS, **gather(request, job)}
+            return render(request, f"jobs/tabs/{name}.html", context)
+
+        return view
+
+    return view_of
+
+
+def _live_part(template: str, gather: Gather) -> View:
+    """Return the view of one part of a tab alone, for live updates."""
 
     @project_page()
     @require_safe
+    @never_cache
     def view(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-        job = queries.job_in(project, job_id)
-        context = {**_head(job), "tab": name, "tabs": TABS, **gather(request, job)}
-        return render(request, f"jobs/tabs/{name}.html", context)
+        return render(request, template, gather(request, queries.job_in(project, job_id)))
 
     return view
 
@@ -83,7 +98,8 @@ def _head(job: Job) -> dict[str, Any]:
     }
 
 
-def _charts(request: HttpRequest, job: Job) -> dict[str, Any]:
+@_tab("detail")
+def job_charts(request: HttpRequest, job: Job) -> dict[str, Any]:
     training = job.training_facts
     environment = catalogue.ENTRIES.get(training.subject)
     return {"environment": environment, "panels": panels_of(training)}
@@ -93,10 +109,16 @@ def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:
     typed = request.GET.get("round", "")
     round_no = int(typed) if typed.isdecimal() and len(typed) < 10 else None
     calls = round_calls(job, round_no, SYSTEM_CLOCK.now())
-    return {"calls": calls, "following": round_no is None, "cache": platform_notes.cache_words(job)}
+    return {
+        "job": job,
+        "calls": calls,
+        "following": round_no is None,
+        "cache": platform_notes.cache_words(job),
+    }
 
 
-def _events(request: HttpRequest, job: Job) -> dict[str, Any]:
+@_tab("events")
+def job_events(request: HttpRequest, job: Job) -> dict[str, Any]:
     before = queries.event_number(request.GET.get("before")) or None
     rounds = bool(request.GET.get("rounds"))
     rows = queries.events_before(job, before, EVENTS_A_PAGE, rounds=rounds)
@@ -104,22 +126,26 @@ def _events(request: HttpRequest, job: Job) -> dict[str, Any]:
     return {"events": rows[::-1], "rounds": rounds, "older": older, "newest": before is None}
 
 
-def _logs(request: HttpRequest, job: Job) -> dict[str, Any]:
+@_tab("logs")
+def job_logs(request: HttpRequest, job: Job) -> dict[str, Any]:
     level = request.GET.get("level", "")
     wanted = request.GET.get("q", "")[:200]
     page = run_log.read(job.pk, level=level, wanted=wanted)
     return {"log": page, "level": level, "q": wanted, "levels": run_log.LEVELS}
 
 
-def _cost(request: HttpRequest, job: Job) -> dict[str, Any]:
+@_tab("cost")
+def job_cost(request: HttpRequest, job: Job) -> dict[str, Any]:
     return {"cost_rows": bill_panel.cost_by_kind(job.account), **bill_panel.panel(job)}
 
 
-def _checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:
-    return panel(job)
+@_tab("checkpoints")
+def job_checkpoints(request: HttpRequest, job: Job) -> dict[str, Any]:
+    return policy_views.panel(job)
 
 
-def _spec(request: HttpRequest, job: Job) -> dict[str, Any]:
+@_tab("spec")
+def job_spec(request: HttpRequest, job: Job) -> dict[str, Any]:
     shortened = shorten_values(job.spec)
     return {
         "spec_json": _pretty(job.spec),
@@ -131,22 +157,10 @@ def _pretty(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-job_charts = _tab("detail", _charts)
-job_actors = _tab("actors", _actors)
-job_events = _tab("events", _events)
-job_logs = _tab("logs", _logs)
-job_cost = _tab("cost", _cost)
-job_checkpoints = _tab("checkpoints", _checkpoints)
-job_spec = _tab("spec", _spec)
-
-
-@project_page()
-@require_safe
-@never_cache
-def job_calls(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Return the actors' grid alone, for live updates."""
-    job = queries.job_in(project, job_id)
-    return render(request, "jobs/calls.html", {"job": job, **_actors(request, job)})
+job_actors = _tab("actors")(_actors)
+job_calls = _live_part("jobs/calls.html", _actors)
+job_bill = _live_part("jobs/bill.html", lambda request, job: bill_panel.panel(job))
+job_policy = _live_part("jobs/policy.html", lambda request, job: policy_views.panel(job))
 
 
 @project_page()

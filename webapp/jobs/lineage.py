@@ -89,8 +89,7 @@ def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:
 
 
 def fork_source(job: Job, name: str) -> Source | None:
-    """Return a fork of the job's checkpoint with that name (empty: the best, else the newest); None if there
-    is none."""
+    """Return a fork of the checkpoint with that name (empty: the best, else the newest); None if there is none."""
     chosen = checkpoint(job, name)
     return fork_of(job, chosen) if chosen is not None else None
 

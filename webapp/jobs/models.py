@@ -186,6 +186,13 @@ class Job(models.Model):
 
         return JobSpec.model_validate(self.spec)
 
+    def readable_spec(self) -> JobSpec | None:
+        """Return the same; None if this version cannot read it, which knows other platforms or policies."""
+        try:
+            return self.parsed_spec()
+        except ValueError:
+            return None
+
 
 class Way(models.TextChoices):
     CLONE = "clone", "Cloned from"

@@ -6,7 +6,7 @@ Messages are those of the live page: a snapshot, then events in order without a 
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404
 
 from webapp.clock import SYSTEM_CLOCK
@@ -24,32 +24,33 @@ EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500
 FURTHEST_BEHIND = 2_000
 """A viewer further behind than this gets a snapshot instead of the events."""
+_FIGURES = (
+    *(
+        "name",
+        "observed",
+        "reason",
+        "reason_code",
+        "simulated",
+        "emulated",
+        "round_no",
+        "env_steps",
+        "actors",
+    ),
+    *("episode_return_mean", "evaluation_return_mean", "platform_s"),
+)
+_MOMENTS = ("since", "started_at", "finished_at")
 
 
-SORTS = {
-    "started": F("created_at").desc(),
-    "spent": (F("account__spent_picodollars") + F("account__overrun_picodollars")).desc(),
-    "return": F("episode_return_mean").desc(nulls_last=True),
-}
-"""The orders of the list, each descending."""
-
-
-def job_list(project: Any, sort: str = "started") -> QuerySet[Job]:
-    """Return the project's jobs with their accounts, newest first by default."""
-    return (
-        Job.objects.filter(project=project, deleted_at=None)
-        .select_related("account", "created_by")
-        .order_by(SORTS.get(sort, SORTS["started"]), "-created_at", "pk")
-    )
+def job_list(project: Any) -> QuerySet[Job]:
+    """Return the project's jobs with their accounts, newest first."""
+    rows = Job.objects.filter(project=project, deleted_at=None).select_related("account", "created_by")
+    return rows.order_by("-created_at", "pk")
 
 
 def job_in(project: Any, job_id: str) -> Job:
     """Return the project's job with this id. Http404 for any other; Gone for a deleted one."""
-    job = (
-        Job.objects.filter(project=project, pk=job_id)
-        .select_related("account", "created_by", "project")
-        .first()
-    )
+    rows = Job.objects.filter(project=project, pk=job_id)
+    job = rows.select_related("account", "created_by", "project").first()
     if job is None:
         raise Http404("There is no such job in this project.")
     if job.deleted_at is not None:
@@ -67,22 +68,9 @@ def figures(job: Job) -> dict[str, Any]:
     """Return the part of the header that each live message carries."""
     return {
         "id": job.pk,
-        "name": job.name,
-        "observed": job.observed,
-        "reason": job.reason,
-        "reason_code": job.reason_code,
-        "since": _iso(job.since),
-        "simulated": job.simulated,
-        "emulated": job.emulated,
-        "round_no": job.round_no,
-        "env_steps": job.env_steps,
-        "actors": job.actors,
-        "episode_return_mean": job.episode_return_mean,
-        "evaluation_return_mean": job.evaluation_return_mean,
+        **{name: getattr(job, name) for name in _FIGURES},
+        **{name: _iso(getattr(job, name)) for name in _MOMENTS},
         **_money(job.account),
-        "started_at": _iso(job.started_at),
-        "finished_at": _iso(job.finished_at),
-        "platform_s": job.platform_s,
         "calls_in_flight": _calls_in_flight(job.account),
     }
 
@@ -185,8 +173,7 @@ def event_number(text: str | None) -> int:
 
 
 def needs_snapshot(after: int, last: int) -> bool:
-    """Return whether a viewer at `after` needs a snapshot: it has no events, is too far behind, or its number
-    does not exist."""
+    """Return whether a viewer at `after` has no events, is too far behind, or names an event that does not exist."""
     return after <= 0 or after > last or last - after > FURTHEST_BEHIND
 
 

@@ -158,8 +158,7 @@ OF_ENGINE: Mapping[StopCode, Reason] = {
 
 
 def fail_after_retries(change: StateChange, times: int) -> StateChange:
-    """Return the failure of a job whose runs ended `times` times in a row without a checkpoint, the last time
-    for this reason."""
+    """Return the failure of a job whose runs ended `times` times without a checkpoint, at last for this reason."""
     sentence = f"{change.sentence} That was the {times}th time without a new checkpoint; the job is given up."
     if change.code == ReasonCode.LOST:
         sentence += " Run it again where it has more room."
@@ -192,8 +191,7 @@ def stopped_by_budget(job: Job) -> bool:
 
 
 def look_of(state: str, code: str = "") -> Look:
-    """Return the look of a stored state and reason code. An unknown code looks like its state, an unknown
-    state neutral."""
+    """Return the look of a state and reason code. An unknown code looks like its state, an unknown state neutral."""
     return LOOKS.get(f"{state}:{code}") or LOOKS.get(state) or Look(state, "waiting", "question-lg")
 
 

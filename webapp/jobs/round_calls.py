@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from training.calls import KINDS
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.models import RENT, Charge, ChargeState
-from webapp.tones import Pill, Tone
+from webapp.tones import Pill
 
 ROWS_SHOWN = 200
 _SLOT = re.compile(r"-s(\d+)-")
@@ -47,16 +48,8 @@ class CallRow:
     error: str
 
     @property
-    def word(self) -> str:
-        return CALL_PILLS[self.state].word
-
-    @property
-    def icon(self) -> str:
-        return CALL_PILLS[self.state].icon
-
-    @property
-    def tone(self) -> Tone:
-        return CALL_PILLS[self.state].tone
+    def pill(self) -> Pill:
+        return CALL_PILLS[self.state]
 
 
 @dataclass(frozen=True)
@@ -70,20 +63,10 @@ class RoundCalls:
     cells: list[CallRow]
     more: int
 
-    def count(self, state: CallState) -> int:
-        return sum(row.state == state for row in self.cells)
-
     @property
-    def open(self) -> int:
-        return self.count("open")
-
-    @property
-    def done(self) -> int:
-        return self.count("done")
-
-    @property
-    def failed(self) -> int:
-        return self.count("failed")
+    def counts(self) -> Counter[CallState]:
+        """How many calls are in each state."""
+        return Counter(row.state for row in self.cells)
 
     @property
     def cold(self) -> int:

@@ -73,18 +73,18 @@ def launch_seeds(
             project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
         )
         if is_new:
-            _share_budget(group, user, count * picodollars(spec.budget_usd), clock)
+            share_budget(group, "Seeds", count * picodollars(spec.budget_usd), user, clock)
         elif group.of_seeds:
             _grow(group, count * picodollars(spec.budget_usd), clock)
         launch_together(project=project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
     return group
 
 
-def _share_budget(group: JobGroup, user: Any, limit_picodollars: int, clock: Clock) -> None:
-    """Create one budget for all seeds of a group."""
+def share_budget(group: JobGroup, word: str, limit_picodollars: int, user: Any, clock: Clock) -> None:
+    """Create one budget for all jobs of a group, with `word` before the group's name."""
     create_budget(
         project=group.project,
-        name=f"Seeds: {group.name}"[:80],
+        name=f"{word}: {group.name}"[:80],
         limit_picodollars=limit_picodollars,
         scope=Scope.GROUP,
         of={"group": group},

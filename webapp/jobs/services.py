@@ -186,8 +186,7 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
 @transaction.atomic
 def stop_idle(job_id: str, *, clock: Clock) -> bool:
-    """End or pause a job without a process, as its users want, and book its open charges. False if it runs, or if
-    neither is wanted."""
+    """End or pause a job without a process, as users want, and book its open charges. False if neither applies."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.desired == Desired.CANCELLED and job.observed not in TERMINAL:
         reason = Reason.STOPPED

@@ -27,7 +27,7 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/logs/log.jsonl", job_page.job_log_file, name="log_file"),
     path("p/<slug:slug>/jobs/<str:job_id>/cost/", job_page.job_cost, name="cost"),
     path("p/<slug:slug>/jobs/<str:job_id>/cost.csv", cost_csv.cost_csv, name="cost_csv"),
-    path("p/<slug:slug>/jobs/<str:job_id>/bill", bill_panel.bill, name="bill"),
+    path("p/<slug:slug>/jobs/<str:job_id>/bill", job_page.job_bill, name="bill"),
     path("p/<slug:slug>/numbers/<str:profile>/<str:stack>/", bill_panel.numbers, name="numbers"),
     path("p/<slug:slug>/jobs/<str:job_id>/machines", machines.machines_panel, name="machines"),
     path("p/<slug:slug>/jobs/<str:job_id>/machines/join", machines.machine_join, name="machine_join"),
@@ -43,7 +43,7 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),
     path("p/<slug:slug>/jobs/<str:job_id>/go-on/", views.job_go_on, name="go_on"),
     path("p/<slug:slug>/jobs/<str:job_id>/stream", views.job_stream, name="stream"),
-    path("p/<slug:slug>/jobs/<str:job_id>/policy", policy_views.policy_panel, name="policy"),
+    path("p/<slug:slug>/jobs/<str:job_id>/policy", job_page.job_policy, name="policy"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy.zip", policy_views.policy_download, name="policy_zip"),
     path("p/<slug:slug>/jobs/<str:job_id>/films/", policy_views.film_ask, name="film_ask"),
     path(

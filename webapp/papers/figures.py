@@ -1,10 +1,12 @@
 """Every figure and table of the two papers under its own number: what it shows, what the paper says, and what repeats
-it here, or why nothing does.
+it here, or why nothing does; and the stored results.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +19,6 @@ class PaperFigure(NamedTuple):
     made. `remark` says how ours differs, or why there is none.
     """
 
-    key: str
     paper: Paper
     number: str
     shows: str
@@ -26,199 +27,163 @@ class PaperFigure(NamedTuple):
     elsewhere: Literal["", "surface"] = ""
     remark: str = ""
 
+    @property
+    def key(self) -> str:
+        """Its name in addresses: nitro-16ab, minionsrl-table-2."""
+        number = self.number.lower().removeprefix("figure ").replace("table ", "table-")
+        return f"{self.paper.lower()}-{re.sub('[ (),]', '', number)}"
 
+
+_minionsrl = partial(PaperFigure, "MinionsRL")
+_nitro = partial(PaperFigure, "Nitro")
 FIGURES: tuple[PaperFigure, ...] = (
-    PaperFigure(
-        "minionsrl-1b",
-        "MinionsRL",
+    _minionsrl(
         "Figure 1 (b)",
         "Actors of a server cluster wait: for the slowest, and while the learner learns.",
         "A drawing, without a number.",
         ("minionsrl_idle",),
         remark="Computed from the profiles: the share of paid core-seconds in which nothing is sampled.",
     ),
-    PaperFigure(
-        "minionsrl-2",
-        "MinionsRL",
+    _minionsrl(
         "Figure 2",
         "The same number of actors in all, spent level, falling or rising.",
         "Different final rewards on CartPole, from single curves.",
         ("minionsrl_schedules",),
         remark="In proportion to the paper's, and with a control of equal updates.",
     ),
-    PaperFigure(
-        "minionsrl-4",
-        "MinionsRL",
+    _minionsrl(
         "Figure 4",
         "Rewards over rounds and time against Azure ML's cluster and IMPACT.",
         "Trains much faster than both on the same budget; up to −52 % of the time.",
         ("minionsrl_table2",),
         remark="MuJoCo and CartPole. No Atari: one round is about 200 processor-seconds.",
     ),
-    PaperFigure(
-        "minionsrl-5",
-        "MinionsRL",
+    _minionsrl(
         "Figure 5",
         "How many actors the trained scheduler starts in each round.",
         "Many at first, few on the plateau, a few more at the end.",
         ("minionsrl_table2",),
         remark="Beside random numbers of actors and fixed ones of 2, 4, 8 and 32.",
     ),
-    PaperFigure(
-        "minionsrl-6",
-        "MinionsRL",
+    _minionsrl(
         "Figure 6",
         "Ablation: always the most actors (-Max), and by the ratio of rewards (-Adapt).",
         "Up to 44 % cheaper than -Max in the text; its table gives 29 % (Hopper) and 55 % (Qbert).",
         ("minionsrl_table2",),
         remark="On Hopper, HalfCheetah, Humanoid and CartPole.",
     ),
-    PaperFigure(
-        "minionsrl-7",
-        "MinionsRL",
+    _minionsrl(
         "Figure 7",
         "A round's time by its number of actors.",
         "It grows with the actors, steeper for Atari.",
         ("minionsrl_latency",),
         remark="Computed from the profiles.",
     ),
-    PaperFigure(
-        "minionsrl-8",
-        "MinionsRL",
+    _minionsrl(
         "Figure 8",
         "What of a round is start-up and transfer.",
         "300 ms to start an actor, 1,500 ms a learner; under 100 ms for 65,536 MuJoCo steps.",
         ("minionsrl_latency",),
         remark="Computed from the profiles, some of whose numbers are the paper's own.",
     ),
-    PaperFigure(
-        "minionsrl-9",
-        "MinionsRL",
+    _minionsrl(
         "Figure 9",
         "A scheduler of another task, trained on for a tenth of the episodes.",
         "Equal or better, for 10 % of the training's time and cost.",
         ("minionsrl_finetune",),
         remark="From CartPole to Hopper, with fewer episodes on both sides.",
     ),
-    PaperFigure(
-        "minionsrl-table-2",
-        "MinionsRL",
+    _minionsrl(
         "Table 2",
         "Time and cost to the same final reward.",
         "Up to −52 % of the time (HalfCheetah) and −86 % of the cost (Humanoid) against Azure ML.",
         ("minionsrl_table2",),
         remark="The paper's dollars are no product of time and a price, so that only ratios compare.",
     ),
-    PaperFigure(
-        "nitro-2",
-        "Nitro",
+    _nitro(
         "Figure 2",
         "One boost from 1 to 16 actors at three different rounds.",
         "At round 4 it helps much, at rounds 3 and 5 it does not.",
         ("branching", "r_reliability"),
         remark="All rounds are forked rather than three chosen ones.",
     ),
-    PaperFigure(
-        "nitro-3",
-        "Nitro",
+    _nitro(
         "Figure 3",
         "Reward surfaces after sampling with 1, 8 and 16 actors.",
         "The surface gets smoother and richer. Pictures of single policies.",
         elsewhere="surface",
         remark="Any checkpoint's surface can be measured on its job's page; pictures decide nothing.",
     ),
-    PaperFigure(
-        "nitro-4",
-        "Nitro",
+    _nitro(
         "Figure 4",
         "Where in ten rounds the score is high: by task, algorithm and run.",
         "It differs between all of them, and cannot be foretold.",
         _REWARDS,
         remark="R of each round and run, below. The best of six values of pure noise moves about as well.",
     ),
-    PaperFigure(
-        "nitro-5",
-        "Nitro",
+    _nitro(
         "Figure 5",
         "How soon functions and virtual machines stand.",
         "Functions within seconds, machines in about a minute; no numbers in the text.",
         ("nitro_startup",),
         remark="Computed from the profiles, with VM-pause and VM-replay.",
     ),
-    PaperFigure(
-        "nitro-7",
-        "Nitro",
+    _nitro(
         "Figure 7",
         "What a boost brings at the rounds of lowest, median and highest R.",
         "More where R is lower (Hopper: 0.78, 2.16, 3.43).",
         ("branching", "r_reliability"),
         remark="All rounds, with common random numbers and the round taken out.",
     ),
-    PaperFigure(
-        "nitro-8",
-        "Nitro",
+    _nitro(
         "Figure 8",
         "Reward surfaces at the lowest, median and highest R.",
         "Poorer where R is low. Pictures of single policies.",
         elsewhere="surface",
         remark="Any checkpoint's surface can be measured on its job's page.",
     ),
-    PaperFigure(
-        "nitro-9",
-        "Nitro",
+    _nitro(
         "Figure 9",
         "Gain and efficiency of boosts by 4 to 32 × through 50 rounds.",
         "Efficiency falls as training goes on, which is why the score decays.",
         ("branching", "r_reliability"),
         remark="Boosts by 4 × at every round.",
     ),
-    PaperFigure(
-        "nitro-10",
-        "Nitro",
+    _nitro(
         "Figure 10",
         "Rewards of PPO with and without Nitro.",
         "Up to 5 × the final reward, the best of six tasks.",
         _REWARDS,
         remark="At equal dollars, as a share of the target: ratios of rewards near zero say little.",
     ),
-    PaperFigure(
-        "nitro-11",
-        "Nitro",
+    _nitro(
         "Figure 11",
         "Rewards of IMPACT with and without Nitro.",
         "Up to 3 × the final reward.",
         _REWARDS,
         remark="By the cost to the target and by the return at equal dollars, asynchronous on both sides.",
     ),
-    PaperFigure(
-        "nitro-12",
-        "Nitro",
+    _nitro(
         "Figure 12",
         "Rewards of RLlib with and without Nitro.",
         "Up to 6 × the final reward, −21 % cost.",
         _REWARDS,
         remark="RLlib and PPO are one program in the released code, and here.",
     ),
-    PaperFigure(
-        "nitro-13",
-        "Nitro",
+    _nitro(
         "Figure 13",
         "Rewards of MSRL with and without Nitro.",
         "Up to 5 × the final reward, −30 % cost.",
         remark="Not repeated: nothing of the MSRL integration was released, so its numbers can only be quoted.",
     ),
-    PaperFigure(
-        "nitro-14",
-        "Nitro",
+    _nitro(
         "Figure 14",
         "Training costs with and without Nitro.",
         "Up to −29 % against PPO and −42 % against IMPACT.",
         _REWARDS,
         remark="By the paper's own formula and by the full bill, under both stacks.",
     ),
-    PaperFigure(
-        "nitro-15",
-        "Nitro",
+    _nitro(
         "Figure 15",
         "KungFu, Hydrozoa, MinionsRL and Nitro: actors, cost and reward.",
         "Nitro has the highest reward at the least cost.",
@@ -228,54 +193,42 @@ FIGURES: tuple[PaperFigure, ...] = (
             " its variant -Max: a scheduler would have to be trained for Nitro's cloud first."
         ),
     ),
-    PaperFigure(
-        "nitro-16ab",
-        "Nitro",
+    _nitro(
         "Figure 16 (a, b)",
         "Sensitivity to the decay d and the window n.",
         "Reward stops growing at d = 0.96; n = 6 is the best trade.",
         ("nitro_sensitivity",),
         remark="Two values on each side of the paper's.",
     ),
-    PaperFigure(
-        "nitro-16c",
-        "Nitro",
+    _nitro(
         "Figure 16 (c)",
         "The memory of a function.",
         "No faster above 1,024 MB.",
         ("nitro_memory",),
         remark="Computed: memory changes no weight.",
     ),
-    PaperFigure(
-        "nitro-17",
-        "Nitro",
+    _nitro(
         "Figure 17",
         "Ablation: without functions, and without boosting.",
         "Both are needed.",
         _REWARDS,
         remark="Without functions means Nitro's own cluster; the paper's VM size and price do not fit each other.",
     ),
-    PaperFigure(
-        "nitro-18",
-        "Nitro",
+    _nitro(
         "Figure 18",
         "A group's time from 100 to 1,000 functions.",
         "Flat; Atari higher than MuJoCo.",
         ("nitro_scalability",),
         remark="Computed; a real round of 1,000 actors on the simulated cloud is measured by `bench scale`.",
     ),
-    PaperFigure(
-        "nitro-19",
-        "Nitro",
+    _nitro(
         "Figure 19",
         "At scale: 128 functions against 96 cores, four GPUs.",
         "2.4 × the reward and −22 % cost on Hopper, 2.5 × and −27 % on Qbert.",
         ("nitro_large",),
         remark="Hopper only, and one GPU that learns: four are not modelled.",
     ),
-    PaperFigure(
-        "nitro-20",
-        "Nitro",
+    _nitro(
         "Figure 20",
         "What each component adds to a round, and what bounding the Hessian saves.",
         "Each under 5 %; approximation 100 ×, a subset 10 × faster.",
@@ -295,6 +248,7 @@ def figures_of(name: str) -> list[PaperFigure]:
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 _read: dict[Path, tuple[int, dict[str, Any]]] = {}
+"""Results by file, with the time of its last change: they are read again when it has changed."""
 
 
 def result_names() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +17,7 @@ from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions
 from webapp.accounts.models import Project
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
 from webapp.connections.models import Connection
@@ -28,8 +27,6 @@ from webapp.money.models import Budget, Scope
 from webapp.money.periods import period_start
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
-
-log = logging.getLogger(__name__)
 
 LIMIT_PICODOLLARS = 25 * 10**10
 
@@ -100,7 +97,7 @@ def ask_for_profile(
         made_mb=missing,
         limit_picodollars=cost.most if connection is not None else 0,
     )
-    transaction.on_commit(lambda: _ask_worker(profile.pk), robust=True)
+    transaction.on_commit(lambda: send_hint("webapp.profiling.tasks.profile_memory", profile.pk), robust=True)
     return profile
 
 
@@ -110,13 +107,6 @@ def _require_none_under_way(project: Project, clock: Clock) -> None:
     latest = queries.profiles_of(project, None).first()
     if latest and queries.under_way(latest) and not queries.given_up(latest, clock.now()):
         raise ProfileRefused("A profile is being measured already.")
-
-
-def _ask_worker(profile_id: int) -> None:
-    try:
-        celery_app.send_task("webapp.profiling.tasks.profile_memory", args=[profile_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("no message could be sent for profile %s: %s", profile_id, error)
 
 
 class NoRoom(Exception):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from typing import Any, Literal
 
 from django.db import transaction
 
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
 from webapp.jobs.policies.downloads import KeptCheckpoint
 from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
-
-log = logging.getLogger(__name__)
 
 ASK_AGAIN_AFTER = timedelta(seconds=4)
 GIVEN_UP_AFTER = timedelta(minutes=12)
@@ -52,7 +49,7 @@ def request_surface(
         Surface.objects.filter(pk=surface.pk).update(**wanted, **NOTHING_MEASURED, state=SurfaceState.QUEUED)
         surface.refresh_from_db()
     if surface.state == SurfaceState.QUEUED:
-        transaction.on_commit(lambda: _ask_worker(surface.pk), robust=True)
+        transaction.on_commit(lambda: send_hint("webapp.surfaces.tasks.survey", surface.pk), robust=True)
     return surface
 
 
@@ -63,14 +60,5 @@ def look_after_surfaces(*, clock: Clock = SYSTEM_CLOCK) -> None:
     lost.update(state=SurfaceState.FAILED, reason=INTERRUPTED, since=now)
     waiting = Surface.objects.filter(state=SurfaceState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
     for surface_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
-        if not _ask_worker(surface_id):
+        if not send_hint("webapp.surfaces.tasks.survey", surface_id):
             break
-
-
-def _ask_worker(surface_id: int) -> bool:
-    try:
-        celery_app.send_task("webapp.surfaces.tasks.survey", args=[surface_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("surface %s waits for the next look: %s", surface_id, error)
-        return False
-    return True

@@ -6,14 +6,22 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, stopped
+from tests.factories import (
+    FixedClock,
+    make_job,
+    make_project,
+    make_running_job,
+    make_spec,
+    release_lease,
+    stopped,
+)
 from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job
 from webapp.jobs.reasons import StateChange
-from webapp.jobs.running.leases import LEASE_TTL, release_lease, renew_lease, take_lease
+from webapp.jobs.running.leases import LEASE_TTL, renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import (
     JobFinished,

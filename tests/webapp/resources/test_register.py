@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from cloud.register import NameTaken, RegisterClosed
-from tests.factories import FixedClock, make_connection, make_project
+from tests.factories import FixedClock, make_connection, make_project, release_lease
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection
 from webapp.jobs.models import Job
-from webapp.jobs.running.leases import LEASE_TTL, release_lease
+from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.services import stop_idle, stop_job
 from webapp.resources.models import Holding, State
 from webapp.resources.register import DatabaseRegister

@@ -8,7 +8,6 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from cloud.numbers import profile as profiles
@@ -19,23 +18,13 @@ from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.models import Job
-from webapp.jobs.queries import job_in
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account, ChargeState, charge_kinds
 from webapp.money.queries import bill_sheet
 
 
-@project_page()
-@require_safe
-@never_cache
-def bill(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Return the section alone, for live updates."""
-    return render(request, "jobs/bill.html", panel(job_in(project, job_id)))
-
-
 def panel(job: Job) -> dict[str, Any]:
-    """Return the template context. `bill_state` changes with the content; `bill_over` is true when the bill
-    is final."""
+    """Return the template's context. `bill_state` changes with the content; `bill_over`: the bill is final."""
     sheet = bill_sheet(job.pk)
     over = job.observed in TERMINAL
     context: dict[str, Any] = {
@@ -47,13 +36,9 @@ def panel(job: Job) -> dict[str, Any]:
         "bill_state": f"{job.observed}|{sheet.at.isoformat() if sheet else ''}",
         "bill_over": over and sheet is not None and sheet.final,
     }
-    try:
-        options = job.parsed_spec().platform
-    except ValueError:  # made by a version of this program that knew other platforms
-        return context
-    context["numbers"] = numbers_behind(options)
-    if sheet is not None:
-        context["bill"] = summarize_bill(sheet, options)
+    if (spec := job.readable_spec()) is not None:
+        context["numbers"] = numbers_behind(spec.platform)
+        context["bill"] = summarize_bill(sheet, spec.platform) if sheet is not None else None
     return context
 
 

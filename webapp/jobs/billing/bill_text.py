@@ -236,8 +236,7 @@ def _difference_in_time(own_s: float, other_s: float) -> str:
 
 
 def numbers_behind(options: PlatformOptions) -> Numbers | None:
-    """Return the numbers of a simulated job; None for other jobs, or if the profile or stack no longer
-    exists."""
+    """Return the numbers of a simulated job; None for other jobs, or if the profile or stack no longer exists."""
     if not isinstance(options, SimulatedOptions):
         return None
     try:

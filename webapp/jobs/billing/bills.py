@@ -27,7 +27,7 @@ from cloud.billing.work_file import Sitting
 from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
 from training.ports import PriceLine, Settlement
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.models import Job
@@ -46,8 +46,7 @@ _one_at_a_time = threading.Lock()
 
 
 def due_bills(now: datetime) -> QuerySet[Job]:
-    """Return the jobs whose bill is missing or out of date: stopped jobs without a final bill, running jobs
-    whose next bill is due."""
+    """Return the stopped jobs without a final bill, and the running jobs whose next bill is due."""
     resting = Q(observed__in=REST) & (
         Q(bill__isnull=True)
         | Q(bill__final=False)
@@ -65,10 +64,7 @@ def queue_due_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
     if _one_at_a_time.locked():
         return
     for job_id in due_bills(clock.now()).values_list("pk", flat=True)[:_BILLS_AT_ONCE]:
-        try:
-            celery_app.send_task("webapp.jobs.tasks.draw_up_bill", args=[job_id])
-        except Exception as error:  # whatever the broker's client raises: the next tick tries again
-            log.warning("the bill of %s waits for the next look: %s", job_id, error)
+        if not send_hint("webapp.jobs.tasks.draw_up_bill", job_id):
             return
 
 

@@ -60,10 +60,9 @@ class Burn:
     done_in_s: float | None
     spent: int
 
-    @property
-    def ends_first(self) -> bool:
-        """Return whether the job ends before it meets its limit."""
-        return self.done_in_s is not None and (self.limit_in_s is None or self.done_in_s <= self.limit_in_s)
+    def ends_before(self, limit_in_s: float | None) -> bool:
+        """Return whether the job ends before it meets a limit (None: it never does)."""
+        return self.done_in_s is not None and (limit_in_s is None or self.done_in_s <= limit_in_s)
 
     def costs_in_all(self) -> int:
         """Return the job's expected cost at its own end."""
@@ -154,17 +153,13 @@ def _doubt(points: Sequence[_Point], rate: float) -> float:
 
 
 def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
-    """Return a running job's forecast: a sentence (`burn`) and its chart of spending (`ahead`, or None)."""
+    """Return a running job's forecast: a sentence (`burn`, such as "At $2.40 an hour it meets its limit at 14:20 UTC
+    (± 6 min)."; empty if unknown) and its chart of spending (`ahead`, or None)."""
     burn = burn_of(job)
     if burn is None:
         return {"burn": "", "ahead": None}
     limit = _first_limit(job.account, burn, now)
     return {"burn": _sentence(job, burn, limit, now), "ahead": _chart_line(job, burn, limit, now)}
-
-
-def burn_sentence(job: Job, now: datetime) -> str:
-    """ "At $2.40 an hour it meets its limit at 14:20 UTC (± 6 min)." Empty if unknown."""
-    return str(forecast_spending(job, now)["burn"])
 
 
 class _Limit(NamedTuple):
@@ -173,15 +168,11 @@ class _Limit(NamedTuple):
     in_s: float | None
     what: str
 
-    def is_after(self, burn: Burn) -> bool:
-        """Return whether the job ends before it meets the limit."""
-        return burn.done_in_s is not None and (self.in_s is None or burn.done_in_s <= self.in_s)
-
 
 def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
     hour = "an hour of simulated time" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
-    if burn.done_in_s is not None and limit.is_after(burn):
+    if burn.done_in_s is not None and burn.ends_before(limit.in_s):
         margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
         when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
         return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
@@ -196,7 +187,7 @@ def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str,
     It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` is the sentence, `end` and `when`
     its short form.
     """
-    ends_in_s = burn.done_in_s if limit.is_after(burn) else limit.in_s
+    ends_in_s = burn.done_in_s if burn.ends_before(limit.in_s) else limit.in_s
     if ends_in_s is None or limit.in_s is None:
         return None
     when = _when(job, ends_in_s, burn.doubt, now)
@@ -205,15 +196,14 @@ def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str,
         "doubt": burn.doubt,
         "line_usd": (burn.spent + burn.hourly * limit.in_s / 3600) / PICODOLLARS_PER_USD,
         "done_in_s": burn.done_in_s,
-        "words": f"{'done' if limit.is_after(burn) else f'meets {limit.what}'} {when}",
-        "end": "done" if limit.is_after(burn) else "met",
+        "words": f"{'done' if burn.ends_before(limit.in_s) else f'meets {limit.what}'} {when}",
+        "end": "done" if burn.ends_before(limit.in_s) else "met",
         "when": f"{_shortly(job, ends_in_s, now)} (± {format_rough_duration(ends_in_s * burn.doubt)})",
     }
 
 
 def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
-    """Return the limit that the job meets first, its own or a budget's, and when. Other jobs keep what they
-    hold there."""
+    """Return the limit that the job meets first, its own or a budget's. Other jobs keep what they hold there."""
     above = budgets_above(account.pk, now)
     if above and burn.hourly:
         unspent = account.granted_picodollars - account.spent_picodollars
@@ -251,7 +241,11 @@ def announce_expected_limits(*, clock: Clock = SYSTEM_CLOCK) -> None:
     virtual = {job.account.pk for job in running if job.simulated}
     for account in Account.objects.filter(pk__in=burns):
         burn = burns[account.pk]
-        if not burn.ends_first and burn.limit_in_s is not None and not _is_announced(account):
+        if (
+            not burn.ends_before(burn.limit_in_s)
+            and burn.limit_in_s is not None
+            and not _is_announced(account)
+        ):
             meets = None if account.pk in virtual else now + timedelta(seconds=burn.limit_in_s)
             note_expected(account, burn.spent, now, meets)
     for budget_id in Budget.objects.filter(closed_at=None).values_list("pk", flat=True):
@@ -259,8 +253,7 @@ def announce_expected_limits(*, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def _is_announced(one: Account | Budget) -> bool:
-    """Return whether a forecast crossing of this arming exists. The unique row decides; this check saves the
-    write."""
+    """Return whether a forecast crossing of this arming exists. The unique row decides; this check saves the write."""
     field = "account" if isinstance(one, Account) else "budget"
     rows = Crossing.objects.filter(**{field: one}, kind=CrossingKind.FORECAST, threshold=FORECAST_THRESHOLD)
     return rows.filter(arming=one.arming).exists()

@@ -5,7 +5,7 @@ only the file by call lists them.
 """
 
 import csv
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -24,23 +24,6 @@ from webapp.money.models import RENT, Basis, Charge, ChargeState, charge_kinds
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 _ROUND_BEGINS, _ROUND_ENDS = ["round", "calls"], ["cost [USD]", "of it assumed [USD]", "basis", "prices"]
-CALL_COLUMNS = [
-    "round",
-    "epoch",
-    "call",
-    "kind",
-    "state",
-    "reserved [USD]",
-    "cost [USD]",
-    "basis",
-    "prices",
-    "opened [UTC]",
-    "resolved [UTC]",
-    "environment steps",
-    "billed time [s]",
-    "memory [MB]",
-    "price lines",
-]
 
 
 class _Line:
@@ -97,39 +80,45 @@ def _round_cells(name: Any, parts: Sequence[Mapping[str, Any]], job: Job) -> lis
     return [name, calls, *by_kind, exact_usd(cost()), assumed, basis, prices_of(job)]
 
 
+CALL_COLUMNS: dict[str, Callable[[Charge, Prices], Any]] = {
+    "round": lambda charge, prices: charge.round_no,
+    "epoch": lambda charge, prices: charge.epoch,
+    "call": lambda charge, prices: charge.name,
+    "kind": lambda charge, prices: charge.kind,
+    "state": lambda charge, prices: charge.state,
+    "reserved [USD]": lambda charge, prices: exact_usd(charge.reserved_picodollars),
+    "cost [USD]": lambda charge, prices: _known_usd(charge.settled_picodollars),
+    "basis": lambda charge, prices: charge.basis,
+    "prices": lambda charge, prices: prices,
+    "opened [UTC]": lambda charge, prices: charge.opened_at.isoformat(),
+    "resolved [UTC]": lambda charge, prices: charge.resolved_at and charge.resolved_at.isoformat(),
+    "environment steps": lambda charge, prices: charge.usage.get("env_steps"),
+    "billed time [s]": lambda charge, prices: charge.usage.get("billed_s"),
+    "memory [MB]": lambda charge, prices: charge.usage.get("memory_mb"),
+    "price lines": lambda charge, prices: "; ".join(_price_line(line) for line in charge.lines),
+}
+"""The columns of the file by call, and what they read."""
+
+
 async def by_call(job: Job) -> AsyncIterator[str]:
     """Yield a line for each call or slice of rent, in order of reservation, then the total."""
     yield csv_line(CALL_COLUMNS)
-    reserved, cost = 0, 0
+    reserved, cost, prices = 0, 0, prices_of(job)
     async for charge in Charge.objects.filter(account__job=job).order_by("pk").aiterator(chunk_size=1000):
         cost += charge.settled_picodollars or 0
         reserved += charge.reserved_picodollars if charge.state == ChargeState.OPEN else 0
-        yield csv_line(_call_cells(charge, job))
-    blank = [""] * (len(CALL_COLUMNS) - 9)
-    yield csv_line(
-        ["total", "", "", "", "", exact_usd(reserved), exact_usd(cost), "", prices_of(job), *blank]
-    )
+        yield csv_line(read(charge, prices) for read in CALL_COLUMNS.values())
+    total = {
+        "round": "total",
+        "reserved [USD]": exact_usd(reserved),
+        "cost [USD]": exact_usd(cost),
+        "prices": prices,
+    }
+    yield csv_line(total.get(name) for name in CALL_COLUMNS)
 
 
-def _call_cells(charge: Charge, job: Job) -> list[Any]:
-    cost = charge.settled_picodollars
-    return [
-        charge.round_no,
-        charge.epoch,
-        charge.name,
-        charge.kind,
-        charge.state,
-        exact_usd(charge.reserved_picodollars),
-        "" if cost is None else exact_usd(cost),
-        charge.basis,
-        prices_of(job),
-        charge.opened_at.isoformat(),
-        charge.resolved_at.isoformat() if charge.resolved_at else "",
-        charge.usage.get("env_steps", ""),
-        charge.usage.get("billed_s", ""),
-        charge.usage.get("memory_mb", ""),
-        "; ".join(_price_line(line) for line in charge.lines),
-    ]
+def _known_usd(picodollars: int | None) -> str | None:
+    return None if picodollars is None else exact_usd(picodollars)
 
 
 def _price_line(line: Mapping[str, Any]) -> str:

@@ -33,8 +33,7 @@ def _update(key: str) -> Read:
 
 
 def _collecting(key: str) -> Read:
-    """Divide the round's collection time in proportion to the seconds of its calls: start-up, rollout,
-    transfer."""
+    """Divide the round's collection time in proportion to the seconds of its calls: start-up, rollout, transfer."""
 
     def read(report: Report) -> float | None:
         usage = _part(report, "usage")
@@ -228,8 +227,7 @@ def point_of(report: Report, wall_s: float) -> dict[str, float | None]:
 
 
 def packed(report: Report, at: datetime) -> bytes:
-    """Return every figure of a round as bytes. Reading a long run from these is many times faster than from
-    its reports."""
+    """Return every figure of a round as bytes: a long run is read many times faster than from its reports."""
     values = (read(report) for read in READERS.values())
     return _PACK.pack(at.timestamp(), *(math.nan if value is None else value for value in values))
 

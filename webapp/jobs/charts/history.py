@@ -192,8 +192,7 @@ def _bring_up_to_date(job_id: str, history: History, upto: int) -> None:
 
 
 def _rows(job_id: str, after: int, upto: int) -> Iterable[tuple[int, Any, Any, str, Any]]:
-    """Yield number, figures, time, kind and payload of events; only number and figures for rounds in the
-    current packing."""
+    """Yield number, figures, time, kind and payload of events; only the first two of rounds in this packing."""
     rows = Event.objects.filter(job_id=job_id, seq__gt=after, seq__lte=upto, kind__in=_KINDS).order_by("seq")
     ours = When(packing=PACKING, then=None)
     rows = rows.annotate(

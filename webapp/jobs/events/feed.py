@@ -37,8 +37,7 @@ _LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class Chunk(NamedTuple):
-    """Events `first` to `last`, encoded. Without events it holds only the header, and `first` is the next
-    event."""
+    """Events `first` to `last`, encoded. Without events it holds only the header, and `first` is the next event."""
 
     first: int
     last: int

@@ -1,15 +1,18 @@
-"""The sentences of a job's page with their figures: queried here, worded in `sentences`."""
+"""Sentences about a job's progress, cost and waiting: first what queries their figures, then what words them.
+
+The words are pure functions of figures; empty if nothing is known. The sentences about its limit are in
+webapp/jobs/billing/burn_rate.py, those about other clouds in bill_text.py.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from django.db.models import Q
 
 from cloud.billing.parts import bill_parts
-from cloud.platforms import PlatformOptions
 from training.environments import catalogue
 from training.tasks.score import RETURN, Score
 from webapp.formatting import (
@@ -38,6 +41,12 @@ from webapp.money.models import RENT, ChargeState
 from webapp.money.queries import bill_sheet
 
 _USUAL_OVER = 20
+LISTED_PARTS = 5
+ROUNDS_WITHOUT_NEWS = 10
+EVALUATIONS_WITHOUT_NEWS = 3
+STALLED_AFTER_S = 10.0
+STALLED_BEYOND_USUAL = 3.0
+UNANSWERED_AFTER_S = 10.0
 
 
 def live_sentences(job: Job) -> dict[str, str]:
@@ -67,41 +76,38 @@ def _best_of(job: Job, judged: list[Evaluation]) -> Evaluation | None:
     return judged[means.index(job.training_facts.score.best(means))]
 
 
-def _progress(job: Job, judged: list[Evaluation]) -> str:
+def _reference(job: Job) -> tuple[float, str] | None:
+    """Return the reference return of the job's environment, and its source."""
     entry = catalogue.ENTRIES.get(job.training_facts.subject)
-    reference = None
-    if entry is not None and entry.reference_return is not None:
-        reference = entry.reference_return, entry.reference
-    judged_last = _score_of(judged[-1]) if judged else None
-    return progress_sentence(job.episode_return_mean, judged_last, reference, job.training_facts.score)
+    if entry is None or entry.reference_return is None:
+        return None
+    return entry.reference_return, entry.reference
+
+
+def _progress(job: Job, judged: list[Evaluation]) -> str:
+    last = judged[-1] if judged else None
+    return progress_sentence(job.episode_return_mean, last, _reference(job), job.training_facts.score)
 
 
 def _reached(job: Job, history: History) -> str:
     """Return the cost at the first evaluation that reached the environment's reference."""
-    entry = catalogue.ENTRIES.get(job.training_facts.subject)
-    if entry is None or entry.reference_return is None:
+    wanted, _ = _reference(job) or (math.inf, "")
+    first = next((one.round_no for one in history.evaluations if one.mean >= wanted), None)
+    if first is None:
         return ""
-    for one in history.evaluations:
-        if one.mean >= entry.reference_return:
-            spent = display_usd(round(history.spent_usd_after(one.round_no) * PICODOLLARS_PER_USD))
-            return f"Reached {format_score(entry.reference_return, decimals=0)} in round {one.round_no:,} for {spent}."
-    return ""
+    spent = display_usd(round(history.spent_usd_after(first) * PICODOLLARS_PER_USD))
+    return f"Reached {format_score(wanted, decimals=0)} in round {first:,} for {spent}."
 
 
 def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
     if job.observed not in ACTIVE:
         return ""
-    all_judged = [_score_of(one) for one in judged]
     score = job.training_facts.score
-    if not no_news_sentence(all_judged, job.round_no, 0, None, score):  # the usual case needs no query
+    if not no_news_sentence(judged, job.round_no, 0, None, score):  # the usual case needs no query
         return ""
     kept = Checkpoint.objects.filter(job=job).values_list("round_no", flat=True).first()
     since = max(0, round(since_usd * PICODOLLARS_PER_USD))
-    return no_news_sentence(all_judged, job.round_no, since, kept, score)
-
-
-def _score_of(one: Evaluation) -> PolicyScore:
-    return PolicyScore(one.round_no, one.mean, one.std, one.episodes)
+    return no_news_sentence(judged, job.round_no, since, kept, score)
 
 
 def _plan(job: Job) -> str:
@@ -112,21 +118,19 @@ def _plan(job: Job) -> str:
 
 def _most_actors(job: Job) -> int | None:
     """Return the most actors that the policy or its bounds allow; None if the number is fixed."""
-    try:
-        scaling = job.parsed_spec().training.scaling
-    except ValueError:  # made by a version of this program that knew other policies
+    spec = job.readable_spec()
+    if spec is None or spec.training.scaling.kind == "fixed":
         return None
-    if scaling.kind == "fixed":
-        return None
+    scaling = spec.training.scaling
     return max(job.actors_least or 1, min(scaling.largest, job.actors_most or scaling.largest))
 
 
 def _bill_sentences(job: Job) -> dict[str, str]:
     """Return the bill by part and the cost elsewhere, from the latest stored bill."""
-    sheet, options = bill_sheet(job.pk), _platform(job)
-    if sheet is None or options is None or sheet.document.get("problem"):
+    sheet, spec = bill_sheet(job.pk), job.readable_spec()
+    if sheet is None or spec is None or sheet.document.get("problem"):
         return {"parts": "", "elsewhere": ""}
-    bill = summarize_bill(sheet, options)
+    bill = summarize_bill(sheet, spec.platform)
     return {
         "parts": parts_sentence({row.part.key: row.picodollars for row in bill.rows}, bill.total),
         "elsewhere": bill.elsewhere[0] if bill.elsewhere else "",
@@ -135,17 +139,9 @@ def _bill_sentences(job: Job) -> dict[str, str]:
 
 def numbers_sentence(job: Job) -> str:
     """Return the sentence about a simulated job's numbers; empty for other jobs."""
-    options = _platform(job)
-    numbers = numbers_behind(options) if options is not None else None
+    spec = job.readable_spec()
+    numbers = numbers_behind(spec.platform) if spec is not None else None
     return simulated_sentence(numbers.profile, numbers.words, numbers.count) if numbers else ""
-
-
-def _platform(job: Job) -> PlatformOptions | None:
-    """Return the job's platform; None if this version cannot read its spec."""
-    try:
-        return job.parsed_spec().platform
-    except ValueError:
-        return None
 
 
 def why_waiting(job: Job, now: datetime) -> str:
@@ -187,12 +183,7 @@ def _why_queued(job: Job, now: datetime) -> str:
     return queued_sentence((now - job.since).total_seconds(), ahead, running, places())
 
 
-LISTED_PARTS = 5
-ROUNDS_WITHOUT_NEWS = 10
-EVALUATIONS_WITHOUT_NEWS = 3
-STALLED_AFTER_S = 10.0
-STALLED_BEYOND_USUAL = 3.0
-UNANSWERED_AFTER_S = 10.0
+# The words
 
 # Student's t, 97.5 %, for 1 degree of freedom and more; beyond the table within 2 % of its last value.
 _T = (
@@ -202,16 +193,7 @@ _T = (
 )
 
 
-class PolicyScore(NamedTuple):
-    """One evaluation. `std` is the standard deviation of its `episodes` returns."""
-
-    round_no: int
-    mean: float
-    std: float
-    episodes: int
-
-
-def mean_interval(one: PolicyScore) -> tuple[float, float] | None:
+def mean_interval(one: Evaluation) -> tuple[float, float] | None:
     """Return the 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
     if one.episodes < 2:
         return None
@@ -222,7 +204,7 @@ def mean_interval(one: PolicyScore) -> tuple[float, float] | None:
 
 def progress_sentence(
     latest: float | None,
-    judged: PolicyScore | None,
+    judged: Evaluation | None,
     reference: tuple[float, str] | None,
     score: Score = RETURN,
 ) -> str:
@@ -267,7 +249,7 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
 
 
 def no_news_sentence(
-    judged: Sequence[PolicyScore],
+    judged: Sequence[Evaluation],
     round_no: int,
     picodollars_since: int,
     kept_round: int | None,

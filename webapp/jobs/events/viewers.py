@@ -45,8 +45,7 @@ Answers = dict[Viewer, Role | int]
 
 
 def check_access(viewers: Collection[Viewer]) -> Answers:
-    """Return each viewer's access from the database. Sign-out, a new password and a lost membership count at
-    once."""
+    """Return each viewer's access from the database. Sign-out, a new password and a lost membership count at once."""
     people = _people(one.session_key for one in viewers)
     jobs = Job.objects.filter(pk__in={one.job_id for one in viewers}, deleted_at=None)
     projects = dict(jobs.values_list("pk", "project_id"))
@@ -66,8 +65,7 @@ def check_access(viewers: Collection[Viewer]) -> Answers:
 
 
 def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
-    """Return the user of each valid session, as `django.contrib.auth.get_user` finds it, for many sessions at
-    once."""
+    """Return the user of each valid session, as `django.contrib.auth.get_user` finds it, for many sessions at once."""
     store = import_module(settings.SESSION_ENGINE).SessionStore()
     rows = store.model.objects.filter(
         session_key__in={key for key in session_keys if key}, expire_date__gt=SYSTEM_CLOCK.now()
@@ -88,8 +86,7 @@ def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
 
 
 def _holds(claim: dict[str, Any], person: Any) -> bool:
-    """Return whether the session was opened with the user's present password, by a backend that is still
-    enabled."""
+    """Return whether the session was opened with the user's present password, by a backend that is still enabled."""
     if claim.get(BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS:
         return False
     return constant_time_compare(claim.get(HASH_SESSION_KEY, ""), person.get_session_auth_hash())

@@ -1,5 +1,4 @@
-"""The starting point of a job's form: a preset, another job or a checkpoint; and what the form is compared
-with."""
+"""The starting point of a job's form: a preset, another job or a checkpoint; and what the form is compared with."""
 
 from __future__ import annotations
 
@@ -107,8 +106,7 @@ def _forked(job: Job, query: Mapping[str, Any]) -> StartingPoint:
 
 
 def _renamed(job: Job, name: str) -> JobSpec | dict[str, Any]:
-    """Return the job's spec outside its group. A spec of an older version is returned as stored, so that the
-    form shows its problems."""
+    """Return the job's spec outside its group; an older version's as stored, so that the form shows its problems."""
     document = {**job.spec, "name": name, "group": ""}
     try:
         return JobSpec.model_validate(document)

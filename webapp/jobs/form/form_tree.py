@@ -209,8 +209,7 @@ def mark_changes(tree: Group, start: Group) -> None:
 
 
 def _mark_other(leaf: Leaf, base: Leaf | None, title: str) -> None:
-    """Mark a control of a variant that the start does not use. `base` is the start's control at the same
-    path."""
+    """Mark a control of a variant that the start does not use. `base` is the start's control at the same path."""
     if base is None:
         leaf.was, leaf.not_in = None, title
     elif leaf.question != base.question or not leaf.question:

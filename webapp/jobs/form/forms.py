@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -35,6 +36,21 @@ from webapp.jobs.form.spec_fields import (
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.form.variant_switch import shared_values, sync_shared_values
 from webapp.jobs.spec import JobSpec
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a field of a model stands. `path` leads there through the spec, `prefix` through the form's names."""
+
+    name: str
+    info: FieldInfo
+    shape: Shape
+    path: tuple[str, ...]
+    prefix: tuple[str, ...]
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        return {"label": title_of(self.name, self.info), "help_text": self.info.description or ""}
 
 
 class SpecForm(forms.Form):
@@ -91,42 +107,34 @@ class SpecForm(forms.Form):
             if shape.constant or extra(info, "follows"):
                 continue  # no question, or answered by another one
             value = values[name] if name in values else _default(info)
-            place = (name, info, shape, (*path, name), (*prefix, name))
+            place = _Place(name, info, shape, (*path, name), (*prefix, name))
             if shape.variants:
-                group.items.append(self._choice(*place, value, chosen))
+                group.items.append(self._choice(place, value, chosen))
             elif shape.model is not None:
                 inner_values = value.model_dump() if isinstance(value, BaseModel) else value or {}
-                inner = self._group(
-                    shape.model, place[3], place[4], title_of(name, info), inner_values, chosen
-                )
+                heading = title_of(name, info)
+                inner = self._group(shape.model, place.path, place.prefix, heading, inner_values, chosen)
                 inner.description = (shape.model.__dict__.get("__doc__") or "").split("\n\n")[0]
                 group.items.append(inner)
             else:
-                group.items.append(self._leaf(*place, value, chosen))
+                group.items.append(self._leaf(place, value, chosen))
         return group
 
-    def _leaf(
-        self,
-        name: str,
-        info: FieldInfo,
-        shape: Shape,
-        path: tuple[str, ...],
-        prefix: tuple[str, ...],
-        value: Any,
-        chosen: bool,
-    ) -> Leaf:
-        input_name = ".".join(prefix)
-        label, named = title_of(name, info), self._named.get(input_name, self._named.get(".".join(path)))
+    def _leaf(self, place: _Place, value: Any, chosen: bool) -> Leaf:
+        info, path = place.info, place.path
+        input_name = ".".join(place.prefix)
+        named = self._named.get(input_name, self._named.get(".".join(path)))
         if named is None:
-            self.fields[input_name] = control(shape, info, label)
+            self.fields[input_name] = control(place.shape, place.labels)
         else:
-            self.fields[input_name] = NamedChoice(named, label=label, help_text=info.description or "")
+            self.fields[input_name] = NamedChoice(named, **place.labels)
         self.initial[input_name] = value
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        advanced = bool(extra(info, "advanced")) and name not in self._at_once
-        question = "" if prefix == path or is_own(info) else self._question(path, shape)
-        return Leaf(input_name, path, info, shape, advanced, str(extra(info, "unit") or ""), chosen, question)
+        advanced = bool(extra(info, "advanced")) and place.name not in self._at_once
+        question = "" if place.prefix == path or is_own(info) else self._question(path, place.shape)
+        unit = str(extra(info, "unit") or "")
+        return Leaf(input_name, path, info, place.shape, advanced, unit, chosen, question)
 
     def _question(self, path: tuple[str, ...], shape: Shape) -> str:
         """Return a key that fields of two variants share if they have one name and the same type."""
@@ -135,39 +143,27 @@ class SpecForm(forms.Form):
             shapes.append(shape)
         return f"{'.'.join(path)} {shapes.index(shape)}"
 
-    def _choice(
-        self,
-        name: str,
-        info: FieldInfo,
-        shape: Shape,
-        path: tuple[str, ...],
-        prefix: tuple[str, ...],
-        value: Any,
-        chosen: bool,
-    ) -> Choice:
+    def _choice(self, place: _Place, value: Any, chosen: bool) -> Choice:
+        shape, path, prefix = place.shape, place.path, place.prefix
         values = value.model_dump() if isinstance(value, BaseModel) else dict(value or {})
         first = next(iter(shape.variants.values()))
         discriminator = discriminator_of(first)
         input_name = ".".join((*prefix, discriminator))
-        labels = [(tag, describe_model(member)[0]) for tag, member in shape.variants.items()]
-        self.fields[input_name] = AnyChoice(
-            choices=labels, required=False, label=title_of(name, info), help_text=info.description or ""
-        )
+        tags = [(tag, describe_model(member)[0]) for tag, member in shape.variants.items()]
+        self.fields[input_name] = AnyChoice(choices=tags, required=False, **place.labels)
         began_with = self.initial[input_name] = values.get(discriminator, tag_of(first))
-        selected = str(self.data.get(input_name) or self.initial[input_name])
+        selected = str(self.data.get(input_name) or began_with)
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        choice = Choice(Leaf(input_name, path, info, shape, False, "", chosen), path)
+        choice = Choice(Leaf(input_name, path, place.info, shape, False, "", chosen), path)
         for tag, member in shape.variants.items():
             mine = tag == selected
             title, description = describe_model(member)
             variant = Variant(title, path, member, description, tag=tag, selected=mine)
-            known = (
-                shared_values(values, shape.variants[began_with], member)
-                if began_with in shape.variants
-                else {}
-            )
-            known = values if tag == began_with else known
+            known = values
+            if tag != began_with:
+                began = shape.variants.get(began_with)
+                known = shared_values(values, began, member) if began else {}
             self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
             choice.variants.append(variant)
         return choice
@@ -228,12 +224,9 @@ class SpecForm(forms.Form):
 
     def _input_for(self, path: str) -> str | None:
         """Return the control of a problem: its own, or the nearest one above; None for the form as a whole."""
-        parts = path.split(".")
-        for length in range(len(parts), 0, -1):
-            name = self.input_of_path.get(".".join(parts[:length]))
-            if name is not None:
-                return name
-        return None
+        while path and path not in self.input_of_path:
+            path = path.rpartition(".")[0]
+        return self.input_of_path.get(path)
 
 
 def _default(info: FieldInfo) -> Any:
@@ -243,7 +236,6 @@ def _default(info: FieldInfo) -> Any:
 
 # The job form
 
-"""The platforms that need a connection."""
 _ENVIRONMENT = "training.environment.id"
 _SCHEDULER = "training.scaling.scheduler"
 _AT_ONCE = (

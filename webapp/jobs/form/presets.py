@@ -61,19 +61,10 @@ def presets() -> dict[str, Preset]:
 
 def _preset(name: str) -> Preset:
     offered = _written(name)["preset"]
-    usd = offered.get("expected_usd")
-    return Preset(
-        name,
-        offered["title"],
-        offered["description"],
-        offered["rank"] <= _FIRST_RANKS,
-        JobSpec.model_validate(preset_document(name)),
-        offered["source"],
-        offered["expected"],
-        offered.get("expected_return"),
-        (usd[0], usd[1]) if usd else None,
-        offered.get("paper", ""),
-    )
+    first = offered.pop("rank") <= _FIRST_RANKS
+    if "expected_usd" in offered:
+        offered["expected_usd"] = tuple(offered["expected_usd"])
+    return Preset(name=name, first=first, spec=JobSpec.model_validate(preset_document(name)), **offered)
 
 
 @cache

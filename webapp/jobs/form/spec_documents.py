@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,9 +32,22 @@ class SpecError(ValueError):
         self.problems = list(found)
 
 
+def add_spec_arguments(parser: ArgumentParser) -> None:
+    """Give a command the arguments of `read_spec`: `spec` and `changes`."""
+    names = ", ".join(preset_names())
+    parser.add_argument("spec", metavar="PRESET|FILE", help=f"{names}, or a TOML or JSON file")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        dest="changes",
+        help="change one field, such as training.scaling.actors=64; may be repeated",
+    )
+
+
 def read_spec(preset_or_file: str, changes: Sequence[str], limits: Limits) -> JobSpec:
-    """Return the spec of that name or file with `path=value` changes, validated and within the limits. Raises
-    SpecError."""
+    """Return the spec of that name or file with `path=value` changes, within the limits. Raises SpecError."""
     document = _document(preset_or_file)
     if changes:
         document = _with_defaults(document)

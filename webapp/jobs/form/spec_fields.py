@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -32,7 +32,7 @@ class Shape:
 
     @property
     def constant(self) -> bool:
-        """Return the value of a Literal with one value, which the form fills in; else None."""
+        """Whether it is a Literal with one value, which the form fills in."""
         return len(self.choices) == 1
 
     @property
@@ -64,16 +64,12 @@ def shape_of(info: FieldInfo) -> Shape:
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """Return the tag of a union's member: its `kind`, or its first constant field."""
-    names = ["kind"] if "kind" in model.model_fields else list(model.model_fields)
-    for name in names:
-        shape = shape_of(model.model_fields[name])
-        if shape.constant:
-            return str(shape.choices[0])
-    raise TypeError(f"{model.__name__} has no constant field to be chosen by")
+    """Return the tag of a union's member."""
+    return str(shape_of(model.model_fields[discriminator_of(model)]).choices[0])
 
 
 def discriminator_of(model: type[BaseModel]) -> str:
+    """Return the name of the field that tells a union's members apart: `kind`, or the first constant one."""
     names = ["kind"] if "kind" in model.model_fields else list(model.model_fields)
     return next(name for name in names if shape_of(model.model_fields[name]).constant)
 
@@ -120,15 +116,14 @@ class PlainText(forms.CharField):
         return as_typed(value)
 
 
-def control(shape: Shape, info: FieldInfo, label: str) -> forms.Field:
+def control(shape: Shape, options: Mapping[str, Any]) -> forms.Field:
     """Return the form field for one leaf of a model."""
-    options: dict[str, Any] = {"label": label, "help_text": info.description or ""}
     if shape.annotation is bool:
         return forms.BooleanField(required=False, **options)
     if shape.choices or (isinstance(shape.annotation, type) and issubclass(shape.annotation, Enum)):
         values = shape.choices or tuple(member.value for member in shape.annotation)
         blank = [("", "None")] if shape.optional else []
-        choices = [*blank, *((str(value), _choice_label(value)) for value in values)]
+        choices = [*blank, *((str(value), str(value).replace("_", " ")) for value in values)]
         # Unknown values must reach the model, which says what is allowed.
         return AnyChoice(choices=choices, required=False, **options)
     return PlainText(shape, **options)
@@ -219,10 +214,6 @@ def _number(kind: type, text: str) -> Any:
     except ValueError:
         return text
     return int(value) if "e" in bare.lower() and value.is_integer() else bare
-
-
-def _choice_label(value: Any) -> str:
-    return str(value).replace("_", " ")
 
 
 def _is_model(annotation: Any) -> bool:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from webapp.jobs.form.spec_fields import shape_of
+
 _MOST_TOLD = 100
 
 
@@ -32,8 +34,7 @@ class _Place(NamedTuple):
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Return one sentence for each of the first validation errors against `model`, in the order of the
-    document."""
+    """Return one sentence for each of the first validation errors against `model`, in the order of the document."""
     found = []
     for detail in error.errors(include_url=False)[:_MOST_TOLD]:
         place = _locate(model, detail["loc"])
@@ -42,8 +43,7 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
 
 
 def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
-    """Follow an error's location through the models. Tags of unions choose a member and are not part of the
-    path."""
+    """Follow an error's location through the models. Tags of unions choose a member and are not part of the path."""
     names: list[str] = []
     here: type[BaseModel] | None = model
     field: FieldInfo | None = None
@@ -56,25 +56,9 @@ def _locate(model: type[BaseModel], location: Sequence[int | str]) -> _Place:
         tags = {}
         field = here.model_fields.get(str(part)) if here is not None else field
         if here is not None and field is not None:
-            here, tags = _inside(field)
+            shape = shape_of(field)
+            here, tags = shape.model, shape.variants
     return _Place(".".join(names), field, here)
-
-
-def _inside(field: FieldInfo) -> tuple[type[BaseModel] | None, dict[str, type[BaseModel]]]:
-    """Return the model in a field, or a union's members by tag."""
-    annotation = field.annotation
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, {}
-    members = [
-        member
-        for member in get_args(annotation)
-        if isinstance(member, type) and issubclass(member, BaseModel)
-    ]
-    return None, {_tag(member): member for member in members if "kind" in member.model_fields}
-
-
-def _tag(member: type[BaseModel]) -> str:
-    return str(get_args(member.model_fields["kind"].annotation)[0])
 
 
 def _sentence(detail: dict[str, Any], place: _Place) -> str:
@@ -92,7 +76,8 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
             tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
             return f"{place.path}.kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."
         case "union_tag_not_found":
-            return f"{place.path}.kind is missing; it must be one of {', '.join(_tags(place.field))}."
+            tags = ", ".join(shape_of(place.field).variants if place.field else ())
+            return f"{place.path}.kind is missing; it must be one of {tags}."
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{name or 'The document'} must be a table of fields; {given} was given."
     return f"{name} must be {_allowed(place.field)}; {given} was given."
@@ -114,10 +99,6 @@ def _given(value: Any) -> str:
         return "nothing"
     shown = repr(value) if isinstance(value, str) else str(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
-
-
-def _tags(field: FieldInfo | None) -> list[str]:
-    return list(_inside(field)[1]) if field is not None else []
 
 
 def _allowed(field: FieldInfo | None) -> str:

@@ -97,8 +97,7 @@ def _is_typed(initial: _InitialState, leaf: Leaf) -> bool:
 def with_switches(
     choices: Iterable[Choice], current: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared
-    values."""
+    """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared values."""
     found: dict[str, Any] = {}
     for choice in choices:
         before, after = (one.get(choice.selector.name) for one in (current, values))

@@ -75,8 +75,7 @@ def connection_of(project: Any, spec: JobSpec) -> Connection | None:
 
 
 def lock_connection(project: Any, spec: JobSpec) -> Connection | None:
-    """Return the same, locked until the job is stored, so that its functions are not removed before the
-    launch."""
+    """Return the same, locked until the job is stored, so that its functions are not removed before the launch."""
     connection = connection_of(project, spec)
     return connection and Connection.objects.select_for_update().filter(pk=connection.pk).first()
 
@@ -175,8 +174,7 @@ def _without_function(connection: Connection, made: SetUp | None, memory_mb: int
 
 
 def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
-    """Return the problem of a network that exceeds a call's payload, without a bucket from which functions
-    could load it."""
+    """Return the problem of a network that exceeds a call's payload, without a bucket to load it from."""
     made = queries.set_up_of(connection)
     spaces, known = spaces_of(spec.training)
     if not known or (made is not None and made.ready_bucket):

@@ -86,8 +86,7 @@ def until(found: Forecast, spec: JobSpec) -> str:
 
 
 def note(found: Forecast, spec: JobSpec) -> str:
-    """Return how likely the budget ends the job, and why it may do so before all of it is spent; empty if
-    unlikely."""
+    """Return how likely the budget ends the job, and why it may do so before all of it is spent; empty if unlikely."""
     if found.budget_share == 0 or found.costs_nothing:
         return ""
     left = f"${usd(found.kept_back)} must stay free for calls and rent."

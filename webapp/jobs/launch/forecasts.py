@@ -16,6 +16,8 @@ from functools import lru_cache
 from statistics import fmean, median, pstdev
 from typing import Any
 
+from django.db.models import QuerySet
+
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
 from training.environments.spaces import Spaces
@@ -65,16 +67,14 @@ def learned_forecast(project: Any, spec: JobSpec) -> Forecast:
 
 @dataclass(frozen=True)
 class Lesson:
-    """The result of `runs` past runs: their ratio to the forecast, and its standard deviation (of
-    logarithms)."""
+    """The result of `runs` past runs: their ratio to the forecast, and its standard deviation (of logarithms)."""
 
     runs: int
     factor: float = 1.0
     scatter: float = 0.0
 
     def apply(self, band: Band) -> Band:
-        """Return the band scaled to past runs, with a width that combines their scatter and the remaining
-        uncertainty."""
+        """Return the band scaled to past runs; its width combines their scatter and the remaining uncertainty."""
         if not self.runs or band.p50 <= 0:
             return band
         weight = self.runs / (self.runs + _RUNS_THAT_WEIGH_HALF)
@@ -108,20 +108,24 @@ def cost_key(spec: JobSpec) -> str:
 
 def lessons_of(project: Any, spec: JobSpec) -> Lessons:
     """Return the lessons of the project's successful runs of this kind."""
-    rows = LaunchForecast.objects.filter(
-        job__project=project,
-        alike=cost_key(spec),
-        job__observed=Observed.SUCCEEDED,
-        cost_p50_picodollars__gt=0,
-    )
-    rows = rows.select_related("job__account").order_by("-job__finished_at")[:RUNS_LOOKED_AT]
     costs, times = [], []
-    for row in rows:
-        paid = row.job.account.spent_picodollars + row.job.account.overrun_picodollars
-        if paid and row.job.platform_s:
+    for row in _of_finished_jobs(job__project=project, alike=cost_key(spec))[:RUNS_LOOKED_AT]:
+        if (paid := _paid(row)) and row.job.platform_s:
             costs.append(math.log(paid / row.cost_p50_picodollars * row.cost_factor))
             times.append(math.log(row.job.platform_s / row.time_p50_s * row.time_factor))
     return Lessons(_lesson(costs), _lesson(times))
+
+
+def _of_finished_jobs(**wanted: Any) -> QuerySet[LaunchForecast]:
+    """Return the forecasts of jobs that ran to their own end, the last finished first."""
+    rows = LaunchForecast.objects.filter(
+        job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0, **wanted
+    )
+    return rows.select_related("job__account").order_by("-job__finished_at")
+
+
+def _paid(row: LaunchForecast) -> int:
+    return row.job.account.spent_picodollars + row.job.account.overrun_picodollars
 
 
 def _lesson(logs: list[float]) -> Lesson:
@@ -201,17 +205,12 @@ class Calibration:
 
 
 def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> Calibration | None:
-    """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too
-    few."""
-    rows = LaunchForecast.objects.filter(job__observed=Observed.SUCCEEDED, cost_p50_picodollars__gt=0)
-    if project is not None:
-        rows = rows.filter(job__project=project)
-    rows = rows.select_related("job__account").order_by("-job__finished_at")[:last]
+    """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too few."""
+    rows = _of_finished_jobs(**({} if project is None else {"job__project": project}))[:last]
     found = [row for row in rows if row.job.platform_s > 0]
     if len(found) < FORECASTS_AT_LEAST:
         return None
-    cost = [row.job.account.spent_picodollars + row.job.account.overrun_picodollars for row in found]
-    pairs = list(zip(found, cost, strict=True))
+    pairs = [(row, _paid(row)) for row in found]
     return Calibration(
         forecasts=len(found),
         inside=sum(row.cost_p10_picodollars <= paid <= row.cost_p90_picodollars for row, paid in pairs)

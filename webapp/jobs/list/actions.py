@@ -39,8 +39,7 @@ class LabelRefused(ValueError):
 
 
 def tag_names(text: str) -> list[str]:
-    """Return the tags in a comma-separated text, each once, in order. LabelRefused for too many or too long
-    ones."""
+    """Return the tags in a comma-separated text, each once, in order. LabelRefused for too many or too long ones."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > MOST_TAGS:
         raise LabelRefused(f"A job takes at most {MOST_TAGS} tags; {len(names)} were given.")
@@ -179,8 +178,7 @@ def act(
     tag: str = "",
     clock: Clock = SYSTEM_CLOCK,
 ) -> Outcome:
-    """Apply `action` (a key of ACTIONS) to these jobs of the project; other ids are ignored. Raises
-    NotPossible."""
+    """Apply `action` (a key of ACTIONS) to these jobs of the project; other ids are ignored. Raises NotPossible."""
     if action not in ACTIONS:
         raise NotPossible("Nothing was done: choose what to do with the jobs.")
     if not job_ids:

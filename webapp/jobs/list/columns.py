@@ -31,8 +31,7 @@ from webapp.tones import Pill
 
 @dataclass(frozen=True)
 class Column:
-    """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text
-    needs."""
+    """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text needs."""
 
     key: str
     word: str

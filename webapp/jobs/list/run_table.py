@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.list.columns import BY_KEY, Column
-from webapp.jobs.list.search_query import STATES, Term
-from webapp.jobs.models import Job, JobGroup, SavedView, Tag
-from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.jobs.list.search_query import Term, condition
+from webapp.jobs.models import Job, JobGroup, SavedView
 
-_LOOKUPS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "exact"}
-_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
-_FIELDS = {
-    "return": "episode_return_mean",
-    "best": "return_best",
-    "least": "return_least",
-    "evaluation": "evaluation_return_mean",
-    "steps": "env_steps",
-    "rounds": "round_no",
-    "actors": "actors",
-    "time": "platform_s",
-}
 _OFFERED = 50
 FIRST = "-started"
 """The default order: newest first."""
 
 
 def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) -> QuerySet[Job]:
-    """Return the project's jobs that match all terms. Archived jobs are included only if the search names
-    them."""
+    """Return the project's jobs that match all terms. Archived jobs are included only if the search names them."""
     rows = Job.objects.filter(project=project)
     if any(term.key == "is" and "archived" in term.values for term in terms):
         rows = rows.filter(deleted_at=None)
@@ -47,7 +33,7 @@ def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) ->
         # Without its type Django takes the sum for 32 bits, and PostgreSQL finds no job above $0.002.
         rows = rows.annotate(cost=ExpressionWrapper(cost, output_field=BigIntegerField()))
     for term in terms:
-        holds = _holds(term, now)
+        holds = condition(term, now)
         rows = rows.filter(~holds if term.negated else holds)
     return rows.order_by(*_order(order))
 
@@ -78,45 +64,6 @@ def _order(order: str) -> list[Any]:
     field = F(BY_KEY[order.removeprefix("-")].order)
     first = field.desc(nulls_last=True) if order.startswith("-") else field.asc(nulls_last=True)
     return [first, "-created_at", "pk"]
-
-
-def _holds(term: Term, now: datetime) -> Q:
-    if not term.values:
-        return _figure(term, now)
-    found = Q()
-    for value in term.values:
-        found |= _word(term.key, value)
-    return found
-
-
-def _word(key: str, value: str) -> Q:
-    match key:
-        case "state":
-            return STATES[value]
-        case "algorithm" | "cloud":
-            return Q(**{f"{key}__iexact": value})
-        case "environment":
-            return Q(environment__icontains=value)
-        case "tag":
-            return Q(Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
-        case "group":
-            return Q(Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
-        case "by":
-            return Q(created_by__email__icontains=value)
-        case "is":
-            return Q(simulated=True) if value == "simulated" else Q(archived_at__isnull=False)
-    return Q(name__icontains=value) | Q(pk=value) | Q(note__icontains=value)
-
-
-def _figure(term: Term, now: datetime) -> Q:
-    if term.key == "age":  # an older job has an earlier time
-        moment = now - timedelta(seconds=min(term.number, 1e9))
-        return Q(**{f"created_at__{_LOOKUPS[_TURNED[term.operator]]}": moment})
-    if term.key in ("cost", "limit"):
-        field = "cost" if term.key == "cost" else "account__limit_picodollars"
-        number = round(min(max(term.number, -9e6), 9e6) * PICODOLLARS_PER_USD)
-        return Q(**{f"{field}__{_LOOKUPS[term.operator]}": number})
-    return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})
 
 
 def find_group_jobs(project: Any, group: JobGroup) -> QuerySet[Job]:

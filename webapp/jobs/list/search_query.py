@@ -1,5 +1,5 @@
 """The search language of the list of jobs: `state:active algorithm:ppo cost>1 "cart pole"`. Text in, terms
-out.
+out; and the jobs that each term matches.
 
 A term is a word, `key:value` (commas separate alternatives) or `figure>number`; a minus before it negates it.
 All terms must match.
@@ -11,12 +11,20 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from webapp.job_states import ACTIVE, Observed
+from webapp.jobs.list.columns import COLUMNS
+from webapp.jobs.models import JobGroup, Tag
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
+from webapp.money.amounts import PICODOLLARS_PER_USD
 
+_LOOKUPS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "exact"}
+_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
+_FIELDS = {one.key: one.order for one in COLUMNS if one.number and one.order != "created_at"}
+"""The columns with numbers, which may be compared under their own names."""
 WORDS = {
     "state": "active, queued, running, paused, budget, succeeded, failed or stopped",
     "algorithm": "such as ppo",
@@ -28,19 +36,7 @@ WORDS = {
     "is": "archived or simulated",
 }
 """The keys with text values, and their fields."""
-FIGURES = (
-    "cost",
-    "limit",
-    "return",
-    "best",
-    "least",
-    "evaluation",
-    "steps",
-    "rounds",
-    "actors",
-    "time",
-    "age",
-)
+FIGURES = ("cost", "limit", *_FIELDS, "age")
 """The keys with numbers. Cost and limit are in dollars; time and age accept 30s, 5min, 2h, 7d."""
 STATES: dict[str, Q] = {
     "active": Q(observed__in=ACTIVE),
@@ -145,3 +141,46 @@ def _unknown(key: str, token: str) -> str:
 def _meant(word: str, known: list[str]) -> str:
     close = difflib.get_close_matches(word.lower(), known, 1)
     return f" Did you mean {close[0]}?" if close else ""
+
+
+# What terms mean
+
+
+def condition(term: Term, now: datetime) -> Q:
+    """Return the jobs that a term matches. Those of `cost` carry it as an annotation."""
+    if not term.values:
+        return _compare(term, now)
+    found = Q()
+    for value in term.values:
+        found |= _word(term.key, value)
+    return found
+
+
+def _word(key: str, value: str) -> Q:
+    match key:
+        case "state":
+            return STATES[value]
+        case "algorithm" | "cloud":
+            return Q(**{f"{key}__iexact": value})
+        case "environment":
+            return Q(environment__icontains=value)
+        case "tag":
+            return Q(Exists(Tag.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
+        case "group":
+            return Q(Exists(JobGroup.objects.filter(jobs=OuterRef("pk"), name__iexact=value)))
+        case "by":
+            return Q(created_by__email__icontains=value)
+        case "is":
+            return Q(simulated=True) if value == "simulated" else Q(archived_at__isnull=False)
+    return Q(name__icontains=value) | Q(pk=value) | Q(note__icontains=value)
+
+
+def _compare(term: Term, now: datetime) -> Q:
+    if term.key == "age":  # an older job has an earlier time
+        moment = now - timedelta(seconds=min(term.number, 1e9))
+        return Q(**{f"created_at__{_LOOKUPS[_TURNED[term.operator]]}": moment})
+    if term.key in ("cost", "limit"):
+        field = "cost" if term.key == "cost" else "account__limit_picodollars"
+        number = round(min(max(term.number, -9e6), 9e6) * PICODOLLARS_PER_USD)
+        return Q(**{f"{field}__{_LOOKUPS[term.operator]}": number})
+    return Q(**{f"{_FIELDS[term.key]}__{_LOOKUPS[term.operator]}": term.number})

@@ -38,8 +38,7 @@ class KeptCheckpoint:
 
 
 def list_checkpoints(job: Job) -> list[KeptCheckpoint]:
-    """Return the job's checkpoints: first the one with the best evaluation, if any, then the others, newest
-    first."""
+    """Return the job's checkpoints: first the one with the best evaluation, if any, then the others, newest first."""
     rows = [(row.name, row.sha256, row.round_no, row.byte_count, row.at) for row in job.checkpoints.all()]
     best = _best(job)
     names = {best[0]} if best is not None else set()
@@ -91,8 +90,7 @@ def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
 
 
 def policy_zip(job: Job, chosen: KeptCheckpoint) -> bytes:
-    """Return the policy, its card and its script as a zip. CheckpointError if the checkpoint's file is
-    missing or damaged."""
+    """Return the policy, its card and its script as a zip. CheckpointError if the file is missing or damaged."""
     files = policy_files(job, checkpoint_path(job.pk, chosen.name))
     packed = io.BytesIO()
     # Not compressed: weights do not get smaller, and the request waits for this.

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import transaction
 
 from cloud.workers.processes import bound_to_this_process
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint_path
@@ -57,7 +57,7 @@ def ask_for_film(*, job: Job, chosen: KeptCheckpoint, user: Any, clock: Clock = 
         Film.objects.filter(pk=film.pk).update(**wanted, state=FilmState.QUEUED, reason="")
         film.refresh_from_db()
     if film.state == FilmState.QUEUED:
-        transaction.on_commit(lambda: _ask_worker(film.pk), robust=True)
+        transaction.on_commit(lambda: send_hint("webapp.jobs.tasks.film", film.pk), robust=True)
     return film
 
 
@@ -99,7 +99,7 @@ def recover_films(*, clock: Clock = SYSTEM_CLOCK) -> None:
         return
     waiting = Film.objects.filter(state=FilmState.QUEUED, since__lte=now - ASK_AGAIN_AFTER)
     for film_id in waiting.order_by("since").values_list("pk", flat=True)[:_FILMS_AT_ONCE]:
-        if not _ask_worker(film_id):
+        if not send_hint("webapp.jobs.tasks.film", film_id):
             break
 
 
@@ -112,16 +112,6 @@ def film_path(film: Film, *, still: bool = False) -> Path:
     """Return the path of that film, or of its first picture."""
     path = film_folder() / film.file
     return path.with_stem(f"{path.stem}-still") if still else path
-
-
-def _ask_worker(film_id: int) -> bool:
-    """Send the message; False if that failed. The row says the same and is read every few seconds."""
-    try:
-        celery_app.send_task("webapp.jobs.tasks.film", args=[film_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail with it
-        log.warning("film %s waits for the next look, no message could be sent: %s", film_id, error)
-        return False
-    return True
 
 
 # The process that draws: it may hang or crash, and the worker must not

@@ -7,8 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from training.checkpoints import CheckpointError
@@ -23,17 +22,8 @@ from webapp.jobs.queries import job_in
 _PENDING = (FilmState.QUEUED, FilmState.FILMING)
 
 
-@project_page()
-@require_safe
-@never_cache
-def policy_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Return the tab's content alone, for live updates."""
-    return render(request, "jobs/policy.html", panel(job_in(project, job_id)))
-
-
 def panel(job: Job) -> dict[str, Any]:
-    """Return the tab's context. `policy_state` changes with the content; `policy_pending` is true while a
-    film is being made."""
+    """Return the tab's context. `policy_state` changes with the content; `policy_pending`: a film is being made."""
     kept = policies.list_checkpoints(job)
     films = [row.film for row in kept if row.film is not None]
     return {

@@ -22,8 +22,7 @@ def places() -> int:
 
 
 def core_places() -> int:
-    """Return how many jobs compute on this machine at once: one for each core, unless the operator sets
-    another number."""
+    """Return how many jobs compute on this machine at once: one a core, unless the operator sets a number."""
     return int(settings.STARLING_MAX_LOCAL_JOBS) or max(1, cores())
 
 

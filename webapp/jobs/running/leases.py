@@ -54,16 +54,8 @@ def take_lease(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> int |
 
 def renew_lease(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Renew the lease; False if another process has it. An expired lease that no one has taken is renewed."""
-    return bool(_held(job_id, epoch).update(lease_expires_at=clock.shared_now() + LEASE_TTL))
-
-
-def release_lease(*, job_id: str, epoch: int) -> bool:
-    """Release the lease. Its epoch stays used: later writes under it are refused."""
-    return bool(_held(job_id, epoch).update(**NOT_HELD))
-
-
-def _held(job_id: str, epoch: int) -> Any:
-    return Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")
+    held = Job.objects.filter(pk=job_id, lease_epoch=epoch).exclude(lease_owner="")
+    return bool(held.update(lease_expires_at=clock.shared_now() + LEASE_TTL))
 
 
 # Names of holders. Processes that run jobs die with the worker that started them (cloud/workers/processes.py), and
@@ -80,8 +72,7 @@ def new_owner() -> str:
 
 
 def find_liveness(owner: str) -> Life:
-    """Return whether the process that started the holder lives; unknown for another machine or an unknown
-    name."""
+    """Return whether the process that started the holder lives; unknown for another machine or an unknown name."""
     machine, _, rest = owner.partition(".")
     pid, _, rest = rest.partition(".")
     started = rest.partition(".")[0]

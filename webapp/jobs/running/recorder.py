@@ -29,6 +29,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs import failpoints
 from webapp.jobs.events.event_log import Entry, append_events, transition
+from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.reasons import OF_ENGINE, Reason
 from webapp.jobs.running.leases import NOT_HELD
@@ -153,14 +154,13 @@ class Recorder:
 
     @transaction.atomic
     def finish(self, stopped: Stopped) -> None:
-        """Store the run's last event and the job's new state. Nothing may be paid under this epoch
-        afterwards."""
+        """Store the run's last event and the job's new state. Nothing may be paid under this epoch afterwards."""
         # Lock the job's row first, as everywhere: another order would deadlock.
         Job.objects.select_for_update().get(pk=self._job_id)
         close_books(job_id=self._job_id, before_epoch=self._epoch + 1, clock=self._clock)
         transition(
             self._job_id,
-            OF_ENGINE[stopped.reason_code].change(words=_sentence(stopped.reason)),
+            OF_ENGINE[stopped.reason_code].change(words=sentence(stopped.reason)),
             clock=self._clock,
             epoch=self._epoch,
             changes=self._last_figures(stopped) | NOT_HELD,
@@ -187,8 +187,3 @@ def _scores(value: float, score: Score) -> dict[str, Any]:
         "return_best": best(Coalesce("return_best", value), value, output_field=FloatField()),
         "return_least": worst(Coalesce("return_least", value), value, output_field=FloatField()),
     }
-
-
-def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."

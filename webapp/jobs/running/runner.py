@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from cloud.connections import AwsConnection, AzureConnection
@@ -77,44 +78,30 @@ def run_job(
 
     A job in a cloud account needs `holder_of`, so that every resource it starts is registered and ended.
     """
-    if hand_over.is_set():
-        return 0
-    epoch = take_lease(job_id=job_id, owner=owner, clock=clock)
-    if epoch is None:
+    if hand_over.is_set() or (epoch := take_lease(job_id=job_id, owner=owner, clock=clock)) is None:
         return 0
     with RunLog(job_id) as run_log:
-        return _run_under(job_id, epoch, hand_over, holder_of, clock, run_log)
-
-
-def _run_under(
-    job_id: str,
-    epoch: int,
-    hand_over: threading.Event,
-    holder_of: HolderOf,
-    clock: Clock,
-    run_log: RunLog,
-) -> int:
-    try:
-        with Heartbeat(job_id, epoch):
-            run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
-            stopped = run.train()
-        # The heartbeat has stopped by now: it would take the lease released here for a lost one.
-        run.end(stopped)
-    except _HandedOver:
-        run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
-    except (CheckpointNotWritten, CannotRun) as error:
-        log.error("job %s: %s", job_id, error)
-        unwritten = isinstance(error, CheckpointNotWritten)
-        reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
-        give_up(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
-    except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
-        log.error("job %s: %s", job_id, error)
-        return LEASE_LOST_EXIT
-    except Exception as error:
-        log.exception("job %s failed", job_id)
-        why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
-        run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
-        return CRASHED_EXIT
+        try:
+            with Heartbeat(job_id, epoch):
+                run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
+                stopped = run.train()
+            # The heartbeat has stopped by now: it would take the lease released here for a lost one.
+            run.end(stopped)
+        except _HandedOver:
+            run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
+        except (CheckpointNotWritten, CannotRun) as error:
+            log.error("job %s: %s", job_id, error)
+            unwritten = isinstance(error, CheckpointNotWritten)
+            reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
+            give_up(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
+        except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
+            log.error("job %s: %s", job_id, error)
+            return LEASE_LOST_EXIT
+        except Exception as error:
+            log.exception("job %s failed", job_id)
+            why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
+            run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
+            return CRASHED_EXIT
     return 0
 
 
@@ -148,14 +135,9 @@ class _Run:
         self._notes = Notes(job_id, epoch, clock=clock)
         self._allowed = limits().actors(self._spec.platform.kind)
         self._bounds = self._bounds_of(self._job.actors_least, self._job.actors_most)
-        self._ledger = WatchedLedger(
-            DatabaseLedger(
-                self._job.account.pk,
-                epoch,
-                clock=clock,
-                after_reserve=lambda: failpoints.reach("after_reserve"),
-            )
-        )
+        on_reserve = partial(failpoints.reach, "after_reserve")
+        ledger = DatabaseLedger(self._job.account.pk, epoch, clock=clock, after_reserve=on_reserve)
+        self._ledger = WatchedLedger(ledger)
         self._desired = Desired.RUN
         self._control_now = Control(bounds=self._bounds)
         self._room_for_use = 0
@@ -183,12 +165,8 @@ class _Run:
         self._log.tell(stopped)
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
-            run_ended(
-                job_id=self._job.pk,
-                epoch=self._epoch,
-                why=Reason.WORKER_STOPPED.change(),
-                clock=self._clock,
-            )
+            stopped_by = Reason.WORKER_STOPPED.change()
+            run_ended(job_id=self._job.pk, epoch=self._epoch, why=stopped_by, clock=self._clock)
         else:
             self._recorder.finish(stopped)
 
@@ -290,8 +268,7 @@ class _Run:
         return self._control_now
 
     def _after_round(self, event: RoundFinished) -> None:
-        """Check the limits between rounds if the next one might reach them: simulated rounds take far less
-        than a second."""
+        """Check the limits between rounds if the next one might reach them: a simulated round takes milliseconds."""
         self._ledger.round_over()
         self._round_s = event.report.total_s
         needs = self._ledger.round_needs + self._rent_ahead()

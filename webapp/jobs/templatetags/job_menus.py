@@ -22,38 +22,39 @@ register = template.Library()
 @register.inclusion_tag("jobs/labels.html", takes_context=True)
 def labels_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
     """Return tags, groups and the note, with the forms that an editor may use."""
-    membership = current_membership(context["request"])
     tags = [tag.name for tag in job.tags.all()]
     return {
-        "job": job,
-        "slug": membership.project.slug if membership else "",
-        "may_change": membership is not None and membership.allows("editor"),
+        **_common(context, job),
         "tags": tags,
         "tags_text": ", ".join(tags),
         "groups": list(job.groups.all()),
-        "over": job.observed in TERMINAL,
         "paused": job.observed == Observed.PAUSED and not stopped_by_budget(job),
         "pausable": job.observed in ACTIVE and job.desired == Desired.RUN,
         "most_of_four": 4 * job.account.limit_picodollars,
-        "csrf_token": context.get("csrf_token"),
     }
 
 
 @register.inclusion_tag("jobs/making.html", takes_context=True)
 def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
     """Return the job's source and descendants, and the menus of an editor."""
-    membership = current_membership(context["request"])
     bounded = job.actors_least is not None or job.actors_most is not None
     return {
-        "job": job,
-        "slug": membership.project.slug if membership else "",
-        "may_change": membership is not None and membership.allows("editor"),
-        "over": job.observed in TERMINAL,
+        **_common(context, job),
         "origin": lineage.origin_of(job),
         "descendants": lineage.list_descendants(job),
         "has_checkpoint": job.has_checkpoint,
         "bounds": words(job.actors_least, job.actors_most) if bounded else "",
         "most": picodollars(Decimal(job.spec["budget_usd"])),
         "key": secrets.token_urlsafe(12),
+    }
+
+
+def _common(context: dict[str, Any], job: Job) -> dict[str, Any]:
+    membership = current_membership(context["request"])
+    return {
+        "job": job,
+        "slug": membership.project.slug if membership else "",
+        "may_change": membership is not None and membership.allows("editor"),
+        "over": job.observed in TERMINAL,
         "csrf_token": context.get("csrf_token"),
     }

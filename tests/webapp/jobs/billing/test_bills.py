@@ -13,6 +13,7 @@ from django.test import Client
 
 from cloud.billing import price_book
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
+from webapp.celery import app as celery_app
 from webapp.jobs.billing import bills
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header
@@ -191,7 +192,7 @@ def test_nothing_is_due_before_the_first_round(job: Job) -> None:
 
 def test_the_regular_look_asks_for_what_is_due(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(bills.celery_app, "send_task", lambda name, args: asked.append((name, args)))
+    monkeypatch.setattr(celery_app, "send_task", lambda name, args: asked.append((name, args)))
     bills.queue_due_bills(clock=FixedClock())
     assert asked == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
 

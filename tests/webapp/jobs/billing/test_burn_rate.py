@@ -3,13 +3,15 @@
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.ledger_contract import reservation, settlement
-from webapp.jobs.billing.burn_rate import Burn, announce_expected_limits, burn_of, burn_sentence, meets_at
+from webapp.jobs.billing.burn_rate import Burn, announce_expected_limits, burn_of, forecast_spending, meets_at
+from webapp.jobs.list.run_table import find_jobs, order_of
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
 from webapp.jobs.running.recorder import Recorder
@@ -50,8 +52,10 @@ def test_the_limit_is_met_at_the_rate_of_the_last_rounds() -> None:
     assert burn is not None
     assert burn.hourly == 36 * USD // 10
     assert burn.limit_in_s == pytest.approx(990)
-    assert not burn.ends_first
-    assert burn_sentence(job, NOON) == "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."
+    assert not burn.ends_before(burn.limit_in_s)
+    assert (
+        forecast_spending(job, NOON)["burn"] == "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."
+    )
 
 
 @pytest.mark.django_db
@@ -73,7 +77,7 @@ def test_rent_that_is_booked_by_the_minute_makes_no_bursts() -> None:
 def test_a_job_that_is_done_before_says_so() -> None:
     job = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 256 * 110, "rounds": None}))
     assert (
-        burn_sentence(job, NOON)
+        forecast_spending(job, NOON)["burn"]
         == "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00200) in all."
     )
 
@@ -103,7 +107,7 @@ def test_a_chart_is_told_where_the_band_meets_which_line_and_when() -> None:
 def test_simulated_time_is_not_the_time_of_day() -> None:
     stop = {"env_steps": None, "rounds": 10**6}
     job = _running(10, USD // 1000, spec=make_spec("hopper-simulated", training__stop=stop))
-    assert burn_sentence(job, NOON) == (
+    assert forecast_spending(job, NOON)["burn"] == (
         "At $3.60 an hour of simulated time it meets its limit after 16 min more of it (± 20 s)."
     )
 
@@ -112,11 +116,12 @@ def test_simulated_time_is_not_the_time_of_day() -> None:
 def test_a_budget_above_that_is_met_sooner_is_the_one_that_is_named() -> None:
     job = _running(10, USD // 1000, spec=_endless())
     create_budget(project=job.project, name="Wide", limit_picodollars=50 * USD)
-    assert "it meets its limit at 12:16 UTC" in burn_sentence(job, NOON)
+    assert "it meets its limit at 12:16 UTC" in forecast_spending(job, NOON)["burn"]
     create_budget(project=job.project, name="Narrow", limit_picodollars=USD // 10)
     job.account.refresh_from_db()
     assert (
-        burn_sentence(job, NOON) == "At $3.60 an hour it meets the limit of “Narrow” at 12:01 UTC (± 1.8 s)."
+        forecast_spending(job, NOON)["burn"]
+        == "At $3.60 an hour it meets the limit of “Narrow” at 12:01 UTC (± 1.8 s)."
     )
 
 
@@ -188,6 +193,7 @@ def test_the_list_can_be_sorted_by_cost_and_by_return() -> None:
     cheap = _running(2, 10)
     dear = _running(2, 1000, project=cheap.project)
     never = make_job(cheap.project)
-    assert [job.pk for job in job_list(cheap.project, "spent")] == [dear.pk, cheap.pk, never.pk]
-    assert job_list(cheap.project, "return").last() == never
-    assert job_list(cheap.project, "nonsense").first() == job_list(cheap.project).first()
+    listed = partial(find_jobs, cheap.project, (), now=NOON)
+    assert [job.pk for job in listed("-spent")] == [dear.pk, cheap.pk, never.pk]
+    assert listed("-return").last() == never
+    assert listed(order_of("nonsense")).first() == job_list(cheap.project).first()

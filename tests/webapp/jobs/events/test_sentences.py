@@ -5,8 +5,8 @@ import pytest
 from tests.factories import make_running_job, make_spec, round_finished
 from training.tasks.score import Score
 from webapp.jobs.actor_bounds import change_bounds
+from webapp.jobs.charts.history import Evaluation
 from webapp.jobs.events.job_summary import (
-    PolicyScore,
     live_sentences,
     mean_interval,
     no_news_sentence,
@@ -24,7 +24,7 @@ USD = 10**12
 
 
 def test_progress_with_what_it_is_held_against() -> None:
-    judged = PolicyScore(41, 1840.0, 96.0, 20)
+    judged = Evaluation(41, 0, 1840.0, 96.0, 20)
     assert progress_sentence(1700.0, judged, (2383.0, "PPO after 1,000,000 steps")) == (
         "Return 1,840 (20 deterministic episodes, 95 % 1,794–1,886); reference 2,383 (PPO after 1,000,000 steps)."
     )
@@ -36,16 +36,16 @@ def test_progress_before_an_evaluation_and_before_anything() -> None:
 
 
 def test_one_episode_has_no_interval() -> None:
-    assert mean_interval(PolicyScore(1, 10.0, 0.0, 1)) is None
+    assert mean_interval(Evaluation(1, 0, 10.0, 0.0, 1)) is None
     assert (
-        progress_sentence(None, PolicyScore(1, 10.0, 0.0, 1), None)
+        progress_sentence(None, Evaluation(1, 0, 10.0, 0.0, 1), None)
         == "Return 10.0 (1 deterministic episode)."
     )
 
 
 def test_the_interval_is_students() -> None:
     """Returns 8, 10, 12: mean 10, sample deviation 2, so 10 ± 4.303 · 2 / √3; what is stored is the population's."""
-    span = mean_interval(PolicyScore(1, 10.0, (8 / 3) ** 0.5, 3))
+    span = mean_interval(Evaluation(1, 0, 10.0, (8 / 3) ** 0.5, 3))
     assert span == pytest.approx((10 - 4.9686, 10 + 4.9686), abs=1e-3)
 
 
@@ -88,8 +88,8 @@ def _told_why(job: Job, epoch: int, actors: int, why: str) -> None:
     job.refresh_from_db()
 
 
-def _flat(*means: float) -> list[PolicyScore]:
-    return [PolicyScore(5 * at, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
+def _flat(*means: float) -> list[Evaluation]:
+    return [Evaluation(5 * at, 0, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
 
 
 def test_no_news_only_after_several_evaluations() -> None:
@@ -107,7 +107,7 @@ def test_a_loss_is_told_as_one() -> None:
     assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 rounds")
     assert no_news_sentence(rising, 35, 0, 25) != no_news_sentence(rising, 35, 0, 25, loss)
     assert no_news_sentence(_flat(9, 5, 4, 3, 2), 35, 0, 25, loss) == ""
-    judged = PolicyScore(3, 0.25, 0.0, 0)
+    judged = Evaluation(3, 0, 0.25, 0.0, 0)
     assert progress_sentence(0.5, judged, None, loss) == "Loss 0.250."
     assert progress_sentence(0.5, None, None, loss) == "Loss 0.500 in training, not evaluated yet."
     assert progress_sentence(None, None, None, loss) == "No loss yet."

@@ -16,7 +16,7 @@ from cloud.forecast import configuration_of
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_first_round import CLOUDS, ROLLOUTS, fixed, launched
 from tests.cloud.unlearned import Ended, really
-from tests.factories import make_job, make_project, make_running_job, make_spec, stopped
+from tests.factories import make_job, make_project, make_running_job, make_spec, release_lease, stopped
 from tests.ledger_contract import reservation, settlement
 from training.ports import Room
 from webapp.alerts import sources
@@ -28,7 +28,7 @@ from webapp.jobs.launch.forecast_panel import headline
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
-from webapp.jobs.running.leases import release_lease, take_lease
+from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import SpecRefused

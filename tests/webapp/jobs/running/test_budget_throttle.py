@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from cloud.ledger import MemoryLedger
-from tests.factories import make_job, make_project, make_spec
+from tests.factories import make_job, make_project, make_spec, release_lease
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
-from webapp.jobs.running.leases import release_lease, take_lease
+from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.services import go_on
 from webapp.money.budgets import change_budget, create_budget

@@ -12,6 +12,7 @@ from tests.factories import (
     evaluated,
     make_job,
     make_running_job,
+    release_lease,
     round_finished,
     stopped,
 )
@@ -20,7 +21,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events.event_log import LeaseLost, append_events, note
 from webapp.jobs.models import Checkpoint, Event, Job
 from webapp.jobs.reasons import Reason
-from webapp.jobs.running.leases import LEASE_TTL, release_lease, take_lease
+from webapp.jobs.running.leases import LEASE_TTL, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, begin_run, resume_point, run_ended
 

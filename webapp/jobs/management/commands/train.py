@@ -12,8 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webapp.jobs.form.presets import preset_names
-from webapp.jobs.form.spec_documents import SpecError, read_spec
+from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
 
 WRONG_INPUT_EXIT = 2
 FAILED_EXIT = 1
@@ -26,17 +25,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "spec", metavar="PRESET|FILE", help=f"{', '.join(preset_names())}, or a TOML or JSON file"
-        )
-        parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="PATH=VALUE",
-            dest="changes",
-            help="change one field, such as training.seed=7; may be repeated",
-        )
+        add_spec_arguments(parser)
         parser.add_argument(
             "--json", action="store_true", dest="as_json", help="one JSON line an event, then a summary"
         )
