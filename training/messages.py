@@ -172,6 +172,8 @@ StopCode = Literal[
 """Why a run ended. webapp/jobs/reasons.py has the state of a job for each."""
 OWN_ENDS: frozenset[StopCode] = frozenset({"target", "rounds", "steps", "minutes", "no_progress"})
 """Ends by the run's own stop rule."""
+FAILED_ENDS: frozenset[StopCode] = frozenset({"failing"})
+"""Ends because the run cannot go on."""
 
 
 class Stopped(Message):

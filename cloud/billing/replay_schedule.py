@@ -16,8 +16,6 @@ from training.loops.attempts import attempts_of
 from training.tasks.kinds import read_training
 from training.tasks.training import Training
 
-_POLICIES_WITHOUT_CLOCK = frozenset({"fixed", "ramp"})
-
 
 class Task:
     """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline depends on."""
@@ -187,7 +185,7 @@ def _wired(
 def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
     """Return why another cloud might have made another run of it, one sentence each."""
     notes = []
-    if spec.scaling.kind not in _POLICIES_WITHOUT_CLOCK:
+    if spec.scaling.reads_times:
         notes.append(
             f"The scaling policy ({spec.scaling.kind}) reads times, so that elsewhere it would have chosen other"
             " numbers of actors; here those of the stored run are kept."

@@ -318,3 +318,27 @@ def test_every_policy_is_pure_and_stays_inside_its_bounds(policy, history, seed,
     assert bounds.actors_min <= plan.actors <= bounds.actors_max
     assert plan.why
     assert policy.decide(history, BOUNDS, seed).actors <= policy.largest
+
+
+@given(policy=st.sampled_from(POLICIES), means=st.lists(st.floats(-50.0, 90.0), min_size=1, max_size=6))
+def test_only_who_says_so_decides_by_how_long_rounds_took(policy, means):
+    """Runs timed again elsewhere keep the actors of a policy that reads no times, and say so of one that does."""
+    history = [
+        changed_report(
+            at,
+            episode_return_mean=mean,
+            curvature=CurvatureReport(largest=2.0, smallest=-1.0, ratio=2.0, products=4, samples=64),
+            noise_scale=NoiseScaleReport(scale=900.0, slices=2),
+        )
+        for at, mean in enumerate(means, start=1)
+    ]
+    slower = [
+        report.model_copy(
+            update={
+                name: 10.0 * getattr(report, name)
+                for name in ("started_s", "collect_s", "update_s", "total_s")
+            }
+        )
+        for report in history
+    ]
+    assert policy.reads_times or policy.decide(history, BOUNDS, 0) == policy.decide(slower, BOUNDS, 0)

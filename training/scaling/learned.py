@@ -103,6 +103,10 @@ class Learned(PolicyBase):
         return (PolicyShiftSpec(),)
 
     @property
+    def reads_times(self) -> bool:
+        return True
+
+    @property
     def decision_macs(self) -> int:
         return _policy(self.weights).macs if self.weights else 0
 

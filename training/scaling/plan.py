@@ -55,6 +55,10 @@ class ScalingPolicy(Protocol):
         """
 
     @property
+    def reads_times(self) -> bool:
+        """Whether its decisions depend on how long calls took, so that it would decide otherwise elsewhere."""
+
+    @property
     def decision_macs(self) -> int:
         """Multiplications of the network that decides; 0 where a decision is a few sums."""
 
@@ -64,6 +68,10 @@ class ScalingPolicy(Protocol):
 
 class PolicyBase(FrozenModel):
     """The base of all policies, with the answers of those that need no measurements and no network."""
+
+    @property
+    def reads_times(self) -> bool:
+        return False
 
     @property
     def decision_macs(self) -> int:

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from tests.factories import make_job
-from training.messages import OWN_ENDS, StopCode
+from training.messages import FAILED_ENDS, OWN_ENDS, StopCode
 from webapp.job_states import Observed
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import EventKind, Job
@@ -67,6 +67,7 @@ def test_each_reason_of_the_engine_is_one_of_a_job() -> None:
     assert set(OF_ENGINE) == codes
     assert {code: reason.code.value for code, reason in OF_ENGINE.items()} == {code: code for code in codes}
     assert {code for code, reason in OF_ENGINE.items() if reason.state == Observed.SUCCEEDED} == OWN_ENDS
+    assert {code for code, reason in OF_ENGINE.items() if reason.state == Observed.FAILED} == FAILED_ENDS
 
 
 def test_each_reason_is_given_somewhere_with_the_parameters_of_its_sentence() -> None:

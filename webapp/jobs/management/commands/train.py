@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from training.messages import FAILED_ENDS
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
 
 WRONG_INPUT_EXIT = 2
@@ -64,7 +65,7 @@ class Command(BaseCommand):
             sys.exit(FAILED_EXIT)
         summary = run.summary()
         self._write(json.dumps(summary) if options["as_json"] else _summary_line(summary))
-        if summary["reason_code"] == "failing":
+        if summary["reason_code"] in FAILED_ENDS:
             sys.exit(FAILED_EXIT)
 
     def _tell(self, events: Iterator[Any], *, as_json: bool) -> None:
