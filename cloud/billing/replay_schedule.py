@@ -113,7 +113,7 @@ class ReplaySchedule:
 
 def training_spec(spec: Mapping[str, Any]) -> Training:
     try:
-        return read_training(spec.get("training") or {"kind": "none"})
+        return read_training(spec.get("training", {"kind": "none"}))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

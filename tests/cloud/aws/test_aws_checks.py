@@ -221,7 +221,7 @@ def test_why_something_is_denied_is_reported() -> None:
     rows = _by_name(report)
     assert "organisation" in rows["lambda:CreateFunction"].words
     assert "boundary" in rows["lambda:InvokeFunction"].words
-    assert "expressly" in rows["lambda:DeleteFunction"].words
+    assert "explicitly" in rows["lambda:DeleteFunction"].words
     assert report.quotas[0].used == 100
     assert report.quotas[0].words == ""
 
