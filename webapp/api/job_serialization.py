@@ -1,19 +1,20 @@
-"""Jobs and their evaluations as the API returns them; search and filters."""
+"""Jobs and their evaluations as the API returns them; search and filters. Times are RFC 3339 in UTC."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from django.conf import settings
 from django.db.models import Q
 from django.urls import reverse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
 from webapp.api.paging import Page, newest_first
 from webapp.api.problems import Refused
-from webapp.api.schemas.jobs import EvaluationShape, JobShape
+from webapp.api.schemas import Shape, Usd
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
 from webapp.jobs.billing.cost_csv import prices_of
@@ -22,26 +23,74 @@ from webapp.jobs.list.search_query import NotUnderstood, parse
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.queries import job_list
 from webapp.jobs.reasons import look_of_job, reason_in_words
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import Prices
+
+
+class JobShape(Shape):
+    """A job: its settings, its state, and its latest figures."""
+
+    id: str
+    project: str
+    name: str
+    url: str = Field(description="Its page.")
+    state: str = Field(description="queued, starting, running, recovering, draining, paused, succeeded, …")
+    state_words: str
+    reason_code: str
+    reason: str = Field(description="Why it is in this state.")
+    wanted: Literal["run", "paused", "cancelled"]
+    since: datetime
+    over: bool
+    money: Prices = Field(description="Whether its money is real.")
+    environment: str
+    algorithm: str
+    platform: str
+    seed: int
+    tags: list[str]
+    groups: list[str]
+    note: str
+    archived_at: datetime | None = Field(description="Since when it is hidden from lists.")
+    actors_least: int | None = Field(description="Bounds set since the launch; null: none.")
+    actors_most: int | None
+    created_at: datetime
+    created_by: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    round_no: int
+    env_steps: int
+    actors: int
+    episode_return_mean: float | None
+    evaluation_return_mean: float | None
+    platform_s: float = Field(description="Seconds of the platform's own time, which may be simulated.")
+    spent_usd: Usd
+    reserved_usd: Usd
+    limit_usd: Usd
+    free_usd: Usd
+    last_event: int
+
+
+class EvaluationShape(BaseModel):
+    """An evaluation. Those that a resume repeated are left out."""
+
+    round_no: int
+    env_steps: int
+    return_mean: float | None
+    return_std: float | None
+    episode_returns: list[float | None]
 
 
 def serialize_job(job: Job) -> JobShape:
     """The job in the form of the API, with the figures of its page."""
     training, account = job.spec["training"], job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
     slug = job.project.slug
-    return JobShape(
-        id=job.pk,
+    return JobShape.of(
+        job,
         project=slug,
-        name=job.name,
         url=settings.STARLING_BASE_URL + reverse("jobs:detail", args=[slug, job.pk]),
         state=job.observed,
         state_words=look_of_job(job).word,
-        reason_code=job.reason_code,
         reason=reason_in_words(job),
         wanted=job.desired,
-        since=job.since,
         over=job.observed in TERMINAL,
         money=prices_of(job),
         environment=job.training_facts.subject,
@@ -50,24 +99,11 @@ def serialize_job(job: Job) -> JobShape:
         seed=training["seed"],
         tags=sorted(tag.name for tag in job.tags.all()),
         groups=sorted(group.name for group in job.groups.all()),
-        note=job.note,
-        archived_at=job.archived_at,
-        actors_least=job.actors_least,
-        actors_most=job.actors_most,
-        created_at=job.created_at,
         created_by=job.created_by.email,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
-        round_no=job.round_no,
-        env_steps=job.env_steps,
-        actors=job.actors,
-        episode_return_mean=job.episode_return_mean,
-        evaluation_return_mean=job.evaluation_return_mean,
-        platform_s=job.platform_s,
-        spent_usd=exact_usd(spent),
-        reserved_usd=exact_usd(account.reserved_picodollars),
-        limit_usd=exact_usd(account.limit_picodollars),
-        free_usd=exact_usd(free),
+        spent_usd=spent,
+        reserved_usd=account.reserved_picodollars,
+        limit_usd=account.limit_picodollars,
+        free_usd=max(0, account.limit_picodollars - spent - account.reserved_picodollars),
         last_event=job.last_seq,
     )
 

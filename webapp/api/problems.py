@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from django import forms
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -69,6 +70,23 @@ def spec_refused(found: Sequence[FieldProblem]) -> Refused:
     return Refused(
         422, "invalid", "The request was not carried out.", why, "Correct what errors lists.", found
     )
+
+
+def cleaned(form: forms.Form, given: Iterable[str] = ()) -> dict[str, Any]:
+    """The values of a page's form that a program filled in; a refusal with the form's sentences if it is invalid.
+
+    `given` names what was sent: what the form has no field for is refused too. What was wrong is never repeated, for
+    it may be a secret.
+    """
+    strange = [name for name in given if name not in form.fields]
+    if form.is_valid() and not strange:
+        return form.cleaned_data
+    allowed = ", ".join(form.fields)
+    found = [FieldProblem(name, f"{name} does not belong here; what does is: {allowed}.") for name in strange]
+    for name, words in form.errors.items():
+        label = f"{form.fields[name].label} ({name}): " if name in form.fields else ""
+        found += [FieldProblem(name if label else "", f"{label}{word}") for word in words]
+    raise spec_refused(found)
 
 
 def answer(request: HttpRequest, refused: Refused) -> HttpResponse:

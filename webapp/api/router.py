@@ -1,12 +1,14 @@
 """A router that passes to a route what its signature declares: the project, a job in it, the caller.
 
-    @router.get("/projects/{slug}/jobs/{job_id}", response={200: JobShape, 304: None}, summary="One job")
+    @router.get("/projects/{slug}/jobs/{job_id}", response=(200, 304), summary="One job")
     def get_job(job: ViewersJob) -> JobShape:
         return serialize_job(job)
 
-An annotation with `Given` names the function that finds the value. Its parameters become parameters of the address, and
-what it raises is the answer: a project of others is not found, a role that is too low is refused. A route whose
-responses name 304 has an ETag, and answers 304 to callers who already have that state.
+An annotation with a `Dependency` names the function that finds the value. Its parameters become parameters of the
+address, and what it raises is the answer: a project of others is not found, a role that is too low is refused.
+
+The response is what the route returns. `response` holds its status, if that is not 200. A route with 304 has an ETag,
+and answers 304 to callers who already have that state.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from inspect import Parameter
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from ninja import Header, Router
+from ninja.constants import NOT_SET
 from ninja.responses import Status
 
 from webapp.accounts.models import Membership, Project
@@ -73,12 +77,28 @@ EditorsJob = Annotated[Job, Dependency(job_of, "editor")]
 
 
 class ApiRouter(Router):
-    """ninja's router, for routes with `Given` parameters."""
+    """ninja's router, for routes with dependencies whose responses are what they return."""
 
-    def add_api_operation(self, path: str, methods: list[str], view_func: View, **options: Any) -> None:
-        response = options.get("response")
-        has_etag = isinstance(response, dict) and 304 in response
-        super().add_api_operation(path, methods, _with_flat_parameters(view_func, has_etag), **options)
+    def add_api_operation(
+        self, path: str, methods: list[str], view_func: View, *, response: Any = NOT_SET, **options: Any
+    ) -> None:
+        has_etag = response == (200, 304)
+        super().add_api_operation(
+            path,
+            methods,
+            _with_flat_parameters(view_func, has_etag),
+            response=_responses(inspect.signature(view_func, eval_str=True).return_annotation, response),
+            **options,
+        )
+
+
+def _responses(returned: Any, codes: Any) -> Any:
+    """The models of responses by status, or NOT_SET for a route that makes its response itself."""
+    if isinstance(returned, type) and issubclass(returned, HttpResponseBase):
+        return NOT_SET
+    model = get_args(returned)[0] if get_origin(returned) is Status else returned
+    statuses = (200,) if codes is NOT_SET else (codes,) if isinstance(codes, int) else codes
+    return {code: None if code in (204, 304) else model for code in statuses}
 
 
 def _with_flat_parameters(view: View, has_etag: bool) -> View:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -22,9 +23,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from webapp.accounts.access import project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
+from webapp.accounts.queries import projects_of
 from webapp.api import reference, tokens
-from webapp.api.forms import TokenForm
-from webapp.api.models import ApiToken, Deed
+from webapp.api.models import ApiToken, Deed, Scope
 from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import job_in
@@ -35,6 +36,45 @@ _FIRST_LINE = b"#!/usr/bin/env python3\n"
 _MAIN = "import sys\n\nfrom starling.main import main\n\nsys.exit(main())\n"
 _ENDED_SHOWN = 10
 _DEEDS_SHOWN = 5
+DAYS = ((7, "In a week"), (30, "In 30 days"), (90, "In 90 days"), (365, "In a year"))
+ABILITIES = (
+    ("", "Read"),
+    (Scope.JOBS, "Read and run jobs"),
+    (Scope.BUDGET, "Run jobs and raise budgets"),
+    (Scope.MANAGE, "Everything my role allows, people and clouds too"),
+)
+_SCOPES: dict[str, tuple[str, ...]] = {
+    "": (),
+    Scope.JOBS: (Scope.JOBS,),
+    Scope.BUDGET: (Scope.JOBS, Scope.BUDGET),
+    Scope.MANAGE: (Scope.JOBS, Scope.BUDGET, Scope.MANAGE),
+}
+"""Scopes by ability. Owners decide who may raise budgets, so “manage” includes “budget”."""
+
+
+class TokenForm(forms.Form):
+    """A token's name, its ability, its project and its end."""
+
+    name = forms.CharField(label="Name", max_length=60)
+    ability = forms.ChoiceField(label="It may", choices=ABILITIES, initial=Scope.JOBS, required=False)
+    project = forms.ModelChoiceField(
+        label="In",
+        queryset=Project.objects.none(),
+        required=False,
+        empty_label="All projects of yours",
+        to_field_name="slug",
+    )
+    days = forms.TypedChoiceField(label="Ends", choices=DAYS, coerce=int, initial=tokens.DAYS_BY_DEFAULT)
+
+    def __init__(self, data: Any, *, user: Any) -> None:
+        super().__init__(data)
+        self.fields["project"].queryset = projects_of(user)  # type: ignore[attr-defined]
+
+    def given(self) -> dict[str, Any]:
+        """The arguments of `make_token`."""
+        clean = self.cleaned_data
+        scopes = _SCOPES[clean["ability"]]
+        return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": clean["days"]}
 
 
 @login_required

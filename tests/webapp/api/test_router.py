@@ -27,11 +27,11 @@ Key = Annotated[str, Dependency(_house, "key")]
 def api() -> NinjaAPI:
     router = ApiRouter()
 
-    @router.get("/{town}/house", response={200: Shape, 304: None})
+    @router.get("/{town}/house", response=(200, 304))
     def get_house(house: Key, floor: int = 1) -> Shape:
         return Shape(words=f"{house}, floor {floor}")
 
-    @router.delete("/{town}/house", response={204: None})
+    @router.delete("/{town}/house", response=204)
     def remove_house(house: Key, request: HttpRequest) -> None:
         assert request.method == "DELETE"
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Annotated, Any
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from django.urls import reverse
 from ninja import File, UploadedFile
+from pydantic import AliasPath, BaseModel, Field
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
 from webapp.api.routes.money import question_of
-from webapp.api.schemas.reports import BilledDifference, BilledRow, BillShape
-from webapp.money.amounts import exact_usd
+from webapp.api.schemas import Shape, Usd
 from webapp.reports import queries
 from webapp.reports.bills.bill_reading import NotTaken, accept_bill
-from webapp.reports.bills.reconciling import Compared, compare_bills
-from webapp.reports.models import CloudBill
+from webapp.reports.bills.reconciling import compare_bills
 
 router = ApiRouter(tags=["money"])
 _File = Annotated[
@@ -27,18 +26,57 @@ _File = Annotated[
 ]
 
 
-@router.get("/projects/{slug}/bills", response=NumberedPage[BillShape], summary="Uploaded bills of clouds")
+class BillShape(Shape):
+    """An uploaded bill of a cloud."""
+
+    id: int
+    name: str
+    layout: str = Field(description="Its format; empty until it is read.")
+    state: Literal["queued", "building", "ready", "failed"]
+    reason: str
+    lines: int = Field(validation_alias="row_count")
+    lines_kept: int = Field(
+        validation_alias="kept_count", description="Lines of services that are used here."
+    )
+    handed_over_by: str = Field(validation_alias=AliasPath("imported_by", "email"))
+    since: datetime
+
+
+class BilledRow(Shape):
+    """One service on one day; without either, the whole bill."""
+
+    day: date | None
+    service: str
+    metered_usd: Usd = Field(validation_alias="ours")
+    billed_usd: Usd | None = Field(
+        validation_alias="theirs", description="Null: not on a bill that was read."
+    )
+    off_usd: Usd | None = Field(
+        validation_alias="error", description="How much too high the metered cost is."
+    )
+    off_percent: float | None = Field(validation_alias="error_percent")
+    unmatched_usd: Usd = Field(
+        validation_alias="unmatched", description="On the bill, without metered usage."
+    )
+    unmatched_lines: int = Field(validation_alias="unmatched_count")
+
+
+class BilledDifference(BaseModel):
+    """Metered costs compared with clouds' bills."""
+
+    first_day: date
+    last_day: date
+    rows: list[BilledRow] = Field(description="Newest first.")
+    total: BilledRow
+
+
+@router.get("/projects/{slug}/bills", summary="Uploaded bills of clouds")
 def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> NumberedPage[BillShape]:
     """In order of their upload."""
-    return oldest_first(queries.bills_of(project), after, limit, _bill)
+    return oldest_first(queries.bills_of(project), after, limit, BillShape.of)
 
 
-@router.post(
-    "/projects/{slug}/bills",
-    auth=Token("manage"),
-    response={202: BillShape},
-    summary="Upload a cloud's bill",
-)
+@router.post("/projects/{slug}/bills", auth=Token("manage"), response=202, summary="Upload a cloud's bill")
 def hand_bill_over(project: OwnersProject, person: Person, response: HttpResponse, file: _File) -> BillShape:
     """As multipart/form-data, with the file as `file`. The worker reads it: poll Location until its state is ready.
     The same file or line twice changes nothing."""
@@ -49,51 +87,21 @@ def hand_bill_over(project: OwnersProject, person: Person, response: HttpRespons
         why, fix = str(refusal), "List the bills that were read."
         raise Refused(409, "bill", "The bill was not accepted.", why, fix) from None
     response["Location"] = reverse("api_v1:get_bill", args=[project.slug, bill.pk])
-    return _bill(bill)
+    return BillShape.of(bill)
 
 
-@router.get(
-    "/projects/{slug}/bills/{bill_id}", response=BillShape, url_name="get_bill", summary="One cloud's bill"
-)
+@router.get("/projects/{slug}/bills/{bill_id}", url_name="get_bill", summary="One cloud's bill")
 def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
-    return _bill(queries.bill_in(project, bill_id))
+    return BillShape.of(queries.bill_in(project, bill_id))
 
 
-@router.get(
-    "/projects/{slug}/difference",
-    response=BilledDifference,
-    summary="Metered costs compared with clouds' bills",
-)
+@router.get("/projects/{slug}/difference", summary="Metered costs compared with clouds' bills")
 def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
     """By day and service. Bills contain only real money."""
     rows, total = compare_bills(question_of(project, first_day=first_day, last_day=last_day))
     return BilledDifference(
-        first_day=first_day, last_day=last_day, rows=[_row(one) for one in rows], total=_row(total)
-    )
-
-
-def _bill(one: CloudBill) -> BillShape:
-    return BillShape(
-        id=one.pk,
-        name=one.name,
-        layout=one.layout,
-        state=one.state,
-        reason=one.reason,
-        lines=one.row_count,
-        lines_kept=one.kept_count,
-        handed_over_by=one.imported_by.email,
-        since=one.since,
-    )
-
-
-def _row(one: Compared) -> BilledRow:
-    return BilledRow(
-        day=one.day,
-        service=one.service,
-        metered_usd=exact_usd(one.ours),
-        billed_usd=None if one.theirs is None else exact_usd(one.theirs),
-        off_usd=None if one.error is None else exact_usd(one.error),
-        off_percent=one.error_percent,
-        unmatched_usd=exact_usd(one.unmatched),
-        unmatched_lines=one.unmatched_count,
+        first_day=first_day,
+        last_day=last_day,
+        rows=[BilledRow.of(one) for one in rows],
+        total=BilledRow.of(total),
     )

@@ -9,25 +9,24 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import reverse
-from ninja import Path
 from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
+from webapp.api.paging import RowId
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
-from webapp.api.schemas.money import BudgetShape
+from webapp.api.schemas import Request, Usd
 from webapp.budgets.display import CLOUDS, BudgetSummary, summarize_budget, summarize_budgets
 from webapp.budgets.views import budget_in
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.actions import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
-from webapp.money.amounts import exact_usd, picodollars
+from webapp.money.amounts import picodollars
 from webapp.money.budgets import change_budget, close_budget, create_budget
 from webapp.money.models import Budget
 
 router = ApiRouter(tags=["money"])
-_Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00]*$")]
 _Limit = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)]
 _Thresholds = Annotated[
@@ -37,9 +36,7 @@ _Thresholds = Annotated[
 _AtLine = Literal["fewer", "drain", "stop"]
 
 
-class ProjectBudget(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class ProjectBudget(Request):
     name: _Name
     counts: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] = Field(
         "project",
@@ -52,10 +49,8 @@ class ProjectBudget(BaseModel):
     thresholds: _Thresholds = [50, 80, 90, 100]
 
 
-class BudgetChange(BaseModel):
+class BudgetChange(Request):
     """Only the fields that are sent change."""
-
-    model_config = {"extra": "forbid"}
 
     name: _Name | None = None
     limit_usd: _Limit | None = None
@@ -63,7 +58,23 @@ class BudgetChange(BaseModel):
     thresholds: _Thresholds | None = None
 
 
-@router.get("/projects/{slug}/budgets", response=list[BudgetShape], summary="Budgets that bind this project")
+class BudgetShape(BaseModel):
+    id: int
+    name: str
+    counts: str = Field(description="What it counts, in words.")
+    scope: str
+    period: str
+    spent_usd: Usd
+    reserved_usd: Usd
+    free_usd: Usd
+    limit_usd: Usd
+    at_line: str
+    thresholds: list[int] = Field(description="Percentages of the limit at which alerts are sent.")
+    outlook: str
+    closed: bool
+
+
+@router.get("/projects/{slug}/budgets", summary="Budgets that bind this project")
 def list_budgets(project: ViewersProject) -> list[BudgetShape]:
     """Including those of the installation."""
     now = SYSTEM_CLOCK.now()
@@ -75,18 +86,13 @@ def list_budgets(project: ViewersProject) -> list[BudgetShape]:
 
 
 @router.get(
-    "/projects/{slug}/budgets/{budget_id}",
-    response=BudgetShape,
-    url_name="get_budget",
-    summary="One budget of the project",
+    "/projects/{slug}/budgets/{budget_id}", url_name="get_budget", summary="One budget of the project"
 )
-def get_budget(project: ViewersProject, budget_id: _Id) -> BudgetShape:
+def get_budget(project: ViewersProject, budget_id: RowId) -> BudgetShape:
     return _budget(budget_in(project, budget_id, closed=True))
 
 
-@router.post(
-    "/projects/{slug}/budgets", auth=Token("jobs"), response={201: BudgetShape}, summary="Make a budget"
-)
+@router.post("/projects/{slug}/budgets", auth=Token("jobs"), response=201, summary="Make a budget")
 def create(
     project: EditorsProject, person: Person, response: HttpResponse, budget: ProjectBudget
 ) -> BudgetShape:
@@ -107,12 +113,9 @@ def create(
 
 
 @router.put(
-    "/projects/{slug}/budgets/{budget_id}",
-    auth=Token("budget"),
-    response=BudgetShape,
-    summary="Change a budget of the project",
+    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Change a budget of the project"
 )
-def change(project: EditorsProject, budget_id: _Id, budget: BudgetChange) -> BudgetShape:
+def change(project: EditorsProject, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
     held = budget_in(project, budget_id)
     changes: dict[str, Any] = budget.model_dump(exclude_none=True, exclude={"limit_usd"})
     if budget.thresholds is not None:
@@ -124,12 +127,9 @@ def change(project: EditorsProject, budget_id: _Id, budget: BudgetChange) -> Bud
 
 
 @router.delete(
-    "/projects/{slug}/budgets/{budget_id}",
-    auth=Token("budget"),
-    response=BudgetShape,
-    summary="Close a budget of the project",
+    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Close a budget of the project"
 )
-def close(project: EditorsProject, budget_id: _Id) -> BudgetShape:
+def close(project: EditorsProject, budget_id: RowId) -> BudgetShape:
     """It no longer binds. Its spend stays readable. Closing it again changes nothing."""
     held = budget_in(project, budget_id, closed=True)
     close_budget(budget=held)
@@ -179,10 +179,10 @@ def _shape(shown: BudgetSummary) -> BudgetShape:
         counts=shown.counts,
         scope=budget.scope,
         period=budget.period,
-        spent_usd=exact_usd(shown.spent),
-        reserved_usd=exact_usd(shown.reserved),
-        free_usd=exact_usd(max(0, shown.free)),
-        limit_usd=exact_usd(shown.limit),
+        spent_usd=shown.spent,
+        reserved_usd=shown.reserved,
+        free_usd=max(0, shown.free),
+        limit_usd=shown.limit,
         at_line=budget.at_line,
         thresholds=budget.thresholds,
         outlook=shown.outlook,

@@ -2,85 +2,155 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from webapp.accounts.models import Project
 from webapp.alerts import channels, queries, services
+from webapp.alerts.channels import ADDRESSES_A_CHANNEL
 from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
-from webapp.alerts.models import Channel, Delivery, Way
+from webapp.alerts.models import Channel, Way
 from webapp.alerts.text import channel_status, mail_readers, readers
 from webapp.api.auth import Token
-from webapp.api.page_forms import cleaned
 from webapp.api.paging import Cursor, Limit, Page, newest_first
+from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, Viewer
-from webapp.api.schemas.channels import (
-    AddedChannel,
-    ChannelChange,
-    ChannelShape,
-    DeliveryShape,
-    NewChannel,
-    SigningKey,
-)
+from webapp.api.schemas import Address, Name, Request, Shape
 from webapp.connections.secret import Secret
 
 router = ApiRouter(tags=["alerts"])
 
 
-@router.get("/projects/{slug}/channels", response=list[ChannelShape], summary="Channels of alerts")
+_Way = Literal["email", "chat", "webhook"]
+_KINDS = ", ".join(kind for kind, _ in KINDS)
+_Addresses = Annotated[
+    list[Address],
+    Field(min_length=1, max_length=ADDRESSES_A_CHANNEL),
+]
+
+
+class NewChannel(Request):
+    """`email` takes addresses; `chat` and `webhook` one address to send to, which is sealed at once."""
+
+    # Errors name fields, never their values, which may be secrets.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    way: _Way
+    name: Name
+    addresses: _Addresses | None = None
+    url: Annotated[SecretStr, Field(max_length=4096)] | None = None
+
+
+class ChannelChange(Request):
+    """Only the fields that are sent change. The built-in channel keeps its name and its readers."""
+
+    name: Name | None = None
+    on: bool | None = None
+    kinds: list[Annotated[str, StringConstraints(max_length=16)]] | None = Field(
+        None, max_length=20, description=f"Only these kinds are sent. There are: {_KINDS}."
+    )
+    addresses: _Addresses | None = Field(None, description="Of a channel by e-mail.")
+
+
+class ChannelShape(Shape):
+    """A channel of a project's alerts."""
+
+    id: str
+    way: _Way
+    name: str
+    built_in: bool
+    on: bool
+    kinds: list[str] = Field(description="The kinds that it sends.")
+    to: list[str] | None = Field(
+        description="Its readers; of a secret address only the host. Null for viewers."
+    )
+    unconfirmed: list[str] | None = Field(
+        description="Readers who get no mails before they confirm the address or agree. Null for viewers."
+    )
+    state: str = Field(description="Off, Missing, Unconfirmed, Failing, Working or Not used yet.")
+    words: str
+    failures: int = Field(description="Failed attempts since the last success.")
+    last_sent_at: datetime | None
+    last_failed_at: datetime | None
+
+
+class SigningKey(BaseModel):
+    """Only this response contains it."""
+
+    signing_key: str
+
+
+class AddedChannel(ChannelShape):
+    signing_key: str | None = Field(description="Of a webhook. Only this response contains it.")
+
+
+class DeliveryShape(Shape):
+    """One sending of an alert by one channel, and its outcome."""
+
+    id: str
+    channel: str = Field(validation_alias="channel_id")
+    alert: int = Field(validation_alias="alert_id")
+    kind: str = Field(validation_alias=AliasPath("alert", "kind"))
+    sentence: str = Field(validation_alias=AliasPath("alert", "sentence"))
+    over: bool = Field(description="Whether it says that the alert is over.")
+    state: Literal["waiting", "sending", "sent", "failed"]
+    created_at: datetime
+    due_at: datetime
+    sent_at: datetime | None
+    attempts: int
+    replays: int
+    last_error: str
+    response_status: int | None
+
+
+@router.get("/projects/{slug}/channels", summary="Channels of alerts")
 def list_channels(member: Viewer) -> list[ChannelShape]:
     """Viewers do not see the readers."""
     services.built_in_channel(member.project_id)
     may_see = member.allows("editor")
-    return [ChannelShape(**_channel_fields(one, may_see)) for one in queries.channels_of(member.project)]
+    return [
+        ChannelShape.of(one, **_channel_fields(one, may_see)) for one in queries.channels_of(member.project)
+    ]
 
 
 @router.get(
     "/projects/{slug}/channels/{channel_id}",
-    response={200: ChannelShape, 304: None},
+    response=(200, 304),
     url_name="get_channel",
     summary="One channel",
 )
 def get_channel(project: EditorsProject, channel_id: str) -> ChannelShape:
     channel = queries.channel_in(project, channel_id)
-    return ChannelShape(**_channel_fields(channel))
+    return ChannelShape.of(channel, **_channel_fields(channel))
 
 
-@router.post(
-    "/projects/{slug}/channels",
-    auth=Token("manage"),
-    response={201: AddedChannel},
-    summary="Add a channel",
-)
+@router.post("/projects/{slug}/channels", auth=Token("manage"), response=201, summary="Add a channel")
 def add_channel(project: OwnersProject, response: HttpResponse, channel: NewChannel) -> AddedChannel:
     """The response contains a webhook's signing key. A name that is taken is refused (409), so that a repeated request
     adds no second channel."""
     made, key = _added(project, channel)
     response["Location"] = reverse("api_v1:get_channel", args=[project.slug, made.pk])
-    return AddedChannel(**_channel_fields(made), signing_key=key.reveal() if key else None)
+    return AddedChannel.of(made, **_channel_fields(made), signing_key=key.reveal() if key else None)
 
 
-@router.put(
-    "/projects/{slug}/channels/{channel_id}",
-    auth=Token("manage"),
-    response=ChannelShape,
-    summary="Change a channel",
-)
+@router.put("/projects/{slug}/channels/{channel_id}", auth=Token("manage"), summary="Change a channel")
 def change_channel(project: OwnersProject, channel_id: str, change: ChannelChange) -> ChannelShape:
     channel = queries.channel_in(project, channel_id)
     given = change.model_dump(exclude_none=True)
     fields = cleaned(ChannelForm(_form_data(channel, given), channel=channel), given=given)
     channels.change(channel=channel, **{"name": channel.name, **fields})
-    return ChannelShape(**_channel_fields(channel))
+    return ChannelShape.of(channel, **_channel_fields(channel))
 
 
 @router.post(
     "/projects/{slug}/channels/{channel_id}/test",
     auth=Token("manage"),
-    response={202: DeliveryShape},
+    response=202,
     summary="Send a test message",
 )
 def send_test(
@@ -90,13 +160,12 @@ def send_test(
     channel = queries.channel_in(project, channel_id)
     sent = channels.send_test(channel=channel, user=person)
     response["Location"] = reverse("api_v1:get_delivery", args=[project.slug, sent.pk])
-    return _delivery(sent)
+    return DeliveryShape.of(sent)
 
 
 @router.post(
     "/projects/{slug}/channels/{channel_id}/key",
     auth=Token("manage"),
-    response=SigningKey,
     summary="Replace a webhook's signing key",
 )
 def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
@@ -108,7 +177,7 @@ def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
 @router.delete(
     "/projects/{slug}/channels/{channel_id}",
     auth=Token("manage"),
-    response={204: None},
+    response=204,
     summary="Remove a channel with its log",
 )
 def remove_channel(project: OwnersProject, channel_id: str) -> None:
@@ -118,37 +187,30 @@ def remove_channel(project: OwnersProject, channel_id: str) -> None:
 
 
 @router.get(
-    "/projects/{slug}/channels/{channel_id}/deliveries",
-    response=Page[DeliveryShape],
-    summary="Deliveries of a channel, newest first",
+    "/projects/{slug}/channels/{channel_id}/deliveries", summary="Deliveries of a channel, newest first"
 )
 def list_deliveries(
     project: EditorsProject, channel_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[DeliveryShape]:
     channel = queries.channel_in(project, channel_id)
-    return newest_first(queries.deliveries_of(channel), "created_at", cursor, limit, _delivery)
+    return newest_first(queries.deliveries_of(channel), "created_at", cursor, limit, DeliveryShape.of)
 
 
-@router.get(
-    "/projects/{slug}/deliveries/{delivery_id}",
-    response=DeliveryShape,
-    url_name="get_delivery",
-    summary="One delivery",
-)
+@router.get("/projects/{slug}/deliveries/{delivery_id}", url_name="get_delivery", summary="One delivery")
 def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
-    return _delivery(queries.delivery_in(project, delivery_id))
+    return DeliveryShape.of(queries.delivery_in(project, delivery_id))
 
 
 @router.post(
     "/projects/{slug}/deliveries/{delivery_id}/replay",
     auth=Token("manage"),
-    response={202: DeliveryShape},
+    response=202,
     summary="Send a message again",
 )
 def replay(project: OwnersProject, delivery_id: str) -> DeliveryShape:
     """A delivery that was sent or given up, under the same id. One that is on its way stays as it is."""
     channels.replay(delivery=queries.delivery_in(project, delivery_id))
-    return _delivery(queries.delivery_in(project, delivery_id))
+    return DeliveryShape.of(queries.delivery_in(project, delivery_id))
 
 
 @sensitive_variables()
@@ -172,21 +234,14 @@ def _form_data(channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _channel_fields(channel: Channel, may_see: bool = True) -> dict[str, Any]:
+    """What is no field of the row."""
     where = channel_status(channel)
     return {
-        "id": channel.pk,
-        "way": channel.way,
-        "name": channel.name,
-        "built_in": channel.built_in,
-        "on": channel.on,
         "kinds": [kind for kind, _ in KINDS if kind not in channel.silent_kinds],
         "to": readers(channel) if may_see else None,
         "unconfirmed": _unconfirmed(channel) if may_see else None,
         "state": where.word,
         "words": where.sentence,
-        "failures": channel.failures,
-        "last_sent_at": channel.last_sent_at,
-        "last_failed_at": channel.last_failed_at,
     }
 
 
@@ -194,22 +249,3 @@ def _unconfirmed(channel: Channel) -> list[str]:
     if channel.way != Way.EMAIL:
         return []
     return [one.address for one in mail_readers(channel) if not one.gets_mails]
-
-
-def _delivery(one: Delivery) -> DeliveryShape:
-    return DeliveryShape(
-        id=one.pk,
-        channel=one.channel_id,
-        alert=one.alert_id,
-        kind=one.alert.kind,
-        sentence=one.alert.sentence,
-        over=one.over,
-        state=one.state,
-        created_at=one.created_at,
-        due_at=one.due_at,
-        sent_at=one.sent_at,
-        attempts=one.attempts,
-        replays=one.replays,
-        last_error=one.last_error,
-        response_status=one.response_status,
-    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import Annotated
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 from django.conf import settings
 from django.http import Http404
@@ -15,7 +15,7 @@ from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
 from webapp.accounts.models import Membership
 from webapp.api.router import ApiRouter, Person, Viewer
-from webapp.api.schemas.jobs import ProjectShape, Usd
+from webapp.api.schemas import Shape, Usd
 from webapp.jobs.form.presets import presets
 from webapp.jobs.spec import JobSpec
 
@@ -23,14 +23,22 @@ router = ApiRouter(tags=["places"])
 choices = ApiRouter(tags=["what there is"])
 
 
-class PresetShape(BaseModel):
+class ProjectShape(BaseModel):
+    slug: str
+    name: str
+    role: Literal["viewer", "editor", "owner"]
+    created_at: datetime
+    url: str = Field(description="Its page.")
+
+
+class PresetShape(Shape):
     name: str
     title: str
     description: str
     spec: JobSpec
 
 
-class EnvironmentShape(BaseModel):
+class EnvironmentShape(Shape):
     id: str
     family: str
     title: str
@@ -39,7 +47,7 @@ class EnvironmentShape(BaseModel):
     reference: str
 
 
-class PriceShape(BaseModel):
+class PriceShape(Shape):
     sku: str
     region: str
     unit: str
@@ -52,7 +60,7 @@ class PriceShape(BaseModel):
     source: str
 
 
-@router.get("/projects", response=list[ProjectShape], summary="Your projects")
+@router.get("/projects", summary="Your projects")
 def list_projects(person: Person) -> list[ProjectShape]:
     """The projects that the token is for."""
     rows = (
@@ -63,7 +71,7 @@ def list_projects(person: Person) -> list[ProjectShape]:
     return [_project(row) for row in rows]
 
 
-@router.get("/projects/{slug}", response=ProjectShape, summary="One project")
+@router.get("/projects/{slug}", summary="One project")
 def get_project(member: Viewer) -> ProjectShape:
     return _project(member)
 
@@ -78,53 +86,32 @@ def _project(row: Membership) -> ProjectShape:
     )
 
 
-@choices.get("/presets", response=list[PresetShape], summary="Specs to start from")
+@choices.get("/presets", summary="Specs to start from")
 def list_presets() -> list[PresetShape]:
-    return [PresetShape(**one._asdict()) for one in presets().values()]
+    return [PresetShape.of(one) for one in presets().values()]
 
 
-@choices.get("/presets/{name}", response=PresetShape, summary="One preset")
+@choices.get("/presets/{name}", summary="One preset")
 def get_preset(name: str) -> PresetShape:
     if name not in presets():
         raise Http404(f"There is no such preset. There are: {', '.join(presets())}.")
-    return PresetShape(**presets()[name]._asdict())
+    return PresetShape.of(presets()[name])
 
 
-@choices.get("/environments", response=list[EnvironmentShape], summary="Environments known well")
+@choices.get("/environments", summary="Environments known well")
 def list_environments() -> list[EnvironmentShape]:
     """Any other installed Gymnasium id works too."""
-    return [
-        EnvironmentShape(
-            id=one.id,
-            family=one.family,
-            title=one.title,
-            description=one.description,
-            reference_return=one.reference_return,
-            reference=one.reference,
-        )
-        for one in catalogue.ENTRIES.values()
-    ]
+    return [EnvironmentShape.of(one) for one in catalogue.ENTRIES.values()]
 
 
-@choices.get("/prices", response=list[PriceShape], summary="The price book")
+@choices.get("/prices", summary="The price book")
 def list_prices(
     region: Annotated[str, Query(max_length=60)] = "",
     sku: Annotated[str, Query(max_length=100, description="How its name begins.")] = "",
 ) -> list[PriceShape]:
     """Every price with its source and date."""
     return [
-        PriceShape(
-            sku=row.sku,
-            region=row.region,
-            unit=row.unit,
-            usd=None if row.usd is None else f"{row.usd:f}",
-            from_quantity=row.from_quantity,
-            valid_from=row.valid_from,
-            valid_to=row.valid_to,
-            as_of=row.as_of,
-            kind=row.kind,
-            source=row.source,
-        )
+        PriceShape.of(row, usd=None if row.usd is None else f"{row.usd:f}")
         for row in PriceBook.load().rows()
         if row.sku.startswith(sku) and region in ("", row.region)
     ]

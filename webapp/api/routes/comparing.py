@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal
 
 from django.conf import settings
 from django.db.models import Count
 from django.http import HttpResponse
 from django.urls import reverse
 from ninja import Query
+from pydantic import BaseModel, Field, StringConstraints
 
 from training.statistics import Interval
 from webapp.accounts.models import Project
@@ -17,27 +19,16 @@ from webapp.api.auth import Token
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.comparing import (
-    AgainstShape,
-    ComparisonShape,
-    DifferenceShape,
-    GettingShape,
-    GoalShape,
-    GroupShape,
-    IntervalShape,
-    NewSeeds,
-    NewSweep,
-    SideShape,
-)
+from webapp.api.schemas import IntervalShape, Name, Request, Shape, Usd
 from webapp.comparing import text as comparing_text
 from webapp.comparing.curves import Getting, curves_of, getting_to, goal_of
 from webapp.comparing.figures import SideFigures, compared, differences
 from webapp.comparing.groups import MOST_SIDES, picked
-from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, launch_sweep
+from webapp.comparing.sweeps import MOST_RUNS, Axis, Sweep, SweepRefused, launch_sweep
 from webapp.jobs.models import JobGroup
-from webapp.jobs.seed_groups import more_seeds
+from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
-from webapp.money.amounts import exact_usd
+from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["comparing"])
 _GROUPS_TOLD = 200
@@ -48,7 +39,98 @@ _Of = Annotated[
 ]
 
 
-@router.get("/projects/{slug}/groups", response=list[GroupShape], summary="Groups of jobs, newest first")
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$")]
+
+
+class GroupShape(Shape):
+    """Jobs that belong together: the seeds of one setting, the points of a sweep."""
+
+    id: int
+    key: str = Field(description="Names it in a comparison, beside the ids of jobs.")
+    name: str
+    runs: int
+    created_at: datetime
+    url: str = Field(description="Its page.")
+
+
+class AgainstShape(BaseModel):
+    """A side compared with the best one."""
+
+    won: float = Field(
+        description="In so many pairs a run of the best side beats one of this; ties count half."
+    )
+    pairs: int = Field(description="Each run of the best side with each of this.")
+    better: IntervalShape = Field(description="The share of pairs that were won.")
+    p: float = Field(description="By permutation of seeds.")
+    told_apart: bool
+    more_seeds: int | None = Field(description="That each side needs for a decision; null: more than 50.")
+    more_usd: Usd | None = Field(description="What those would cost on this side, about.")
+
+
+class GoalShape(Shape):
+    value: float
+    words: str
+
+
+class GettingShape(Shape):
+    """Median dollars and time to the comparison's goal; null if fewer than half of all runs reached it."""
+
+    reached: int
+    runs: int
+    usd: float | None
+    time_s: float | None
+
+
+class SideShape(BaseModel):
+    """A job, a group, or the runs of a group with the same settings."""
+
+    key: str
+    name: str
+    jobs: list[str]
+    scores: list[float] = Field(description="One a run that has any.")
+    iqm: IntervalShape | None = Field(description="Of the scores.")
+    cost_usd: Usd
+    cost_a_run_usd: Usd | None = Field(description="Of runs that have started; null: none has.")
+    time_a_run_s: float | None = Field(description="Of runs that have started; null: not known.")
+    best: bool
+    efficient: bool = Field(
+        description="Significantly better than each other side: in return, dollars or time."
+    )
+    against_best: AgainstShape | None
+    getting: GettingShape | None
+
+
+class DifferenceShape(Shape):
+    path: str
+    values: list[str] = Field(description="By side.")
+
+
+class ComparisonShape(BaseModel):
+    scored_by: Literal["evaluation", "training"]
+    goal: GoalShape | None = Field(description="A return to reach, to compare the cost of reaching it.")
+    sides: list[SideShape]
+    verdicts: list[str]
+    differences: list[DifferenceShape]
+    left_out: list[str]
+
+
+class NewSeeds(Request):
+    count: int = Field(ge=1, le=MOST_SEEDS)
+
+
+class NewSweep(Request):
+    """`fields`: by path, values such as "0.001, 0.0003" or, by chance, a range such as "1e-4 .. 1e-2"."""
+
+    base: JobSpec
+    name: Name
+    fields: dict[_Text, _Text] = Field(min_length=1, max_length=5)
+    way: Literal["grid", "random"] = "grid"
+    points: int = Field(8, ge=1, le=MOST_RUNS, description="Drawn by chance; a grid has all of them.")
+    seeds: int = Field(1, ge=1, le=MOST_SEEDS)
+    limit_usd: Decimal = Field(gt=0, le=1_000_000, decimal_places=6, description="For all runs together.")
+
+
+@router.get("/projects/{slug}/groups", summary="Groups of jobs, newest first")
 def list_groups(project: ViewersProject) -> list[GroupShape]:
     """At most 200. What is in one: jobs with `group` as its name."""
     rows = (
@@ -57,7 +139,7 @@ def list_groups(project: ViewersProject) -> list[GroupShape]:
     return [_group(project, one, one.runs) for one in rows[:_GROUPS_TOLD]]
 
 
-@router.get("/projects/{slug}/comparison", response=ComparisonShape, summary="Jobs and groups compared")
+@router.get("/projects/{slug}/comparison", summary="Jobs and groups compared")
 def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     """Interquartile means with intervals, which side is better, how certain that is, and the seeds for a decision."""
     chosen = picked(project, of)
@@ -65,14 +147,12 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
         scored_by=found.scored_by,
-        goal=None if goal is None else GoalShape(value=goal.value, words=goal.words),
+        goal=None if goal is None else GoalShape.of(goal),
         sides=[
             _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in found.sides
         ],
         verdicts=comparing_text.verdicts(found) if found.sides else [],
-        differences=[
-            DifferenceShape(path=one.path, values=list(one.values)) for one in differences(chosen.sides)
-        ]
+        differences=[DifferenceShape.of(one) for one in differences(chosen.sides)]
         if len(chosen.sides) > 1
         else [],
         left_out=list(chosen.left_out),
@@ -82,7 +162,7 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
 @router.post(
     "/projects/{slug}/jobs/{job_id}/seeds",
     auth=Token("jobs"),
-    response={201: GroupShape},
+    response=201,
     summary="Launch more seeds of a job",
 )
 def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key: Key = "") -> GroupShape:
@@ -95,9 +175,7 @@ def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key:
     return _group(job.project, group, group.jobs.count())
 
 
-@router.post(
-    "/projects/{slug}/sweeps", auth=Token("jobs"), response={201: GroupShape}, summary="Launch a sweep"
-)
+@router.post("/projects/{slug}/sweeps", auth=Token("jobs"), response=201, summary="Launch a sweep")
 def create_sweep(
     project: EditorsProject,
     person: Person,
@@ -130,14 +208,7 @@ def create_sweep(
 
 def _group(project: Project, group: JobGroup, runs: int) -> GroupShape:
     address = reverse("comparing:group", args=[project.slug, group.pk])
-    return GroupShape(
-        id=group.pk,
-        key=f"group_{group.pk}",
-        name=group.name,
-        runs=runs,
-        created_at=group.created_at,
-        url=settings.STARLING_BASE_URL + address,
-    )
+    return GroupShape.of(group, key=f"group_{group.pk}", runs=runs, url=settings.STARLING_BASE_URL + address)
 
 
 def _side(one: SideFigures, getting: Getting | None) -> SideShape:
@@ -148,8 +219,8 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
         jobs=[job.pk for job in one.side.jobs],
         scores=one.scores.tolist(),
         iqm=None if one.iqm is None else _interval(one.iqm.value, one.interval),
-        cost_usd=exact_usd(one.cost),
-        cost_a_run_usd=None if one.cost_a_run is None else exact_usd(one.cost_a_run),
+        cost_usd=one.cost,
+        cost_a_run_usd=one.cost_a_run,
         time_a_run_s=one.time_s,
         best=one.leads,
         efficient=one.efficient,
@@ -162,9 +233,9 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
             p=against.p,
             told_apart=against.is_significant,
             more_seeds=against.more,
-            more_usd=None if one.more_cost is None else exact_usd(one.more_cost),
+            more_usd=one.more_cost,
         ),
-        getting=None if getting is None else GettingShape(**asdict(getting)),
+        getting=None if getting is None else GettingShape.of(getting),
     )
 
 

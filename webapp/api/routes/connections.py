@@ -3,39 +3,157 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
-from pydantic import SecretStr
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from cloud.billing.price_book import PriceBook
 from webapp.accounts.models import Membership, Project
 from webapp.api.auth import Token
-from webapp.api.page_forms import cleaned
+from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, Editor, EditorsProject, Owner, OwnersProject, Person
-from webapp.api.schemas.connections import (
-    ConnectionShape,
-    Identity,
-    NewConnection,
-    PolicyDocumentShape,
-    SetUpShape,
-    SetUpWish,
-    StepShape,
-    StoredIdentity,
-)
+from webapp.api.schemas import Name, Request, Shape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, connection_test, forms, iam_documents, queries, services
-from webapp.connections.models import Connection, SealedSecret
+from webapp.connections.models import Connection, SealedSecret, SetUp
 from webapp.connections.text import before_set_up, connection_status, set_up_status
 
 router = ApiRouter(tags=["clouds"])
 _HINTS = Prefetch("secrets", SealedSecret.objects.only("field", "hint", "set_at", "connection_id"))
 
 
-@router.get("/projects/{slug}/connections", response=list[ConnectionShape], summary="Connections to clouds")
+_Kind = Literal["aws_role", "aws_keys", "azure_principal"]
+_Plain = Annotated[str, StringConstraints(max_length=600, pattern=r"^[^\x00]*$")]
+_Secret = Annotated[SecretStr, Field(max_length=4096)]
+# Refusals of these name fields, never what was in them.
+_WRITE_ONLY = ConfigDict(hide_input_in_errors=True)
+
+
+class Identity(Request):
+    """Starling's identity in the account: all fields of the connection's kind, and no others.
+
+    `aws_role`: role_arn. `aws_keys`: access_key_id and secret_access_key. `azure_principal`: tenant_id, client_id and
+    client_secret. Secrets are sealed at once, and never returned.
+    """
+
+    model_config = _WRITE_ONLY
+
+    role_arn: _Plain | None = None
+    access_key_id: _Plain | None = None
+    secret_access_key: _Secret | None = None
+    tenant_id: _Plain | None = None
+    client_id: _Plain | None = None
+    client_secret: _Secret | None = None
+
+
+class NewConnection(Request):
+    """`subscription_id` and `resource_group` are for Azure alone."""
+
+    model_config = _WRITE_ONLY
+
+    kind: _Kind
+    name: Name
+    region: Annotated[str, StringConstraints(min_length=1, max_length=40)] = Field(
+        description="As the cloud names it: eu-central-1, westeurope."
+    )
+    subscription_id: _Plain | None = None
+    resource_group: _Plain | None = None
+    identity: Identity | None = Field(
+        None,
+        description="Optional. A role needs the external id that the new connection gets.",
+    )
+
+
+class StoredIdentity(Shape):
+    """The identity without secrets: when the secret was set, and its last letters."""
+
+    role_arn: str
+    access_key_id: str
+    tenant_id: str
+    client_id: str
+    secret_set_at: datetime | None
+    secret_hint: str = Field(description="Its last letters; empty for short ones.")
+
+
+class ConnectionShape(Shape):
+    """An account of a cloud, without secrets."""
+
+    id: str
+    name: str
+    cloud: Literal["aws", "azure"]
+    kind: _Kind
+    region: str
+    emulated: bool
+    account: str = Field(validation_alias="account_id")
+    external_id: str = Field(
+        description="The external id that a role must require, so that no one else can assume it."
+    )
+    subscription_id: str
+    resource_group: str
+    identity: StoredIdentity | None = Field(description="For owners. Null: not for you, or none yet.")
+    created_at: datetime
+    created_by: str = Field(validation_alias=AliasPath("created_by", "email"))
+    jobs: int = Field(description="Unfinished jobs that need it.")
+    state: str = Field(description="Not set up, Testing, Ready, …")
+    words: str
+    test: Literal["never", "asked", "running", "done"] = Field(validation_alias="test_state")
+    tested_at: datetime | None = Field(validation_alias="test_since")
+    report: dict[str, Any] | None = Field(
+        validation_alias="test_report", description="The last test's report on each right."
+    )
+
+
+class PolicyDocumentShape(Shape):
+    """A policy or template for the cloud's own tools."""
+
+    key: str
+    title: str
+    file_name: str
+    document: dict[str, Any]
+
+
+class SetUpWish(Request):
+    """On AWS a function of this memory, beside existing ones; on Azure the image that containers run."""
+
+    memory_mb: int | None = Field(None, ge=128, le=10_240, description="AWS; 1,024 if it is left out.")
+    bucket: bool | None = Field(None, description="AWS: also a bucket, for large networks.")
+    image: _Plain | None = Field(None, description="Azure: such as registry.example.org/starling-actor:1.")
+
+
+class StepShape(BaseModel):
+    name: str
+    state: str = Field(description="done, made, gone or missing.")
+    words: str
+    fix: str
+
+
+class SetUpShape(Shape):
+    """The set-up of the account, and its progress."""
+
+    aim: Literal["set_up", "take_down", "profile"] | None = Field(
+        description="Null: nothing was requested yet."
+    )
+    state: Literal["never", "asked", "running", "done"]
+    state_words: str
+    words: str
+    since: datetime | None
+    ready: bool = Field(description="Whether jobs may start there.")
+    ready_mb: list[int]
+    ready_bucket: bool
+    ready_image: str
+    asked_mb: list[int] = Field(description="Memory sizes of functions that may exist.")
+    asked_bucket: bool
+    image: str
+    steps: list[StepShape]
+    before: list[str] = Field(description="What to do before it is set up.")
+
+
+@router.get("/projects/{slug}/connections", summary="Connections to clouds")
 def list_connections(member: Editor) -> list[ConnectionShape]:
     rows = queries.connections_of(member.project).select_related("created_by").prefetch_related(_HINTS)
     found = list(rows)
@@ -45,7 +163,7 @@ def list_connections(member: Editor) -> list[ConnectionShape]:
 
 @router.get(
     "/projects/{slug}/connections/{connection_id}",
-    response={200: ConnectionShape, 304: None},
+    response=(200, 304),
     url_name="get_connection",
     summary="One connection",
 )
@@ -53,12 +171,7 @@ def get_connection(member: Editor, connection_id: str) -> ConnectionShape:
     return _connection(member, connection_id)
 
 
-@router.post(
-    "/projects/{slug}/connections",
-    auth=Token("manage"),
-    response={201: ConnectionShape},
-    summary="Connect a cloud",
-)
+@router.post("/projects/{slug}/connections", auth=Token("manage"), response=201, summary="Connect a cloud")
 def create_connection(
     member: Owner, person: Person, response: HttpResponse, connection: NewConnection
 ) -> ConnectionShape:
@@ -72,7 +185,7 @@ def create_connection(
 @router.put(
     "/projects/{slug}/connections/{connection_id}/identity",
     auth=Token("manage"),
-    response={202: ConnectionShape},
+    response=202,
     summary="Set the connection's identity",
 )
 def set_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
@@ -86,7 +199,7 @@ def set_identity(member: Owner, connection_id: str, identity: Identity) -> Conne
 @router.post(
     "/projects/{slug}/connections/{connection_id}/test",
     auth=Token("jobs"),
-    response={202: ConnectionShape},
+    response=202,
     summary="Test a connection",
 )
 def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
@@ -98,7 +211,7 @@ def test_connection(member: Editor, connection_id: str) -> ConnectionShape:
 @router.delete(
     "/projects/{slug}/connections/{connection_id}",
     auth=Token("manage"),
-    response={204: None},
+    response=204,
     summary="Remove a connection with its secrets",
 )
 def remove_connection(project: OwnersProject, connection_id: str) -> None:
@@ -109,16 +222,13 @@ def remove_connection(project: OwnersProject, connection_id: str) -> None:
 
 @router.get(
     "/projects/{slug}/connections/{connection_id}/policies",
-    response=list[PolicyDocumentShape],
     summary="Policies and templates for the account's owner",
 )
 def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDocumentShape]:
     """Made for this connection. A role without a principal to trust has none."""
     connection = queries.connection_in(project, connection_id)
     return [
-        PolicyDocumentShape(
-            key=one.key, title=one.title, file_name=one.file_name, document=json.loads(one.text)
-        )
+        PolicyDocumentShape.of(one, document=json.loads(one.text))
         for one in iam_documents.policy_documents(connection).values()
     ]
 
@@ -130,11 +240,7 @@ def redirect_to_policies(project: EditorsProject, connection_id: str) -> HttpRes
     return HttpResponse(status=308, headers={"Location": address})
 
 
-@router.get(
-    "/projects/{slug}/connections/{connection_id}/set-up",
-    response=SetUpShape,
-    summary="The account's set-up",
-)
+@router.get("/projects/{slug}/connections/{connection_id}/set-up", summary="The account's set-up")
 def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     return _set_up(queries.connection_in(project, connection_id))
 
@@ -142,7 +248,7 @@ def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
 @router.post(
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
-    response={202: SetUpShape},
+    response=202,
     summary="Set an account up",
 )
 def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
@@ -161,7 +267,7 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
 @router.delete(
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
-    response={202: SetUpShape},
+    response=202,
     summary="Remove an account's set-up",
 )
 def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:
@@ -203,57 +309,29 @@ def _connection(member: Membership, connection_id: str) -> ConnectionShape:
 
 def _shape(one: Connection, member: Membership, jobs: int) -> ConnectionShape:
     where = connection_status(one, SYSTEM_CLOCK.now())
-    return ConnectionShape(
-        id=one.pk,
-        name=one.name,
-        cloud=one.cloud,
-        kind=one.kind,
-        region=one.region,
-        emulated=one.emulated,
-        account=one.account_id,
-        external_id=one.external_id,
-        subscription_id=one.subscription_id,
-        resource_group=one.resource_group,
+    return ConnectionShape.of(
+        one,
         identity=_stored(one) if one.has_identity and member.allows("owner") else None,
-        created_at=one.created_at,
-        created_by=one.created_by.email,
         jobs=jobs,
         state=where.word,
         words=where.sentence,
-        test=one.test_state,
-        tested_at=one.test_since,
-        report=one.test_report,
     )
 
 
 def _stored(one: Connection) -> StoredIdentity:
     secret = next(iter(one.secrets.all()), None)
-    return StoredIdentity(
-        role_arn=one.role_arn,
-        access_key_id=one.access_key_id,
-        tenant_id=one.tenant_id,
-        client_id=one.client_id,
-        secret_set_at=secret.set_at if secret else None,
-        secret_hint=secret.hint if secret else "",
+    return StoredIdentity.of(
+        one, secret_set_at=secret.set_at if secret else None, secret_hint=secret.hint if secret else ""
     )
 
 
 def _set_up(connection: Connection) -> SetUpShape:
     made = queries.set_up_of(connection)
     where = set_up_status(made, SYSTEM_CLOCK.now())
-    return SetUpShape(
+    return SetUpShape.of(
+        made or SetUp(),
         aim=made.aim if made else None,
-        state=made.state if made else "never",
         state_words=where.word,
         words=where.sentence,
-        since=made.since if made else None,
-        ready=bool(made and made.ready),
-        ready_mb=made.ready_mb if made else [],
-        ready_bucket=bool(made and made.ready_bucket),
-        ready_image=made.ready_image if made else "",
-        asked_mb=made.asked_mb if made else [],
-        asked_bucket=bool(made and made.asked_bucket),
-        image=made.image if made else "",
-        steps=[StepShape(**step) for step in made.steps] if made else [],
         before=before_set_up(connection, PriceBook.load()),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token, project_of
@@ -17,7 +18,7 @@ from webapp.api.paging import RowId
 from webapp.api.problems import FieldError, Refused, spec_refused
 from webapp.api.router import ApiRouter, Dependency, EditorsProject, Person, ViewersProject, caller_of
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.drafts import DraftChange, DraftDetail, DraftShape, NewDraft, NewView, ViewShape
+from webapp.api.schemas import Name, Request, Shape
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_page import FormState
 from webapp.jobs.form.form_prefill import FILE, starting_point
@@ -26,8 +27,84 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.form.variant_switch import with_switches
 from webapp.jobs.list import run_table
 from webapp.jobs.models import Draft, SavedView
+from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["jobs"])
+
+
+_Control = Annotated[str, StringConstraints(max_length=200)]
+_Typed = Annotated[str, StringConstraints(max_length=20_000)] | bool | list[str]
+_Values = Annotated[
+    dict[_Control, _Typed],
+    Field(
+        max_length=1_000,
+        description="By control of the form, as in a draft, valid or not. They override the spec's."
+        " `seeds` and `checkpoint` are what the form has beside it.",
+    ),
+]
+
+
+class NewDraft(Request):
+    spec: JobSpec | None = Field(None, description="Its fields; null: those of its starting point.")
+    values: _Values = {}
+    begun_with: Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00]*$")] = Field(
+        "",
+        description="What its fields are compared with, as the form's address has it: preset=cartpole,"
+        " clone=job_…, fork=job_…",
+    )
+
+
+class DraftChange(Request):
+    """A spec replaces all fields, values replace some."""
+
+    spec: JobSpec | None = None
+    values: _Values = {}
+
+
+class DraftShape(Shape):
+    """A job's form as its person left it."""
+
+    id: int
+    title: str
+    begun_with: str
+    created_at: datetime
+    saved_at: datetime
+    url: str = Field(description="The form with it.")
+
+
+class DraftDetail(DraftShape):
+    values: dict[str, Any] = Field(description="The value of each control.")
+    spec: dict[str, Any] | None = Field(
+        description="The spec of its values; null if they are no valid spec yet."
+    )
+    problems: list[FieldError] = Field(description="What prevents a launch, by control.")
+
+
+class NewView(Request):
+    """One of the same name is replaced."""
+
+    name: Name
+    q: Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00]*$")] = Field(
+        "", description="A search as above the list, such as state:failed cost>1."
+    )
+    sort: Annotated[str, StringConstraints(max_length=40, pattern=r"^-?[a-z_]*$")] = Field(
+        "", description="A column's key; with a minus, the most first."
+    )
+    columns: list[Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z_]+$")]] = Field(
+        [], max_length=50, description="Their keys; none: the usual ones."
+    )
+
+
+class ViewShape(Shape):
+    """A saved view of the list of jobs."""
+
+    id: int
+    name: str
+    q: str
+    sort: str
+    columns: list[str]
+    url: str = Field(description="The list in this view.")
+    created_at: datetime
 
 
 class _Asked(BaseModel):
@@ -51,15 +128,17 @@ def _sheet_of(request: HttpRequest, slug: str, draft_id: RowId) -> FormState:
 _OwnSheet = Annotated[FormState, Dependency(_sheet_of)]
 
 
-@router.get("/projects/{slug}/drafts", response=list[DraftShape], summary="Your drafts of jobs")
+@router.get("/projects/{slug}/drafts", summary="Your drafts of jobs")
 def list_drafts(project: EditorsProject, person: Person) -> list[DraftShape]:
     """Last saved first."""
-    return [DraftShape(**_about(project.slug, one)) for one in drafts.drafts_of(project, person)]
+    return [
+        DraftShape.of(one, url=_draft_url(project.slug, one)) for one in drafts.drafts_of(project, person)
+    ]
 
 
 @router.get(
     "/projects/{slug}/drafts/{draft_id}",
-    response={200: DraftDetail, 304: None},
+    response=(200, 304),
     url_name="get_draft",
     summary="One draft, with its spec",
 )
@@ -68,9 +147,7 @@ def get_draft(sheet: _OwnSheet) -> DraftDetail:
     return _detail(sheet)
 
 
-@router.post(
-    "/projects/{slug}/drafts", auth=Token("jobs"), response={201: DraftDetail}, summary="Save a draft"
-)
+@router.post("/projects/{slug}/drafts", auth=Token("jobs"), response=201, summary="Save a draft")
 def save_draft(
     project: EditorsProject,
     person: Person,
@@ -92,31 +169,26 @@ def save_draft(
     return _detail(_sheet(project, person, int(made)))
 
 
-@router.put(
-    "/projects/{slug}/drafts/{draft_id}",
-    auth=Token("jobs"),
-    response=DraftDetail,
-    summary="Change a draft",
-)
+@router.put("/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), summary="Change a draft")
 def change_draft(sheet: _OwnSheet, draft: DraftChange) -> DraftDetail:
     kept = _kept(sheet, draft)
     return _detail(_sheet(sheet.project, sheet.user, kept.pk))
 
 
 @router.delete(
-    "/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), response={204: None}, summary="Delete a draft"
+    "/projects/{slug}/drafts/{draft_id}", auth=Token("jobs"), response=204, summary="Delete a draft"
 )
 def delete_draft(project: EditorsProject, person: Person, draft_id: RowId) -> None:
     if not drafts.delete_draft(project=project, user=person, draft_id=str(draft_id)):
         raise Http404("You have no such draft in this project.")
 
 
-@router.get("/projects/{slug}/views", response=list[ViewShape], summary="Saved views of the list of jobs")
+@router.get("/projects/{slug}/views", summary="Saved views of the list of jobs")
 def list_views(project: ViewersProject) -> list[ViewShape]:
     return [_view(project.slug, one) for one in run_table.saved_views(project)]
 
 
-@router.post("/projects/{slug}/views", auth=Token("jobs"), response={201: ViewShape}, summary="Save a view")
+@router.post("/projects/{slug}/views", auth=Token("jobs"), response=201, summary="Save a view")
 def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewShape:
     address = urlencode({"q": view.q, "sort": view.sort, "columns": ",".join(view.columns)})
     try:
@@ -126,9 +198,7 @@ def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewSha
     return _view(project.slug, made)
 
 
-@router.delete(
-    "/projects/{slug}/views/{view_id}", auth=Token("jobs"), response={204: None}, summary="Delete a view"
-)
+@router.delete("/projects/{slug}/views/{view_id}", auth=Token("jobs"), response=204, summary="Delete a view")
 def remove_view(project: EditorsProject, view_id: RowId) -> None:
     try:
         run_table.remove_view(project=project, view_id=view_id)
@@ -157,34 +227,25 @@ def _detail(sheet: FormState) -> DraftDetail:
     form = sheet.form(sheet.typed)
     form.is_valid()
     found = [(name, str(words[0])) for name, words in form.errors.items()]
-    return DraftDetail(
-        **_about(sheet.project.slug, sheet.draft),
-        values=sheet.draft.values,
+    return DraftDetail.of(
+        sheet.draft,
+        url=_draft_url(sheet.project.slug, sheet.draft),
         spec=form.understood.model_dump(mode="json") if form.understood else None,
         problems=[FieldError(path=name if name in form.fields else "", sentence=one) for name, one in found],
     )
 
 
-def _about(slug: str, draft: Draft) -> dict[str, Any]:
-    return {
-        "id": draft.pk,
-        "title": draft.title,
-        "begun_with": draft.begun_with,
-        "created_at": draft.created_at,
-        "saved_at": draft.saved_at,
-        "url": f"{settings.STARLING_BASE_URL}{reverse('jobs:new', args=[slug])}?draft={draft.pk}",
-    }
+def _draft_url(slug: str, draft: Draft) -> str:
+    return f"{settings.STARLING_BASE_URL}{reverse('jobs:new', args=[slug])}?draft={draft.pk}"
 
 
 def _view(slug: str, one: SavedView) -> ViewShape:
     query = QueryDict(one.address.lstrip("?"))
     columns = query.get("columns", "")
-    return ViewShape(
-        id=one.pk,
-        name=one.name,
+    return ViewShape.of(
+        one,
         q=query.get("q", ""),
         sort=query.get("sort", ""),
         columns=columns.split(",") if columns else [],
         url=f"{settings.STARLING_BASE_URL}{reverse('jobs:list', args=[slug])}{one.address}",
-        created_at=one.created_at,
     )

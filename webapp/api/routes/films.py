@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from ninja import Query
+from pydantic import BaseModel, Field
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsJob, Person, ViewersJob
 from webapp.api.routes.history import a_file
-from webapp.api.schemas.policies import FilmedShape, FilmShape, NewFilm
+from webapp.api.schemas import CheckpointName, Request, Shape
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
@@ -24,13 +26,44 @@ _ALL = "/projects/{slug}/jobs/{job_id}/films"
 _Part = Annotated[Literal["film", "still"], Query(description="The film, or its first picture.")]
 
 
-@router.get(_ALL, response=NumberedPage[FilmShape], summary="Films of a job's policy")
+class NewFilm(Request):
+    checkpoint: CheckpointName = ""
+
+
+class FilmedShape(BaseModel):
+    """The episode of a film."""
+
+    frames: int
+    width: int
+    height: int
+    seconds: float
+    steps: int
+    episode_return: float
+    ended: bool = Field(description="The episode ended; false: the film was cut off before.")
+    seed: int
+    byte_count: int
+
+
+class FilmShape(Shape):
+    """An episode of a checkpoint's policy as moving pictures."""
+
+    id: int
+    checkpoint: str
+    round_no: int
+    state: Literal["queued", "filming", "ready", "failed"]
+    reason: str
+    since: datetime
+    shows: FilmedShape | None
+    file: str | None = Field(description="Where to fetch it (WebP), once it is ready.")
+
+
+@router.get(_ALL, summary="Films of a job's policy")
 def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[FilmShape]:
     """At most one for each checkpoint, in the order of their first requests."""
     return oldest_first(job.films.all(), after, limit, _film)
 
 
-@router.post(_ALL, auth=Token("jobs"), response={202: FilmShape}, summary="Film a checkpoint")
+@router.post(_ALL, auth=Token("jobs"), response=202, summary="Film a checkpoint")
 def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
     """The worker does it. A film that exists or is being made stays; a failed one is tried again."""
     chosen = policies.checkpoint_in(job, film.checkpoint)
@@ -39,9 +72,7 @@ def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: 
     return _film(made)
 
 
-@router.get(
-    f"{_ALL}/{{film_id}}", response={200: FilmShape, 304: None}, url_name="get_film", summary="One film"
-)
+@router.get(f"{_ALL}/{{film_id}}", response=(200, 304), url_name="get_film", summary="One film")
 def get_film(job: ViewersJob, film_id: RowId) -> FilmShape:
     return _film(_film_in(job, film_id))
 
@@ -76,13 +107,8 @@ def _film_in(job: Job, film_id: int) -> Film:
 
 def _film(one: Film) -> FilmShape:
     ready = one.state == FilmState.READY
-    return FilmShape(
-        id=one.pk,
-        checkpoint=one.checkpoint,
-        round_no=one.round_no,
-        state=one.state,
-        reason=one.reason,
-        since=one.since,
-        shows=FilmedShape(**one.facts) if ready else None,
+    return FilmShape.of(
+        one,
+        shows=one.facts if ready else None,
         file=reverse("api_v1:film_file", args=[one.job.project.slug, one.job_id, one.pk]) if ready else None,
     )

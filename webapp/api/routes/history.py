@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
 from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 from ninja import Query
+from pydantic import BaseModel, Field
 
 from training.checkpoints import CheckpointError
-from webapp.api.job_serialization import evaluations_of
+from webapp.api.job_serialization import EvaluationShape, evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, ViewersJob
-from webapp.api.schemas.jobs import (
-    BudgetAbove,
-    CheckpointShape,
-    EvaluationShape,
-    EventShape,
-    JobCost,
-    KindOfCharge,
-    RoundShape,
-)
+from webapp.api.schemas import Shape, Usd
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.cost_csv import prices_of
-from webapp.jobs.models import Event, Job, Round
+from webapp.jobs.models import Job, Round
 from webapp.jobs.policies import downloads as policies
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import Prices
 from webapp.money.budget_chain import headroom
 from webapp.money.queries import budgets_above
 
@@ -38,55 +32,87 @@ router = ApiRouter(tags=["a job's history"])
 _Name = Annotated[str, Query(max_length=200, description="A checkpoint; else the best, or the newest.")]
 
 
+class EventShape(Shape):
+    seq: int
+    at: datetime
+    kind: str
+    payload: dict[str, Any]
+
+
+class RoundShape(Shape):
+    """A round's report by the run. Figures that were not finite are null."""
+
+    round_no: int
+    at: datetime
+    report: dict[str, Any]
+
+
+class CheckpointShape(Shape):
+    name: str
+    round_no: int
+    sha256: str
+    byte_count: int
+    at: datetime
+    best: bool
+    env_steps: int | None = Field(validation_alias="steps")
+    return_mean: float | None = Field(
+        validation_alias="evaluated", description="Of the evaluation of that round, if there was one."
+    )
+
+
+class KindOfCharge(BaseModel):
+    kind: str
+    settled: int
+    open: int
+    cost_usd: Usd = Field(validation_alias="picodollars")
+    reserved_usd: Usd = Field(validation_alias="reserved")
+
+
+class BudgetAbove(BaseModel):
+    id: int
+    name: str
+    limit_usd: Usd
+    free_usd: Usd
+
+
+class JobCost(BaseModel):
+    """What a job has cost, to the last digit of the ledger."""
+
+    job: str
+    money: Prices
+    total_usd: Usd
+    reserved_usd: Usd
+    limit_usd: Usd
+    free_usd: Usd
+    by_kind: list[KindOfCharge]
+    budgets_above: list[BudgetAbove]
+
+
 def a_file(content_type: str) -> dict[str, object]:
     """The OpenAPI description of a route that returns a file."""
     content = {content_type: {"schema": {"type": "string", "format": "binary"}}}
     return {"responses": {200: {"description": "The file", "content": content}}}
 
 
-@router.get(
-    "/projects/{slug}/jobs/{job_id}/events", response=NumberedPage[EventShape], summary="Events in order"
-)
+@router.get("/projects/{slug}/jobs/{job_id}/events", summary="Events in order")
 def list_events(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[EventShape]:
     """To follow a job, ask again with `next`: events are numbered without gaps."""
-    return oldest_first(job.events.all(), after, limit, _event, "seq")
+    return oldest_first(job.events.all(), after, limit, EventShape.of, "seq")
 
 
-@router.get(
-    "/projects/{slug}/jobs/{job_id}/rounds", response=NumberedPage[RoundShape], summary="Reports of rounds"
-)
+@router.get("/projects/{slug}/jobs/{job_id}/rounds", summary="Reports of rounds")
 def list_rounds(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[RoundShape]:
-    return oldest_first(Round.objects.filter(job=job), after, limit, _round, "round_no")
+    return oldest_first(Round.objects.filter(job=job), after, limit, RoundShape.of, "round_no")
 
 
-@router.get(
-    "/projects/{slug}/jobs/{job_id}/evaluations",
-    response=list[EvaluationShape],
-    summary="Evaluations",
-)
+@router.get("/projects/{slug}/jobs/{job_id}/evaluations", summary="Evaluations")
 def list_evaluations(job: ViewersJob) -> list[EvaluationShape]:
     return evaluations_of(job)
 
 
-@router.get(
-    "/projects/{slug}/jobs/{job_id}/checkpoints",
-    response=list[CheckpointShape],
-    summary="Kept checkpoints",
-)
+@router.get("/projects/{slug}/jobs/{job_id}/checkpoints", summary="Kept checkpoints")
 def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
-    return [
-        CheckpointShape(
-            name=row.name,
-            round_no=row.round_no,
-            sha256=row.sha256,
-            byte_count=row.byte_count,
-            at=row.at,
-            best=row.best,
-            env_steps=row.steps,
-            return_mean=row.evaluated,
-        )
-        for row in policies.list_checkpoints(job)
-    ]
+    return [CheckpointShape.of(row) for row in policies.list_checkpoints(job)]
 
 
 @router.get(
@@ -136,47 +162,25 @@ def tensorboard_file(job: Job) -> HttpResponseBase:
     return _file(StreamingHttpResponse(event_file(job)), "application/octet-stream", name)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/cost", response=JobCost, summary="What a job has cost")
+@router.get("/projects/{slug}/jobs/{job_id}/cost", summary="What a job has cost")
 def get_cost(job: ViewersJob) -> JobCost:
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    free = max(0, account.limit_picodollars - spent - account.reserved_picodollars)
-    above = budgets_above(account.pk, SYSTEM_CLOCK.now())
     return JobCost(
         job=job.pk,
         money=prices_of(job),
-        total_usd=exact_usd(spent),
-        reserved_usd=exact_usd(account.reserved_picodollars),
-        limit_usd=exact_usd(account.limit_picodollars),
-        free_usd=exact_usd(free),
-        by_kind=[
-            KindOfCharge(
-                kind=row["kind"],
-                settled=row["settled"],
-                open=row["open"],
-                cost_usd=exact_usd(row["picodollars"]),
-                reserved_usd=exact_usd(row["reserved"]),
-            )
-            for row in cost_by_kind(account)
-        ],
+        total_usd=spent,
+        reserved_usd=account.reserved_picodollars,
+        limit_usd=account.limit_picodollars,
+        free_usd=max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+        by_kind=[KindOfCharge.model_validate(row) for row in cost_by_kind(account)],
         budgets_above=[
             BudgetAbove(
-                id=one.pk,
-                name=one.name,
-                limit_usd=exact_usd(one.limit_picodollars),
-                free_usd=exact_usd(max(0, headroom(one))),
+                id=one.pk, name=one.name, limit_usd=one.limit_picodollars, free_usd=max(0, headroom(one))
             )
-            for one in above
+            for one in budgets_above(account.pk, SYSTEM_CLOCK.now())
         ],
     )
-
-
-def _event(row: Event) -> EventShape:
-    return EventShape(seq=row.seq, at=row.at, kind=row.kind, payload=row.payload)
-
-
-def _round(row: Round) -> RoundShape:
-    return RoundShape(round_no=row.round_no, at=row.at, report=row.report)
 
 
 def _file(answer: HttpResponseBase, content_type: str, name: str) -> HttpResponseBase:

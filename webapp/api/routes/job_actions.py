@@ -5,32 +5,29 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from ninja import Path, Query
-from pydantic import BaseModel, Field, StringConstraints
+from ninja import Query
+from pydantic import Field, StringConstraints
 
 from webapp.alerts import queries as alerts
 from webapp.alerts import services
-from webapp.alerts.models import Alert
 from webapp.api.auth import Token
-from webapp.api.paging import Cursor, Limit, Page, newest_first
+from webapp.api.job_serialization import JobShape
+from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Done
-from webapp.api.schemas.jobs import JobShape
+from webapp.api.schemas import Request, Shape
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.list import actions as list_labels
 from webapp.jobs.models import Job
 
 router = ApiRouter(tags=["tending"])
-_Id = Annotated[int, Path(ge=0, le=2**63 - 1)]
 _Tag = Annotated[
     str, StringConstraints(min_length=1, max_length=list_labels.LONGEST_TAG, pattern=r"^[^\x00,]*$")
 ]
 
 
-class Labels(BaseModel):
+class Labels(Request):
     """Only the fields that are sent change."""
-
-    model_config = {"extra": "forbid"}
 
     tags: list[_Tag] | None = Field(
         None, max_length=list_labels.MOST_TAGS, description="These and no others."
@@ -41,22 +38,23 @@ class Labels(BaseModel):
     )
 
 
-class ActorBounds(BaseModel):
+class ActorBounds(Request):
     """From the next round on. Null: as launched."""
-
-    model_config = {"extra": "forbid"}
 
     least: int | None = Field(None, ge=1, le=100_000)
     most: int | None = Field(None, ge=1, le=100_000)
 
 
-class AlertShape(BaseModel):
+class AlertShape(Shape):
     id: int
     kind: str
     severity: str
     sentence: str
     subject: str
-    money: str = Field(description="simulated or emulated, for money that no one pays; empty for real money.")
+    money: str = Field(
+        validation_alias="unreal",
+        description="simulated or emulated, for money that no one pays; empty for real money.",
+    )
     first_at: datetime
     last_at: datetime
     times: int
@@ -65,9 +63,7 @@ class AlertShape(BaseModel):
     snoozed_until: datetime | None
 
 
-class AlertDeed(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class AlertDeed(Request):
     do: Literal["acknowledge", "snooze", "settle"]
     how_long: Literal["hour", "day", "change"] = Field("hour", description="To snooze it for.")
 
@@ -75,7 +71,6 @@ class AlertDeed(BaseModel):
 @router.put(
     "/projects/{slug}/jobs/{job_id}/labels",
     auth=Token("jobs"),
-    response=JobShape,
     summary="Change a job's tags and note, or archive it",
 )
 def set_labels(done: Done, labels: Labels) -> JobShape:
@@ -93,7 +88,6 @@ def set_labels(done: Done, labels: Labels) -> JobShape:
 @router.put(
     "/projects/{slug}/jobs/{job_id}/actors",
     auth=Token("jobs"),
-    response=JobShape,
     summary="Change how many actors a job may have",
 )
 def set_actors(done: Done, bounds: ActorBounds) -> JobShape:
@@ -103,7 +97,7 @@ def set_actors(done: Done, bounds: ActorBounds) -> JobShape:
     return done(change)
 
 
-@router.get("/projects/{slug}/alerts", response=Page[AlertShape], summary="Alerts, newest first")
+@router.get("/projects/{slug}/alerts", summary="Alerts, newest first")
 def list_alerts(
     project: ViewersProject,
     person: Person,
@@ -116,37 +110,19 @@ def list_alerts(
 ) -> Page[AlertShape]:
     """An alert that is sent again while you turn pages moves to the first one."""
     known = alerts.alerts_for(person, project)
-    return newest_first(known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit, _alert)
+    return newest_first(
+        known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit, AlertShape.of
+    )
 
 
 @router.post(
-    "/projects/{slug}/alerts/{alert_id}",
-    auth=Token("jobs"),
-    response=AlertShape,
-    summary="Acknowledge, snooze or settle an alert",
+    "/projects/{slug}/alerts/{alert_id}", auth=Token("jobs"), summary="Acknowledge, snooze or settle an alert"
 )
-def act_on_alert(project: EditorsProject, person: Person, alert_id: _Id, action: AlertDeed) -> AlertShape:
+def act_on_alert(project: EditorsProject, person: Person, alert_id: RowId, action: AlertDeed) -> AlertShape:
     """An alert that is over stays as it is. A settled one is raised again if its condition persists."""
     alert = alerts.alert_for(person, project, alert_id)
     if action.do == "snooze":
         services.snooze(alert=alert, user=person, how_long=action.how_long)
     else:
         {"acknowledge": services.acknowledge, "settle": services.settle}[action.do](alert=alert, user=person)
-    return _alert(alerts.alert_for(person, project, alert_id))
-
-
-def _alert(one: Alert) -> AlertShape:
-    return AlertShape(
-        id=one.pk,
-        kind=one.kind,
-        severity=one.severity,
-        sentence=one.sentence,
-        subject=one.subject,
-        money=one.unreal,
-        first_at=one.first_at,
-        last_at=one.last_at,
-        times=one.times,
-        state=one.state,
-        state_at=one.state_at,
-        snoozed_until=one.snoozed_until,
-    )
+    return AlertShape.of(alerts.alert_for(person, project, alert_id))

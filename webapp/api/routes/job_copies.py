@@ -6,14 +6,14 @@ from typing import Annotated
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from webapp.api.auth import Token
-from webapp.api.job_serialization import etag_of, serialize_job
+from webapp.api.job_serialization import JobShape, etag_of, serialize_job
 from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.jobs import JobShape
+from webapp.api.schemas import Request
 from webapp.jobs.lineage import fork_source
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
@@ -24,15 +24,11 @@ from webapp.jobs.spec import JobSpec
 router = ApiRouter(tags=["jobs"])
 
 
-class Again(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class Again(Request):
     new_seed: bool = Field(False, description="With an unused seed; else with its own.")
 
 
-class Fork(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class Fork(Request):
     spec: JobSpec = Field(description="With the environment and network of the parent job.")
     checkpoint: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00/]*$")] = Field(
         "", description="Its name; empty: the best, else the newest."
@@ -40,10 +36,7 @@ class Fork(BaseModel):
 
 
 @router.post(
-    "/projects/{slug}/jobs/{job_id}/again",
-    auth=Token("jobs"),
-    response={201: JobShape},
-    summary="Run a job once more",
+    "/projects/{slug}/jobs/{job_id}/again", auth=Token("jobs"), response=201, summary="Run a job once more"
 )
 def again(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
@@ -59,7 +52,7 @@ def again(
 @router.post(
     "/projects/{slug}/jobs/{job_id}/forks",
     auth=Token("jobs"),
-    response={201: JobShape},
+    response=201,
     summary="Launch a job that starts from a checkpoint of this one",
 )
 def fork(

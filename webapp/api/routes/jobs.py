@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Header, Query
 from ninja.responses import Status
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
-from webapp.api.job_serialization import etag_of, search_jobs, serialize_job
+from webapp.api.job_serialization import JobShape, etag_of, search_jobs, serialize_job
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.router import (
@@ -28,7 +28,7 @@ from webapp.api.router import (
     caller_of,
     job_of,
 )
-from webapp.api.schemas.jobs import JobShape
+from webapp.api.schemas import Request
 from webapp.jobs import services
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.list import actions
@@ -59,9 +59,7 @@ _Question = Annotated[
 ]
 
 
-class NewBudget(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class NewBudget(Request):
     limit_usd: Decimal = Field(
         gt=0, le=1_000_000, decimal_places=6, description="More than the present limit."
     )
@@ -100,7 +98,7 @@ def _apply(
 Done = Annotated[Callable[[Any], JobShape], Dependency(_apply)]
 
 
-@router.get("/projects/{slug}/jobs", response=Page[JobShape], summary="Jobs of a project, newest first")
+@router.get("/projects/{slug}/jobs", summary="Jobs of a project, newest first")
 def list_jobs(
     project: ViewersProject,
     q: _Question = "",
@@ -128,12 +126,7 @@ def list_jobs(
     return search_jobs(project, q, filters, cursor, limit)
 
 
-@router.post(
-    "/projects/{slug}/jobs",
-    auth=Token("jobs"),
-    response={201: JobShape, 200: JobShape},
-    summary="Launch a job",
-)
+@router.post("/projects/{slug}/jobs", auth=Token("jobs"), response=(201, 200), summary="Launch a job")
 def create_job(
     project: EditorsProject, person: Person, response: HttpResponse, spec: JobSpec, idempotency_key: Key = ""
 ) -> Status[JobShape]:
@@ -164,56 +157,37 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
         )
 
 
-@router.get(
-    "/projects/{slug}/jobs/{job_id}",
-    response={200: JobShape, 304: None},
-    url_name="get_job",
-    summary="One job",
-)
+@router.get("/projects/{slug}/jobs/{job_id}", response=(200, 304), url_name="get_job", summary="One job")
 def get_job(job: ViewersJob) -> JobShape:
     return serialize_job(job)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/spec", response=dict[str, Any], summary="A job's spec")
+@router.get("/projects/{slug}/jobs/{job_id}/spec", summary="A job's spec")
 def get_spec(job: ViewersJob) -> dict[str, Any]:
     """The spec as it was launched; the same document launches it again."""
     spec: dict[str, Any] = job.spec
     return spec
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), response=JobShape, summary="Stop a job"
-)
+@router.post("/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), summary="Stop a job")
 def stop(done: Done) -> JobShape:
     """It drains within seconds and keeps its checkpoint. Stopping a job that is over changes nothing."""
     return done(services.stop_job)
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), response=JobShape, summary="Pause a job"
-)
+@router.post("/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), summary="Pause a job")
 def pause(done: Done) -> JobShape:
     """It saves a checkpoint and costs nothing more until it is resumed."""
     return done(pause_job)
 
 
-@router.post(
-    "/projects/{slug}/jobs/{job_id}/resume",
-    auth=Token("jobs"),
-    response=JobShape,
-    summary="Resume a paused job",
-)
+@router.post("/projects/{slug}/jobs/{job_id}/resume", auth=Token("jobs"), summary="Resume a paused job")
 def resume(done: Done) -> JobShape:
     """From its last checkpoint. Only a paused job changes."""
     return done(services.go_on)
 
 
-@router.put(
-    "/projects/{slug}/jobs/{job_id}/budget",
-    auth=Token("budget"),
-    response=JobShape,
-    summary="Raise a job's budget",
-)
+@router.put("/projects/{slug}/jobs/{job_id}/budget", auth=Token("budget"), summary="Raise a job's budget")
 def raise_budget(done: Done, budget: NewBudget) -> JobShape:
     """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
     resumes."""
@@ -227,7 +201,7 @@ def raise_budget(done: Done, budget: NewBudget) -> JobShape:
 @router.delete(
     "/projects/{slug}/jobs/{job_id}",
     auth=Token("jobs"),
-    response={204: None},
+    response=204,
     summary="Delete an archived job for good",
 )
 def delete_job(job: EditorsJob, person: Person) -> None:

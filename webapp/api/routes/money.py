@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import date
-from typing import Literal
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
@@ -17,28 +17,111 @@ from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.history import a_file
-from webapp.api.schemas.jobs import ForecastShape
-from webapp.api.schemas.money import CostRow, CostTable, ReportQuestion, ReportShape
+from webapp.api.schemas import Request, Shape, Usd
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.forecast_panel import headline
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import Prices, exact_usd
+from webapp.money.amounts import Prices
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_builds import TooMany, folder, request_file
-from webapp.reports.report_query import Question
+from webapp.reports.report_query import By, Question
 from webapp.reports.table import Costs, Row
 
 router = ApiRouter(tags=["money"])
 
 _Id = int
+_Filter = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 
 
-@router.post("/projects/{slug}/forecast", response=ForecastShape, summary="What a job would take and cost")
+class BandShape(BaseModel):
+    p10: float
+    p50: float
+    p90: float
+
+
+class MatterShape(BaseModel):
+    title: str
+    minutes: tuple[float, float]
+    dollars: tuple[float, float]
+
+
+class ForecastShape(BaseModel):
+    """What a job would take and cost. Dollars of a forecast are numbers, because they are no exact amounts."""
+
+    sentence: str
+    dollars: BandShape
+    whole_dollars: BandShape = Field(description="Without the budget's limit.")
+    minutes: BandShape
+    steps: BandShape
+    rounds: BandShape
+    calls: BandShape
+    cold_starts: BandShape
+    parts: dict[str, BandShape]
+    ends_by: str
+    budget_share: float
+    kept_back: float
+    least_budget: float
+    costs_nothing: bool
+    simulated: bool
+    assumptions: list[str]
+    matters: list[MatterShape]
+
+
+class ReportQuestion(Request):
+    """The costs of a report, its dimension and its file format. Days are whole and UTC."""
+
+    format: Literal["csv", "xlsx", "pdf", "json", "focus"] = "csv"
+    first_day: date
+    last_day: date
+    by: By = "day"
+    prices: Prices = "actual"
+    job: Annotated[_Filter, Field(max_length=20)] = ""
+    user: _Filter = ""
+    cloud: _Filter = ""
+    service: _Filter = ""
+    tag: _Filter = ""
+
+
+class ReportShape(Shape):
+    id: int
+    format: str
+    state: Literal["queued", "building", "ready", "failed"]
+    reason: str
+    asked_at: datetime
+    byte_count: int
+    expires_at: datetime | None
+    file: str | None = Field(description="Where to fetch it, once it is ready.")
+
+
+class CostRow(BaseModel):
+    key: str
+    label: str
+    cost_usd: Usd
+    estimated_usd: Usd
+    metered_usd: Usd
+    billed_usd: Usd = Field(description="What clouds charge, by their own bills.")
+    metered_where_billed_usd: Usd | None = Field(
+        description="Metered cost of the same usage; null without a bill."
+    )
+    calls: int | None
+
+
+class CostTable(BaseModel):
+    by: str
+    first_day: date
+    last_day: date
+    prices: Prices
+    rows: list[CostRow]
+    total_usd: Usd
+    overlaps: bool = Field(description="Whether rows overlap, as those of tags may.")
+
+
+@router.post("/projects/{slug}/forecast", summary="What a job would take and cost")
 def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to two seconds; the result for a spec is cached."""
     if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
@@ -53,7 +136,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     return ForecastShape(sentence=headline(found, spec), **asdict(found))
 
 
-@router.get("/projects/{slug}/costs", response=CostTable, summary="Costs of a span of days, by dimension")
+@router.get("/projects/{slug}/costs", summary="Costs of a span of days, by dimension")
 def get_costs(
     project: ViewersProject,
     first_day: date,
@@ -74,7 +157,7 @@ def get_costs(
         last_day=last_day,
         prices=prices,
         rows=[_cost_row(row) for row in table.rows],
-        total_usd=exact_usd(table.total.cost),
+        total_usd=table.total.cost,
         overlaps=table.overlaps,
     )
 
@@ -83,22 +166,22 @@ def _cost_row(row: Row) -> CostRow:
     return CostRow(
         key=row.detail if row.detail.startswith("job_") else row.key,
         label=row.label,
-        cost_usd=exact_usd(row.cost),
-        estimated_usd=exact_usd(row.amounts.estimated),
-        metered_usd=exact_usd(row.amounts.metered),
-        billed_usd=exact_usd(row.amounts.billed),
-        metered_where_billed_usd=None if row.metered is None else exact_usd(row.metered),
+        cost_usd=row.cost,
+        estimated_usd=row.amounts.estimated,
+        metered_usd=row.amounts.metered,
+        billed_usd=row.amounts.billed,
+        metered_where_billed_usd=row.metered,
         calls=row.calls,
     )
 
 
-@router.get("/projects/{slug}/reports", response=list[ReportShape], summary="Requested reports")
+@router.get("/projects/{slug}/reports", summary="Requested reports")
 def list_reports(project: ViewersProject) -> list[ReportShape]:
     rows = ReportFile.objects.filter(project=project).order_by("-asked_at", "-pk")
     return [_report(project.slug, one) for one in rows[:50]]
 
 
-@router.post("/projects/{slug}/reports", response={202: ReportShape}, summary="Build a report")
+@router.post("/projects/{slug}/reports", response=202, summary="Build a report")
 def create_report(
     project: ViewersProject, person: Person, response: HttpResponse, question: ReportQuestion
 ) -> ReportShape:
@@ -112,9 +195,7 @@ def create_report(
     return _report(project.slug, made)
 
 
-@router.get(
-    "/projects/{slug}/reports/{report_id}", response=ReportShape, url_name="get_report", summary="One report"
-)
+@router.get("/projects/{slug}/reports/{report_id}", url_name="get_report", summary="One report")
 def get_report(project: ViewersProject, report_id: _Id) -> ReportShape:
     return _report(project.slug, _report_in(project, report_id))
 
@@ -151,16 +232,7 @@ def _report_in(project: Project, report_id: int) -> ReportFile:
 
 def _report(slug: str, one: ReportFile) -> ReportShape:
     ready = one.state == FileState.READY
-    return ReportShape(
-        id=one.pk,
-        format=one.format,
-        state=one.state,
-        reason=one.reason,
-        asked_at=one.asked_at,
-        byte_count=one.byte_count,
-        expires_at=one.expires_at,
-        file=reverse("api_v1:report_file", args=[slug, one.pk]) if ready else None,
-    )
+    return ReportShape.of(one, file=reverse("api_v1:report_file", args=[slug, one.pk]) if ready else None)
 
 
 def question_of(project: Project, **fields: object) -> Question:

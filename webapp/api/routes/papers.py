@@ -8,31 +8,89 @@ from typing import Any
 from django.conf import settings
 from django.http import Http404
 from django.urls import reverse
+from pydantic import BaseModel, Field
 
 from webapp.api.router import ApiRouter
-from webapp.api.schemas.comparing import IntervalShape
-from webapp.api.schemas.papers import ExperimentResult, ExperimentShape, FigureShape, VerdictShape
+from webapp.api.schemas import IntervalShape, Shape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
 
 router = ApiRouter(tags=["the papers"])
 
 
-@router.get("/figures", response=list[FigureShape], summary="The papers' figures and the result of each")
+class VerdictShape(Shape):
+    """A claim, our figure with its interval, and the paper's."""
+
+    word: str = Field(description="holds, does not hold, undecided, open, shown, …")
+    claim: str = Field(validation_alias="what")
+    ours: str
+    theirs: str
+    where: str
+    environments: str
+    figure: str = Field(description="In words; empty where there is none yet.")
+    interval: IntervalShape | None = Field(description="The figure, with its 95 % interval.")
+    paper: str = Field(description="What the paper says.")
+    reason: str
+    label: str = Field(description="What our figure rests on: learned, assumed timing, bill, measured.")
+    primary: bool
+    repeats: list[str] = Field(description="Keys of figures.")
+
+
+class FigureShape(Shape):
+    """A figure or table of a paper, and its result here."""
+
+    key: str
+    paper: str
+    number: str
+    shows: str
+    says: str = Field(description="What the paper says.")
+    remark: str = Field(description="How the repetition differs, or why there is none.")
+    verdict: str
+    leading: VerdictShape | None = Field(description="The claim that answers first.")
+    experiments: list[str] = Field(description="What is stored of it.")
+
+
+class ExperimentShape(BaseModel):
+    """A stored experiment or calculation."""
+
+    name: str
+    title: str
+    kind: str = Field(description="experiment: trained, seed by seed; calculation: without training.")
+    question: str
+    runs: int | None
+    runs_complete: int | None
+    complete: bool
+    verdicts: dict[str, int] = Field(description="The number of claims by verdict.")
+    repeats: list[str] = Field(description="Keys of the papers' figures.")
+    url: str = Field(description="Its page.")
+
+
+class ExperimentResult(ExperimentShape):
+    oracle: str = Field(description="The check that would show that it is wrong.")
+    can_claim: str
+    beside: str = Field(description="What else is known of it.")
+    figures: list[FigureShape]
+    claims: list[VerdictShape]
+    targets: dict[str, float]
+    arms: list[dict[str, Any]] = Field(description="What was run: returns and costs by seed, and curves.")
+    tables: list[dict[str, Any]]
+    costs: list[dict[str, Any]]
+    made_with: list[dict[str, Any]]
+
+
+@router.get("/figures", summary="The papers' figures and the result of each")
 def list_figures() -> list[FigureShape]:
     """All figures of both papers, also those without a repetition. They belong to the installation."""
     return [_figure(one) for one in FIGURES]
 
 
-@router.get("/experiments", response=list[ExperimentShape], summary="Stored experiments")
+@router.get("/experiments", summary="Stored experiments")
 def list_experiments() -> list[ExperimentShape]:
     found = [(name, results) for name in result_names() if (results := find_result(name))]
     return [ExperimentShape(**_experiment(name, results)) for name, results in found]
 
 
-@router.get(
-    "/experiments/{experiment}", response=ExperimentResult, summary="One experiment, with its verdicts"
-)
+@router.get("/experiments/{experiment}", summary="One experiment, with its verdicts")
 def get_experiment(experiment: str) -> ExperimentResult:
     results = find_result(experiment)
     if results is None:
@@ -43,7 +101,7 @@ def get_experiment(experiment: str) -> ExperimentResult:
         can_claim=results.get("can_claim", ""),
         beside=results.get("beside", ""),
         figures=[_figure(one) for one in figures_of(experiment)],
-        claims=[_verdict(pages.verdict(one)) for one in results["verdicts"]],
+        claims=[VerdictShape.of(pages.verdict(one)) for one in results["verdicts"]],
         **{name: results.get(name, []) for name in ("arms", "tables", "costs", "made_with")},
         targets=results.get("targets", {}),
     )
@@ -66,32 +124,6 @@ def _experiment(name: str, results: dict[str, Any]) -> dict[str, Any]:
 
 def _figure(one: PaperFigure) -> FigureShape:
     row = pages.figure_row(one)
-    return FigureShape(
-        key=one.key,
-        paper=one.paper,
-        number=one.number,
-        shows=one.shows,
-        says=one.says,
-        remark=one.remark,
-        verdict=row.word,
-        leading=None if row.leading is None else _verdict(row.leading),
-        experiments=[name for name, _ in row.links],
-    )
-
-
-def _verdict(one: pages.Verdict) -> VerdictShape:
-    return VerdictShape(
-        word=one.word,
-        claim=one.what,
-        ours=one.ours,
-        theirs=one.theirs,
-        where=one.where,
-        environments=one.environments,
-        figure=one.figure,
-        interval=None if one.interval is None else IntervalShape(**one.interval),
-        paper=one.paper,
-        reason=one.reason,
-        label=one.label,
-        primary=one.primary,
-        repeats=list(one.repeats),
+    return FigureShape.of(
+        one, verdict=row.word, leading=row.leading, experiments=[name for name, _ in row.links]
     )

@@ -3,62 +3,59 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from django.conf import settings
 from django.shortcuts import get_object_or_404
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import AliasPath, Field
 
 from webapp.accounts import invitations, queries, services
 from webapp.accounts.access import member_to_remove
 from webapp.accounts.forms import MemberForm
 from webapp.accounts.models import Invitation, Membership, User
 from webapp.api.auth import Token
-from webapp.api.page_forms import cleaned
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
+from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
+from webapp.api.schemas import Address, Request, Shape
 
 router = ApiRouter(tags=["people"])
 _Role = Literal["viewer", "editor", "owner"]
 
 
-class MemberShape(BaseModel):
+class MemberShape(Shape):
     id: int
-    email: str
+    email: str = Field(validation_alias=AliasPath("user", "email"))
     role: _Role
     you: bool
-    since: datetime
+    since: datetime = Field(validation_alias="created_at")
 
 
-class InvitationShape(BaseModel):
+class InvitationShape(Shape):
     id: int
     email: str
     role: _Role
     invited_by: str | None
-    since: datetime
-    ends_at: datetime
+    since: datetime = Field(validation_alias="created_at")
+    ends_at: datetime = Field(validation_alias="expires_at")
 
 
 class MadeInvitation(InvitationShape):
     link: str = Field(description="For this person alone. Only this response contains it.")
 
 
-class NewInvitation(BaseModel):
+class NewInvitation(Request):
     """One person, with or without an account."""
 
-    model_config = {"extra": "forbid"}
-
-    email: Annotated[str, StringConstraints(min_length=3, max_length=254)]
+    email: Address
     role: _Role = "viewer"
 
 
-class NewRole(BaseModel):
-    model_config = {"extra": "forbid"}
-
+class NewRole(Request):
     role: _Role
 
 
-@router.get("/projects/{slug}/members", response=NumberedPage[MemberShape], summary="Members of a project")
+@router.get("/projects/{slug}/members", summary="Members of a project")
 def list_members(
     project: ViewersProject, person: Person, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[MemberShape]:
@@ -66,21 +63,12 @@ def list_members(
     return oldest_first(queries.members_of(project), after, limit, lambda one: _member(person, one))
 
 
-@router.get(
-    "/projects/{slug}/members/{member_id}",
-    response=MemberShape,
-    summary="One member",
-)
+@router.get("/projects/{slug}/members/{member_id}", summary="One member")
 def get_member(project: ViewersProject, person: Person, member_id: RowId) -> MemberShape:
     return _member(person, queries.member_in(project, member_id))
 
 
-@router.get(
-    "/projects/{slug}/invitations",
-    auth=Token("manage"),
-    response=NumberedPage[InvitationShape],
-    summary="Open invitations",
-)
+@router.get("/projects/{slug}/invitations", auth=Token("manage"), summary="Open invitations")
 def list_invitations(
     project: OwnersProject, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[InvitationShape]:
@@ -89,23 +77,18 @@ def list_invitations(
     return oldest_first(rows, after, limit, _invitation)
 
 
-@router.post(
-    "/projects/{slug}/invitations",
-    auth=Token("manage"),
-    response={201: MadeInvitation},
-    summary="Invite a person",
-)
+@router.post("/projects/{slug}/invitations", auth=Token("manage"), response=201, summary="Invite a person")
 def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
     """They are a member once they accept, within 7 days. A second invitation replaces the link; 409 for a member."""
     made, path = invitations.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
     link = f"{settings.STARLING_BASE_URL}{path}"
-    return MadeInvitation(link=link, **_invitation(made).model_dump())
+    return MadeInvitation.of(made, link=link, invited_by=person.email)
 
 
 @router.delete(
     "/projects/{slug}/invitations/{invitation_id}",
     auth=Token("manage"),
-    response={204: None},
+    response=204,
     summary="Withdraw an invitation",
 )
 def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
@@ -114,12 +97,7 @@ def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
     invitations.withdraw(get_object_or_404(open_ones, pk=invitation_id))
 
 
-@router.put(
-    "/projects/{slug}/members/{member_id}",
-    auth=Token("manage"),
-    response=MemberShape,
-    summary="Change a member's role",
-)
+@router.put("/projects/{slug}/members/{member_id}", auth=Token("manage"), summary="Change a member's role")
 def change_role(project: OwnersProject, person: Person, member_id: RowId, role: NewRole) -> MemberShape:
     """A project keeps at least one owner."""
     services.change_role(queries.member_in(project, member_id), role.role)
@@ -129,7 +107,7 @@ def change_role(project: OwnersProject, person: Person, member_id: RowId, role: 
 @router.delete(
     "/projects/{slug}/members/{member_id}",
     auth=Token("manage"),
-    response={204: None},
+    response=204,
     summary="Remove a member, or leave",
 )
 def remove(project: ViewersProject, person: Person, member_id: RowId) -> None:
@@ -138,21 +116,8 @@ def remove(project: ViewersProject, person: Person, member_id: RowId) -> None:
 
 
 def _member(person: User, one: Membership) -> MemberShape:
-    return MemberShape(
-        id=one.pk,
-        email=one.user.email,
-        role=one.role,
-        you=one.user_id == person.pk,
-        since=one.created_at,
-    )
+    return MemberShape.of(one, you=one.user_id == person.pk)
 
 
 def _invitation(one: Invitation) -> InvitationShape:
-    return InvitationShape(
-        id=one.pk,
-        email=one.email,
-        role=one.role,
-        invited_by=one.invited_by.email if one.invited_by else None,
-        since=one.created_at,
-        ends_at=one.expires_at,
-    )
+    return InvitationShape.of(one, invited_by=one.invited_by and one.invited_by.email)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Literal
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from pydantic import BaseModel, Field
 
 from cloud.profiling_runs import Plan
 from webapp.accounts.models import Project
@@ -14,21 +18,68 @@ from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsProject, Person
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.policies import NewProfile, ProfileCost, ProfiledSize, ProfileShape
+from webapp.api.schemas import Shape, Usd
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import exact_usd
+from webapp.money.amounts import Prices
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.text import Row, into_the_form, profile_standing, result_of
+from webapp.profiling.text import into_the_form, profile_standing, result_of
 
 router = ApiRouter(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"
 
 
-@router.get(_ALL, response=Page[ProfileShape], summary="Memory profiles, newest first")
+class NewProfile(Plan):
+    """So many calls at each size, one after the other. The first one starts a function and does not count."""
+
+    keep: bool = Field(False, description="In an account: keep functions that were made for it.")
+
+
+class ProfileCost(BaseModel):
+    """The expected cost of a profile, and its limit."""
+
+    money: Prices
+    likely_usd: Usd
+    most_usd: Usd = Field(description="No ledger lets it cost more.")
+
+
+class ProfiledSize(Shape):
+    memory_mb: int
+    picked: bool
+    calls: int
+    seconds_a_million_steps: float = Field(validation_alias="seconds")
+    usd_a_million_steps: Usd = Field(validation_alias="picodollars")
+    start_s: float | None
+    slower_percent: int = Field(validation_alias="slower", description="Than the fastest.")
+    dearer_percent: int = Field(validation_alias="dearer", description="Than the cheapest.")
+    failure: str
+
+
+class ProfileShape(BaseModel):
+    """How much memory an actor should have, as measured."""
+
+    id: int
+    connection: str = Field(description="A connection's id, or simulated.")
+    state: Literal["asked", "running", "done"]
+    state_words: str
+    sentence: str = Field(description="Its progress, the choice and its reason, or the error.")
+    money: Prices
+    asked_at: datetime
+    environment: str
+    memory_mb: list[int]
+    environments_per_actor: int
+    steps: int
+    calls: int
+    spent_usd: Usd
+    limit_usd: Usd
+    sizes: list[ProfiledSize]
+    chosen_mb: int | None
+
+
+@router.get(_ALL, summary="Memory profiles, newest first")
 def list_profiles(
     project: EditorsProject, connection_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[ProfileShape]:
@@ -37,17 +88,15 @@ def list_profiles(
     return newest_first(rows.select_related("connection"), "asked_at", cursor, limit, _profile)
 
 
-@router.post(f"{_ALL}/cost", response=ProfileCost, summary="What a memory profile would cost")
+@router.post(f"{_ALL}/cost", summary="What a memory profile would cost")
 def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
     connection = queries.account_in(project, connection_id)
     found = services.cost_of(connection, _plan(plan))
-    return ProfileCost(
-        money=_money(connection), likely_usd=exact_usd(found.likely), most_usd=exact_usd(found.most)
-    )
+    return ProfileCost(money=_money(connection), likely_usd=found.likely, most_usd=found.most)
 
 
-@router.post(_ALL, auth=Token("jobs"), response={202: ProfileShape}, summary="Profile memory")
+@router.post(_ALL, auth=Token("jobs"), response=202, summary="Profile memory")
 def ask_for_profile(
     request: HttpRequest,
     project: EditorsProject,
@@ -80,7 +129,7 @@ def ask_for_profile(
 
 @router.get(
     f"{_ALL}/{{profile_id}}",
-    response={200: ProfileShape, 304: None},
+    response=(200, 304),
     url_name="get_profile",
     summary="One memory profile, with its measurements",
 )
@@ -89,7 +138,7 @@ def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
     return _profile(found)
 
 
-@router.get(f"{_ALL}/{{profile_id}}/spec", response=JobSpec, summary="A job's spec with the chosen memory")
+@router.get(f"{_ALL}/{{profile_id}}/spec", summary="A job's spec with the chosen memory")
 def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
     """The spec that the profile's page fills into the form. Launch it, or change it first."""
     found = _profile_in(project, connection_id, profile_id)
@@ -129,22 +178,8 @@ def _profile(one: MemoryProfile) -> ProfileShape:
         environments_per_actor=plan.environments_per_actor,
         steps=plan.steps,
         calls=plan.calls,
-        spent_usd=exact_usd(one.spent_picodollars),
-        limit_usd=exact_usd(one.limit_picodollars),
-        sizes=[_size(row) for row in result.rows],
+        spent_usd=one.spent_picodollars,
+        limit_usd=one.limit_picodollars,
+        sizes=[ProfiledSize.of(row) for row in result.rows],
         chosen_mb=None if result.choice is None else result.choice.memory_mb,
-    )
-
-
-def _size(row: Row) -> ProfiledSize:
-    return ProfiledSize(
-        memory_mb=row.memory_mb,
-        picked=row.picked,
-        calls=row.calls,
-        seconds_a_million_steps=row.seconds,
-        usd_a_million_steps=exact_usd(row.picodollars),
-        start_s=row.start_s,
-        slower_percent=row.slower,
-        dearer_percent=row.dearer,
-        failure=row.failure,
     )

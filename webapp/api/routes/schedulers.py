@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any
 
 from django.conf import settings
 from django.db.models import Max
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from pydantic import AliasPath, BaseModel, Field, StringConstraints
 
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
@@ -16,20 +19,10 @@ from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, n
 from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.schedulers import (
-    EpisodeShape,
-    FactsShape,
-    FineTuning,
-    NewTraining,
-    SchedulerShape,
-    TrainingProgress,
-    TrainingShape,
-    VersionShape,
-)
-from webapp.money.amounts import exact_usd
+from webapp.api.schemas import Request, Shape, Usd
 from webapp.schedulers import persist, queries, services
 from webapp.schedulers.documents import exported
-from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, Version
+from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
 from webapp.schedulers.request import TrainingRequest
 from webapp.schedulers.text import chosen, standing
 
@@ -39,26 +32,152 @@ _VERSION = f"{_ONE}/versions/{{number}}"
 _TRAINING = "/projects/{slug}/scheduler-trainings/{training_id}"
 
 
-@router.get("/projects/{slug}/schedulers", response=Page[SchedulerShape], summary="Schedulers, newest first")
+_Text = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
+
+
+class SchedulerShape(Shape):
+    """A scheduler: a name in a project, with its versions."""
+
+    id: str
+    name: str
+    created_at: datetime
+    versions: int = Field(validation_alias="version_count")
+    newest: str | None = Field(description="Names its newest version in a job's spec.")
+    url: str = Field(description="Its page.")
+
+
+class UsualShape(BaseModel):
+    """Means of the last twenty episodes of a kind."""
+
+    score: float
+    platform_s: float
+    rounds: float
+    actors: float
+    best_return: float
+    episodes: int
+
+
+class FactsShape(BaseModel):
+    """What a training took. Its dollars are simulated: no one pays them."""
+
+    episodes: int = Field(description="Real ones: whole trainings on the simulated cloud.")
+    reached: int = Field(description="Of those, how many reached the target.")
+    rehearsals: int
+    recorded: int = Field(description="Trainings with a fixed number of actors, for rehearsals.")
+    cost_usd: Usd = Field(validation_alias="cost_picodollars")
+    wall_s: float = Field(description="Of this installation's machine.")
+    platform_s: float = Field(description="Of the simulated cloud.")
+    best_return: float | None
+    rehearsed: UsualShape | None
+    real: UsualShape | None = Field(description="If far from `rehearsed`, recorded rounds predict little.")
+
+
+class VersionShape(Shape):
+    """A scheduler as one training left it."""
+
+    id: str = Field(
+        validation_alias="key", description="Names it in a job's spec, and to begin another training with."
+    )
+    name: str = Field(validation_alias=AliasPath("scheduler", "name"))
+    number: int
+    made_at: datetime
+    training: int = Field(validation_alias="training_id")
+    workload: str = Field(validation_alias=AliasPath("training", "workload"))
+    environment: str
+    actors_max: int
+    target_return: float
+    facts: FactsShape
+    chosen: str = Field(description="Which agent of its training it is, and why; empty without a choice.")
+
+
+class TrainingShape(Shape):
+    id: int
+    name: str
+    state: str = Field(description="queued, running, done, stopped, failed")
+    state_words: str
+    sentence: str = Field(description="Its progress, or why it ended.")
+    asked_at: datetime
+    asked_by: str = Field(validation_alias=AliasPath("asked_by", "email"))
+    started_at: datetime | None
+    finished_at: datetime | None
+    workload: str
+    environment: str
+    actors_max: int
+    target_return: float
+    episodes_asked: int
+    rehearsals_asked: int
+    budget_usd: Usd = Field(validation_alias="budget_picodollars", description="Of an episode, simulated.")
+    begun_with: str | None
+    version: str | None = Field(description="What it made.")
+    url: str = Field(description="Its page.")
+
+
+class TrainingProgress(TrainingShape):
+    facts: FactsShape = Field(description="So far.")
+
+
+class EpisodeShape(Shape):
+    """An episode. `id` rises from episode to episode, also where the number restarts."""
+
+    id: int
+    kind: str = Field(description="grid, rehearsal, real, judged")
+    number: int = Field(
+        description="Of the grid, its actors; of those judged, 1 is the best agent, 2 the last."
+    )
+    at: datetime
+    rounds: int
+    platform_s: float
+    wall_s: float
+    cost_usd: Usd = Field(validation_alias="cost_picodollars")
+    best_return: float | None
+    reached: bool
+    score: float | None
+    actors: list[int] = Field(description="Round by round.")
+
+
+class NewTraining(TrainingRequest):
+    """The fields of the form."""
+
+
+class FineTuning(Request):
+    """Another task for a version: by default ten real episodes and no rehearsals."""
+
+    model_config = {"allow_inf_nan": False}
+
+    workload: _Text = Field(description="A preset, whose training it is to schedule.")
+    name: Annotated[str, StringConstraints(max_length=60, pattern=r"^[^\x00]*$")] = Field(
+        "", description="Empty: as its scheduler, fine-tuned."
+    )
+    target_return: float | None = Field(None, description="Null: the environment's reference return.")
+    rounds: int | None = Field(None, ge=2, le=10_000)
+    budget_usd: Decimal = Field(Decimal("1"), gt=0, le=10_000, decimal_places=6)
+    episodes: int = Field(10, ge=1, le=10_000)
+
+    def changes(self) -> dict[str, Any]:
+        """The fields other than the scheduler's settings."""
+        return self.model_dump(exclude={"episodes"} | ({"name"} if not self.name else set()))
+
+
+@router.get("/projects/{slug}/schedulers", summary="Schedulers, newest first")
 def list_schedulers(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[SchedulerShape]:
     rows = _schedulers(project)
     return newest_first(rows, "created_at", cursor, limit, lambda one: _scheduler(project.slug, one))
 
 
-@router.get(_ONE, response=SchedulerShape, summary="One scheduler")
+@router.get(_ONE, summary="One scheduler")
 def get_scheduler(project: ViewersProject, scheduler_id: str) -> SchedulerShape:
     return _scheduler(
         project.slug, _schedulers(project).get(pk=queries.scheduler_in(project, scheduler_id).pk)
     )
 
 
-@router.delete(_ONE, auth=Token("manage"), response={204: None}, summary="Remove a scheduler")
+@router.delete(_ONE, auth=Token("manage"), response=204, summary="Remove a scheduler")
 def remove_scheduler(project: OwnersProject, scheduler_id: str) -> None:
     """With its versions. Jobs that use them keep their own copy. For owners."""
     services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
 
 
-@router.get(f"{_ONE}/versions", response=Page[VersionShape], summary="Versions of a scheduler, newest first")
+@router.get(f"{_ONE}/versions", summary="Versions of a scheduler, newest first")
 def list_versions(
     project: ViewersProject, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[VersionShape]:
@@ -67,7 +186,7 @@ def list_versions(
     return newest_first(rows, "made_at", cursor, limit, _version)
 
 
-@router.get(_VERSION, response=dict[str, Any], summary="A version with its weights, to keep")
+@router.get(_VERSION, summary="A version with its weights, to keep")
 def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
     """The same file as on the page. Its part `scaling` can be copied into any spec."""
     return exported(_version_in(project, scheduler_id, number))
@@ -76,7 +195,7 @@ def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> di
 @router.post(
     f"{_VERSION}/fine-tunings",
     auth=Token("jobs"),
-    response={202: TrainingShape},
+    response=202,
     summary="Fine-tune a version for another task",
 )
 def fine_tune(
@@ -97,25 +216,16 @@ def fine_tune(
     return _asked_for(project, person, response, wanted, idempotency_key)
 
 
-@router.get(
-    "/projects/{slug}/scheduler-trainings",
-    response=Page[TrainingShape],
-    summary="Trainings of schedulers, newest first",
-)
+@router.get("/projects/{slug}/scheduler-trainings", summary="Trainings of schedulers, newest first")
 def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[TrainingShape]:
     rows = queries.trainings_of(project).select_related(
         "version__scheduler", "asked_by", "begin_with__scheduler"
     )
-    return newest_first(
-        rows, "asked_at", cursor, limit, lambda one: TrainingShape(**_training(project.slug, one))
-    )
+    return newest_first(rows, "asked_at", cursor, limit, lambda one: _training(project.slug, one))
 
 
 @router.post(
-    "/projects/{slug}/scheduler-trainings",
-    auth=Token("jobs"),
-    response={202: TrainingShape},
-    summary="Train a scheduler",
+    "/projects/{slug}/scheduler-trainings", auth=Token("jobs"), response=202, summary="Train a scheduler"
 )
 def train(
     project: EditorsProject,
@@ -128,32 +238,27 @@ def train(
     return _asked_for(project, person, response, training, idempotency_key)
 
 
-@router.get(
-    _TRAINING,
-    response={200: TrainingProgress, 304: None},
-    url_name="get_training",
-    summary="A training's progress",
-)
+@router.get(_TRAINING, response=(200, 304), url_name="get_training", summary="A training's progress")
 def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
     found = queries.training_in(project, training_id)
-    return TrainingProgress(**_training(project.slug, found), facts=_facts(persist.facts(found)))
+    progress = _training(project.slug, found, persist.facts(found))
+    assert isinstance(progress, TrainingProgress)
+    return progress
 
 
-@router.get(
-    f"{_TRAINING}/episodes", response=NumberedPage[EpisodeShape], summary="Episodes of a training, in order"
-)
+@router.get(f"{_TRAINING}/episodes", summary="Episodes of a training, in order")
 def list_episodes(
     project: ViewersProject, training_id: RowId, after: After = 0, limit: Limit = 100
 ) -> NumberedPage[EpisodeShape]:
     training = queries.training_in(project, training_id)
-    return oldest_first(training.episodes.defer("reports"), after, limit, _episode)
+    return oldest_first(training.episodes.defer("reports"), after, limit, EpisodeShape.of)
 
 
-@router.post(f"{_TRAINING}/stop", auth=Token("jobs"), response=TrainingShape, summary="Stop a training")
+@router.post(f"{_TRAINING}/stop", auth=Token("jobs"), summary="Stop a training")
 def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
     """The running episode is dropped, recorded ones stay. A training that is over stays as it is."""
     services.stop_training(training=queries.training_in(project, training_id))
-    return TrainingShape(**_training(project.slug, queries.training_in(project, training_id)))
+    return _training(project.slug, queries.training_in(project, training_id))
 
 
 def _asked_for(
@@ -167,7 +272,7 @@ def _asked_for(
     except services.TrainingRefused as refusal:
         raise spec_refused(refusal.problems) from None
     response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
-    return TrainingShape(**_training(project.slug, queries.training_in(project, int(made))))
+    return _training(project.slug, queries.training_in(project, int(made)))
 
 
 def _schedulers(project: Project) -> Any:
@@ -183,75 +288,38 @@ def _version_in(project: Project, scheduler_id: str, number: int) -> Version:
 
 def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:
     newest = one.newest  # type: ignore[attr-defined]
-    return SchedulerShape(
-        id=one.pk,
-        name=one.name,
-        created_at=one.created_at,
-        versions=one.version_count,  # type: ignore[attr-defined]
+    return SchedulerShape.of(
+        one,
         newest=None if newest is None else f"{one.pk}.{newest}",
         url=settings.STARLING_BASE_URL + reverse("schedulers:scheduler", args=[slug, one.pk]),
     )
 
 
 def _version(one: Version) -> VersionShape:
-    training = one.training
-    return VersionShape(
-        id=one.key,
-        name=one.scheduler.name,
-        number=one.number,
-        made_at=one.made_at,
-        training=training.pk,
-        workload=training.workload,
-        environment=training.spec["workload"]["environment"]["id"],
-        actors_max=training.spec["actors_max"],
-        target_return=training.spec["target_return"],
-        facts=_facts(one.facts),
-        chosen=chosen(one.facts),
-    )
+    return VersionShape.of(one, **_task(one.training.spec), chosen=chosen(one.facts))
 
 
-def _episode(one: Episode) -> EpisodeShape:
-    return EpisodeShape(
-        id=one.pk,
-        kind=one.kind,
-        number=one.number,
-        at=one.at,
-        rounds=one.rounds,
-        platform_s=one.platform_s,
-        wall_s=one.wall_s,
-        cost_usd=exact_usd(one.cost_picodollars),
-        best_return=one.best_return,
-        reached=one.reached,
-        score=one.score,
-        actors=one.actors,
-    )
-
-
-def _facts(facts: dict[str, Any]) -> FactsShape:
-    return FactsShape(**{**facts, "cost_usd": exact_usd(facts["cost_picodollars"])})
-
-
-def _training(slug: str, one: SchedulerTraining) -> dict[str, Any]:
-    status, spec = standing(one), one.spec
-    version = getattr(one, "version", None)
+def _task(spec: dict[str, Any]) -> dict[str, Any]:
     return {
-        "id": one.pk,
-        "name": one.name,
-        "state": one.state,
-        "state_words": status.word,
-        "sentence": status.sentence,
-        "asked_at": one.asked_at,
-        "asked_by": one.asked_by.email,
-        "started_at": one.started_at,
-        "finished_at": one.finished_at,
-        "workload": one.workload,
         "environment": spec["workload"]["environment"]["id"],
         "actors_max": spec["actors_max"],
         "target_return": spec["target_return"],
-        "episodes_asked": spec["episodes"],
-        "rehearsals_asked": spec["rehearsals"],
-        "budget_usd": exact_usd(one.budget_picodollars),
-        "begun_with": None if one.begin_with is None else one.begin_with.key,
-        "version": None if version is None else version.key,
-        "url": settings.STARLING_BASE_URL + reverse("schedulers:training", args=[slug, one.pk]),
     }
+
+
+def _training(slug: str, one: SchedulerTraining, facts: dict[str, Any] | None = None) -> TrainingShape:
+    """The training; with facts, its progress."""
+    status, version = standing(one), getattr(one, "version", None)
+    model = TrainingShape if facts is None else TrainingProgress
+    return model.of(
+        one,
+        **_task(one.spec),
+        state_words=status.word,
+        sentence=status.sentence,
+        episodes_asked=one.spec["episodes"],
+        rehearsals_asked=one.spec["rehearsals"],
+        begun_with=None if one.begin_with is None else one.begin_with.key,
+        version=None if version is None else version.key,
+        facts=facts,
+        url=settings.STARLING_BASE_URL + reverse("schedulers:training", args=[slug, one.pk]),
+    )

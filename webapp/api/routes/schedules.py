@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from django.urls import reverse
+from pydantic import Field
 
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import create_once
-from webapp.api.page_forms import cleaned
 from webapp.api.paging import RowId
-from webapp.api.problems import Refused
+from webapp.api.problems import Refused, cleaned
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
-from webapp.api.schemas.reports import NewSchedule, ReportScheduleShape, ScheduleChange, SendingShape
+from webapp.api.schemas import Address, Request, Shape
 from webapp.clock import SYSTEM_CLOCK
+from webapp.money.amounts import Prices
 from webapp.reports import queries, schedules
 from webapp.reports.forms import ScheduleForm
 from webapp.reports.models import Schedule
@@ -25,9 +27,59 @@ from webapp.reports.models import Schedule
 router = ApiRouter(tags=["money"])
 
 
-@router.get(
-    "/projects/{slug}/schedules", response=list[ReportScheduleShape], summary="Reports that come by mail"
-)
+_By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag"]
+_Formats = Annotated[
+    list[Literal["pdf", "xlsx", "csv", "focus"]],
+    Field(min_length=1, max_length=4, description="The files attached to the mail."),
+]
+_Recipients = Annotated[
+    list[Address],
+    Field(min_length=1, max_length=200, description="Addresses of members."),
+]
+
+
+class NewSchedule(Request):
+    """Of each whole week or month (UTC), from the next one on."""
+
+    every: Literal["week", "month"] = "month"
+    by: _By = "day"
+    prices: Prices = "actual"
+    formats: _Formats = ["pdf", "csv"]
+    recipients: _Recipients | None = Field(None, description="Addresses of members; null: only you.")
+
+
+class ScheduleChange(Request):
+    """Only the fields that are sent change. For another rhythm, stop it and make another one."""
+
+    by: _By | None = None
+    prices: Prices | None = None
+    formats: _Formats | None = None
+    recipients: _Recipients | None = None
+
+
+class SendingShape(Shape):
+    first_day: date
+    last_day: date
+    state: Literal["sending", "waiting", "sent", "failed"]
+    reason: str
+
+
+class ReportScheduleShape(Shape):
+    """A report that comes by mail."""
+
+    id: int
+    every: Literal["week", "month"]
+    by: str
+    prices: Prices
+    formats: list[str]
+    recipients: list[str]
+    next_day: date | None = Field(description="When the next mail is due; null once it is stopped.")
+    created_at: datetime
+    stopped_at: datetime | None
+    sendings: list[SendingShape] = Field(description="The latest mails, newest first.")
+
+
+@router.get("/projects/{slug}/schedules", summary="Reports that come by mail")
 def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
     today = SYSTEM_CLOCK.now().date()
     return [_schedule(one["schedule"]) for one in queries.schedules_of(project, today)]
@@ -35,7 +87,7 @@ def list_schedules(project: ViewersProject) -> list[ReportScheduleShape]:
 
 @router.get(
     "/projects/{slug}/schedules/{schedule_id}",
-    response={200: ReportScheduleShape, 304: None},
+    response=(200, 304),
     url_name="get_schedule",
     summary="One report that comes by mail",
 )
@@ -46,10 +98,7 @@ def get_schedule(project: ViewersProject, schedule_id: RowId) -> ReportScheduleS
 
 
 @router.post(
-    "/projects/{slug}/schedules",
-    auth=Token("jobs"),
-    response={201: ReportScheduleShape},
-    summary="Schedule a report by mail",
+    "/projects/{slug}/schedules", auth=Token("jobs"), response=201, summary="Schedule a report by mail"
 )
 def add_schedule(
     project: EditorsProject,
@@ -74,7 +123,6 @@ def add_schedule(
 @router.put(
     "/projects/{slug}/schedules/{schedule_id}",
     auth=Token("jobs"),
-    response=ReportScheduleShape,
     summary="Change a report that comes by mail",
 )
 def change_schedule(
@@ -99,10 +147,7 @@ def change_schedule(
 
 
 @router.delete(
-    "/projects/{slug}/schedules/{schedule_id}",
-    auth=Token("jobs"),
-    response=ReportScheduleShape,
-    summary="Stop a report that comes by mail",
+    "/projects/{slug}/schedules/{schedule_id}", auth=Token("jobs"), summary="Stop a report that comes by mail"
 )
 def stop_schedule(project: EditorsProject, schedule_id: RowId) -> ReportScheduleShape:
     """Sent reports stay on record. Stopping it again changes nothing."""
@@ -133,20 +178,9 @@ def _numbers(members: Any, addresses: Sequence[str]) -> list[int]:
 
 def _schedule(one: Schedule) -> ReportScheduleShape:
     running = one.stopped_at is None
-    return ReportScheduleShape(
-        id=one.pk,
-        every=one.every,
-        by=one.by,
-        prices=one.prices,
-        formats=one.formats,
+    return ReportScheduleShape.of(
+        one,
         recipients=queries.readers_of(one),
         next_day=schedules.next_day(one, SYSTEM_CLOCK.now().date()) if running else None,
-        created_at=one.created_at,
-        stopped_at=one.stopped_at,
-        sendings=[
-            SendingShape(
-                first_day=sent.first_day, last_day=sent.last_day, state=sent.state, reason=sent.reason
-            )
-            for sent in one.latest  # type: ignore[attr-defined]
-        ],
+        sendings=one.latest,  # type: ignore[attr-defined]
     )
