@@ -101,7 +101,7 @@ def make_connection(
     project: Any, user: Any = None, secret: str = "s3cret/of+twenty=letters", **fields: Any
 ) -> Any:
     """A connection with access keys, as somebody has just set it up; `secret=""` leaves the last step out."""
-    from webapp.connections.secret import Secret
+    from webapp.connections.sealing import Secret
     from webapp.connections.services import create_connection, set_identity
 
     made = {"kind": "aws_keys", "name": f"Account {next(_numbers)}", "region": "eu-central-1", **fields}
@@ -136,7 +136,7 @@ def make_webhook(
     from webapp.alerts import secrets
     from webapp.alerts.models import Channel
     from webapp.clock import SYSTEM_CLOCK
-    from webapp.connections.secret import Secret
+    from webapp.connections.sealing import Secret
 
     at = (clock or SYSTEM_CLOCK).now()
     name = f"Hook {next(_numbers)}"

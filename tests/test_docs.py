@@ -18,6 +18,8 @@ _PACKAGES = ("webapp", "research", "benchmarks")
 # Files that a document tells its readers to make.
 EXAMPLES = {"training/scaling/halving.py"}
 _EXAMPLE_MODULES = {"webapp.somewhere"}
+# Tasks keep their names, wherever their functions are.
+_TASKS = set(re.findall(r'name="([\w.]+)"', (ROOT / "webapp" / "tasks.py").read_text("utf-8")))
 _CODE_OR_LINK = re.compile(r"`([^`\s]+)`|\]\(([^)\s]+)\)")
 _DOTTED = re.compile(rf"(?<![\w./-])(?:{'|'.join(_PACKAGES)})(?:\.[a-z_]\w*)+")
 _PLACEHOLDER = re.compile(r"[A-Z]{3,}|[*{}<>…]")
@@ -56,7 +58,7 @@ def _missing_paths(document: Path, text: str) -> list[str]:
 def _missing_modules(text: str) -> list[str]:
     """Dotted names whose module is not there. What follows a module may be anything it holds."""
     return sorted(
-        {name for name in _DOTTED.findall(text) if not _is_module_or_of_one(name)} - _EXAMPLE_MODULES
+        {name for name in _DOTTED.findall(text) if not _is_module_or_of_one(name)} - _EXAMPLE_MODULES - _TASKS
     )
 
 

@@ -16,8 +16,7 @@ django.setup(set_prefix=False)
 from webapp.asgi_handler import PageHandler  # noqa: E402
 from webapp.gateway.mount import with_gateway  # noqa: E402
 from webapp.jobs.events.consumers import websocket_urlpatterns  # noqa: E402
-from webapp.origins import own_pages_only  # noqa: E402
-from webapp.proxies import behind_proxies  # noqa: E402
+from webapp.origins import behind_proxies, own_pages_only  # noqa: E402
 from webapp.upload_limit import upload_limit  # noqa: E402
 
 application = behind_proxies(

@@ -43,7 +43,6 @@ class FolderLock:
         os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "url": url, "since": now}).encode(), 0)
 
     def release(self) -> None:
-        """Release the folder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

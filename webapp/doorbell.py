@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 
 log = logging.getLogger(__name__)
 
@@ -68,21 +68,10 @@ def launch_on_commit(job_id: str) -> None:
 
 def ask_to_launch(job_id: str) -> bool:
     """Send the launch message; False if that failed. The row says the same, and a tick reads it every few seconds."""
-    try:
-        celery_app.send_task("webapp.jobs.tasks.launch_job", args=[job_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("job %s waits for the next look, no message could be sent: %s", job_id, error)
-        return False
-    return True
+    return send_hint("webapp.jobs.tasks.launch_job", job_id)
 
 
 def alerts_on_commit() -> None:
     """Once the present transaction is committed, have alerts that are due sent now rather than at the next tick."""
-    transaction.on_commit(_send_alerts, robust=True)
-
-
-def _send_alerts() -> None:
-    try:
-        celery_app.send_task("webapp.alerts.tasks.send_due", expires=_ALERT_HINT_LIVES_S)
-    except Exception as error:  # whatever the broker's client raises: no change may fail because of a hint
-        log.debug("alerts wait for the next tick, no message could be sent: %s", error)
+    task = "webapp.alerts.tasks.send_due"
+    transaction.on_commit(lambda: send_hint(task, expires=_ALERT_HINT_LIVES_S), robust=True)

@@ -17,29 +17,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD
-from cloud.formatting import MINUS, UNKNOWN, display_usd, format_percent, format_rough_duration, plural
-
-__all__ = [
-    "MINUS",
-    "UNKNOWN",
-    "bar_share",
-    "display_usd",
-    "elapsed_element",
-    "format_age",
-    "format_axis_usd",
-    "format_count",
-    "format_day",
-    "format_duration",
-    "format_file_size",
-    "format_moment",
-    "format_percent",
-    "format_rough_duration",
-    "format_score",
-    "format_short_duration",
-    "format_time_limit",
-    "plural",
-    "svg_points",
-]
+from cloud.formatting import MINUS as MINUS
+from cloud.formatting import UNKNOWN as UNKNOWN
+from cloud.formatting import display_usd as display_usd
+from cloud.formatting import format_percent as format_percent
+from cloud.formatting import format_rough_duration as format_rough_duration
+from cloud.formatting import plural as plural
 
 
 def format_count(value: int | None) -> str:

@@ -1,6 +1,7 @@
-"""Only this site's own pages may open sockets: browsers send cookies from any page, but name its origin.
+"""Which pages may open sockets, and which client is at the other end.
 
-Forms have Django's token for that; a socket has nothing but its Origin.
+Only this site's own pages may open sockets: browsers send cookies from any page, but name its origin. Forms have
+Django's token for that; a socket has nothing but its Origin.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 from django.utils.http import is_same_domain
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 _PORTS = {"http": 80, "https": 443}
 Origin = tuple[str, str, int | None]
@@ -59,3 +61,12 @@ def _origin(address: str) -> Origin | None:
     if parts.scheme not in _PORTS or not parts.hostname:
         return None
     return parts.scheme, parts.hostname, port
+
+
+def behind_proxies(application: Any) -> Any:
+    """Wrap the application, so that it is called with the scheme and address of the client behind the proxies.
+
+    They come from headers of proxies that the operator named; from anyone else these headers say nothing. Whether
+    cookies are secure, HSTS is sent and whose attempts are counted all follow from them.
+    """
+    return ProxyHeadersMiddleware(application, settings.STARLING_TRUSTED_PROXIES)

@@ -1,4 +1,5 @@
-"""Limits on request bodies: their size, their progress and their number at once, checked before a byte is read.
+"""Limits on request bodies: their size, their progress and their number at once, checked before a byte is read; and on
+the number of values in a document.
 
 Anyone may send a megabyte, which stays in memory. Whoever may send more is known from the headers alone, and only what
 they send is written to disk.
@@ -15,6 +16,23 @@ from typing import IO, Any
 from weakref import WeakValueDictionary
 
 from django.core.exceptions import RequestAborted
+
+VALUES_LIMIT = 10_000
+"""A fault in each value becomes an error with a sentence: 240 kB of wrong values took 65 MB and 3 s."""
+
+
+def check_values(document: Any) -> None:
+    """Raise ValueError if the lists and tables of `document` hold more than VALUES_LIMIT values together."""
+    waiting, count = [document], 0
+    while waiting:
+        here = waiting.pop()
+        if not isinstance(here, dict | list | tuple):
+            continue
+        count += len(here)
+        if count > VALUES_LIMIT:
+            raise ValueError(f"It holds more than {VALUES_LIMIT:,} values; leave out what it does not need.")
+        waiting.extend(here.values() if isinstance(here, dict) else here)
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -174,7 +174,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "webapp.compression.CompressedPages",
+    "webapp.responses.CompressedPages",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -221,7 +221,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Counts that limits go by are shared and outlive a restart; figures that are dear to work out stay in their process.
 CACHES = {
-    "default": {"BACKEND": "webapp.limits.shared_cache.SharedCache"},
+    "default": {"BACKEND": "webapp.limits.counters.SharedCache"},
     "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
 
@@ -290,7 +290,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # Reports of exceptions never show what was posted or what a function held, in debugging either.
-DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.connections.error_redaction.ValueRedaction"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "webapp.responses.ValueRedaction"
 
 # Accounts: an e-mail address and a password.
 AUTH_USER_MODEL = "accounts.User"
@@ -316,7 +316,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_PREVENT_ENUMERATION = "strict"  # no form reveals who has an account
-ACCOUNT_FORMS = {"reset_password": "webapp.accounts.forms.ResetForm"}
+ACCOUNT_FORMS = {"reset_password": "webapp.accounts.sign_in.ResetForm"}
 ACCOUNT_EMAIL_VERIFICATION = "optional"  # no mail server is needed to get in
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60

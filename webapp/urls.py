@@ -24,5 +24,5 @@ urlpatterns = [
     path("", include("webapp.resources.urls")),
 ]
 
-handler404 = "webapp.error_pages.not_found"
-handler500 = "webapp.error_pages.server_error"
+handler404 = "webapp.responses.not_found"
+handler500 = "webapp.responses.server_error"

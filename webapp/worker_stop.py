@@ -32,7 +32,6 @@ class WorkerStop:
 
     @property
     def asked(self) -> bool:
-        """Whether the worker is to stop."""
         return self._asked.is_set()
 
     def first(self, act: Callable[[], None]) -> Callable[[], None]:

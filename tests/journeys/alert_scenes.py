@@ -10,7 +10,7 @@ from webapp.alerts import channels, mail_consent, services
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import Alert, Channel, Delivery, DeliveryState, Seen, Way
 from webapp.clock import SYSTEM_CLOCK
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
     (

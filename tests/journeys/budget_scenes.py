@@ -7,8 +7,8 @@ from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job, Tag
+from webapp.money.budget_chain import period_start
 from webapp.money.models import Budget
-from webapp.money.periods import period_start
 
 USD = 10**12
 

@@ -18,7 +18,7 @@ from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.profiling.models import MemoryProfile, State
 
 ACCOUNT = "111122223333"

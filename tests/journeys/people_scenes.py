@@ -7,7 +7,7 @@ from typing import Any
 from allauth.account.models import EmailAddress
 
 from webapp.accounts import services
-from webapp.accounts.invitations import invite
+from webapp.accounts.services import invite
 
 
 def confirm(user: Any) -> None:

@@ -18,11 +18,11 @@ from tests.journeys.signed_in import watch_for_faults
 from tests.receivers import MailCatcher, mail_catcher
 from tests.servers import reserved_port, wait_until
 from tests.webapp.bookkeeping import assert_whole
+from tests.webapp.reports import focus_check
 from tests.webapp.settled import booked
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget
-from webapp.reports.files import focus_rules
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -183,7 +183,7 @@ def _every_file_says(picodollars: int, ada: Visit) -> None:
     assert table[-1]["cost [USD]"] == exact
     assert json.loads(ada.takes_away("JSON").read_text())["total"]["cost_usd"] == exact
     focus = ada.takes_away("FOCUS").read_text()
-    assert focus_rules.problems(io.StringIO(focus)) == []
+    assert focus_check.problems(io.StringIO(focus)) == []
     assert sum(Decimal(row["BilledCost"]) for row in csv.DictReader(io.StringIO(focus))) == Decimal(exact)
     book = load_workbook(io.BytesIO(ada.takes_away("Excel").read_bytes()))
     about = {row[0].value: row[1].value for row in book["About"].iter_rows()}

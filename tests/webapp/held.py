@@ -18,7 +18,7 @@ from training.messages import Started
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services
 from webapp.connections.models import Aim, Connection, SetUp
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recorder import Recorder

@@ -12,8 +12,8 @@ from tests.factories import make_connection, make_delivery, make_job, make_proje
 from tests.members import add_member
 from tests.signed_in import PASSWORD, signed_in
 from tests.webapp.scheduler_rows import make_rows
-from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
+from webapp.accounts.services import invite
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.connections.models import Connection, SealedSecret
 from webapp.jobs.events.consumers import websocket_urlpatterns

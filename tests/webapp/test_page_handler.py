@@ -86,7 +86,7 @@ urlpatterns = [
 @pytest.fixture
 def handler(settings: Any) -> Iterator[PageHandler]:
     settings.ROOT_URLCONF = __name__
-    settings.MIDDLEWARE = ["webapp.compression.CompressedPages"]
+    settings.MIDDLEWARE = ["webapp.responses.CompressedPages"]
     _told.clear()
     handler = PageHandler()
     yield handler

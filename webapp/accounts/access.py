@@ -14,6 +14,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.queries import member_in
@@ -42,11 +44,6 @@ def person_of(request: HttpRequest) -> User:
     return request.user
 
 
-def project_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Project:
-    """The project, if the person has at least the role `needs` there. Raises as `membership_for` does."""
-    return membership_for(user, slug, needs).project
-
-
 def current_membership(request: HttpRequest) -> Membership | None:
     """The membership of the page's project. On other pages, of the project opened last."""
     if not hasattr(request, "membership"):
@@ -63,7 +60,7 @@ def member_to_remove(user: User | AnonymousUser, project: Project, membership_id
     """The member, if this person may remove them: owners may remove anyone, and each member themselves."""
     member = member_in(project, membership_id)
     if member.user_id != user.pk:
-        project_for(user, project.slug, needs="owner")
+        membership_for(user, project.slug, "owner")
     return member
 
 
@@ -95,3 +92,13 @@ def project_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[...,
         return wrapped
 
     return decorate
+
+
+def live_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
+    """As `project_page`, for a page that only shows the present state. It is never cached."""
+    return lambda view: project_page(needs)(require_safe(never_cache(view)))
+
+
+def project_action(needs: str) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
+    """As `project_page`, for what changes something: by POST alone."""
+    return lambda view: project_page(needs)(require_POST(view))

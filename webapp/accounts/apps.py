@@ -1,14 +1,19 @@
-"""The accounts app. It connects the sign-up signal on start."""
+"""The accounts app. A person who signs up gets a personal project."""
 
-from importlib import import_module
+from typing import Any
 
+from allauth.account.signals import user_signed_up
 from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
     name = "webapp.accounts"
-    label = "accounts"
-    verbose_name = "Accounts"
 
     def ready(self) -> None:
-        import_module("webapp.accounts.signals")
+        user_signed_up.connect(_give_personal_project, dispatch_uid="personal_project")
+
+
+def _give_personal_project(user: Any, **_: Any) -> None:
+    from webapp.accounts.services import ensure_personal_project
+
+    ensure_personal_project(user)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from allauth.account.models import EmailAddress
 from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
-from django.http import Http404
 
 from webapp.accounts.models import Membership, Project, Role, User
+from webapp.responses import or_404
 
 
 def confirmed_addresses(user: User) -> list[str]:
@@ -45,8 +45,4 @@ def members_of(project: Project) -> QuerySet[Membership]:
 
 
 def member_in(project: Project, membership_id: int) -> Membership:
-    """The member with this id. Http404 if the project has none."""
-    found = project.memberships.select_related("user").filter(pk=membership_id).first()
-    if found is None:
-        raise Http404("There is no such member in this project.")
-    return found
+    return or_404(project.memberships.select_related("user").filter(pk=membership_id).first(), "member")

@@ -6,6 +6,7 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
+from allauth.account.forms import ResetPasswordForm
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
@@ -13,6 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from webapp.accounts.models import User
+from webapp.accounts.queries import confirmed_addresses
 
 _PASSWORDS_TRIED = 2
 """At least. An address with one account takes as long as one with two, so that timing reveals nothing."""
@@ -61,3 +63,14 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def add_message(self, *args: object, **kwargs: object) -> None:
         """Adds no message: allauth's toasts repeat what its next page shows."""
+
+
+class ResetForm(ResetPasswordForm):
+    """Sends the link to a new password only to an address that its account has confirmed."""
+
+    users: list[Any]
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        self.users = [one for one in self.users if email.lower() in confirmed_addresses(one)]
+        return email

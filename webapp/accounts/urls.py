@@ -2,22 +2,22 @@
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from webapp.accounts import member_views, views
+from webapp.accounts import views
 
 _MEMBERS = "p/<slug:slug>/members/"
 pages = [
     path("", views.home, name="home"),
     path("account/", views.account, name="account"),
     path("account/sign-out-everywhere/", views.sign_out_everywhere, name="sign_out_everywhere"),
-    path("account/invitations/<int:invitation_id>/accept/", member_views.accept, name="accept"),
-    path("account/invitations/<int:invitation_id>/decline/", member_views.decline, name="decline"),
+    path("account/invitations/<int:invitation_id>/accept/", views.accept, name="accept"),
+    path("account/invitations/<int:invitation_id>/decline/", views.decline, name="decline"),
     path("sign-in/<str:token>/", views.one_time_sign_in, name="one_time_sign_in"),
-    path("join/<str:token>/", member_views.join, name="join"),
-    path(_MEMBERS, member_views.members, name="members"),
-    path(f"{_MEMBERS}invite/", member_views.invite, name="invite"),
-    path(f"{_MEMBERS}invitations/<int:invitation_id>/withdraw/", member_views.withdraw, name="withdraw"),
-    path(f"{_MEMBERS}<int:membership_id>/role/", member_views.change_role, name="change_role"),
-    path(f"{_MEMBERS}<int:membership_id>/remove/", member_views.remove_member, name="remove_member"),
+    path("join/<str:token>/", views.join, name="join"),
+    path(_MEMBERS, views.members, name="members"),
+    path(f"{_MEMBERS}invite/", views.invite, name="invite"),
+    path(f"{_MEMBERS}invitations/<int:invitation_id>/withdraw/", views.withdraw, name="withdraw"),
+    path(f"{_MEMBERS}<int:membership_id>/role/", views.change_role, name="change_role"),
+    path(f"{_MEMBERS}<int:membership_id>/remove/", views.remove_member, name="remove_member"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

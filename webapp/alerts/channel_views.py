@@ -10,9 +10,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
 from webapp.alerts import channels, mail_consent, queries, services
@@ -20,7 +20,7 @@ from webapp.alerts.forms import KINDS, NEW_FORMS, ChannelForm
 from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 _LOG_A_PAGE = 25
 
@@ -68,9 +68,7 @@ def channel_new(request: HttpRequest, project: Project, way: str) -> HttpRespons
     return render(request, "alerts/channel_new.html", context, status=status)
 
 
-@project_page(needs="editor")
-@require_safe
-@never_cache
+@live_page("editor")
 def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     """One channel. With ?log=1 only its log, for the page that waits for a message."""
     channel = queries.channel_in(project, channel_id)
@@ -79,8 +77,7 @@ def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> H
     return _detail(request, channel)
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 @fresh_sign_in
 def channel_change(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
@@ -102,8 +99,7 @@ def channel_change(request: HttpRequest, project: Project, channel_id: str) -> H
     return _detail(request, channel, form, status=422)
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def channel_test(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     """Send a test message and redirect to the channel's log."""
     channel = queries.channel_in(project, channel_id)
@@ -114,8 +110,7 @@ def channel_test(request: HttpRequest, project: Project, channel_id: str) -> Htt
     return redirect("alerts:channel", project.slug, channel.pk)
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 @never_cache
 @fresh_sign_in
 def channel_key(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
@@ -127,8 +122,7 @@ def channel_key(request: HttpRequest, project: Project, channel_id: str) -> Http
         raise Http404(str(refusal)) from None
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
     try:
@@ -140,8 +134,7 @@ def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> H
     return redirect("alerts:channels", project.slug)
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def replay(request: HttpRequest, project: Project, delivery_id: str) -> HttpResponse:
     delivery = queries.delivery_in(project, delivery_id)
     try:
@@ -204,5 +197,4 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
 
 
 def _readers(channel: Channel) -> str:
-    """The channel's readers, in words."""
     return ", ".join(readers(channel)) or "no one"

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
 from webapp import doorbell
-from webapp.alerts import hourly_limits, mail_consent, safe_http
+from webapp.alerts import mail_consent, project_mail, safe_http
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
     About,
@@ -28,7 +28,7 @@ from webapp.alerts.models import (
 from webapp.alerts.senders import chat
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.key_ring import KeysUnusable
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 CHANNELS_A_PROJECT = 20
 ADDRESSES_A_CHANNEL = 20
@@ -190,8 +190,8 @@ def replay(*, delivery: Delivery, clock: Clock = SYSTEM_CLOCK) -> bool:
 
 def _take_test(channel: Channel, clock: Clock) -> None:
     try:
-        hourly_limits.take(channel.project_id, "test", clock=clock)
-    except hourly_limits.OverLimit as over:
+        project_mail.take(channel.project_id, "test", clock=clock)
+    except project_mail.OverLimit as over:
         raise ChannelRefused(str(over)) from None
 
 

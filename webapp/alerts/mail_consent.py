@@ -23,7 +23,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from webapp import doorbell
-from webapp.alerts import hourly_limits, project_mail
+from webapp.alerts import project_mail
 from webapp.alerts.models import MailConsent
 from webapp.clock import SYSTEM_CLOCK, Clock
 
@@ -102,7 +102,7 @@ def _send_request(one: MailConsent, clock: Clock) -> bool:
         return False
     try:
         project_mail.post(one.project_id, _request_mail(one), clock)
-    except hourly_limits.OverLimit as over:
+    except project_mail.OverLimit as over:
         _postpone(one, timedelta(seconds=over.wait_s), clock)
         return False
     except (OSError, smtplib.SMTPException) as error:
@@ -138,7 +138,6 @@ def by_token(token: str) -> MailConsent | None:
 
 
 def path_for(one: MailConsent) -> str:
-    """The address of the page that takes the answer."""
     return reverse("alerts:mail_consent", args=[_SIGNER.sign(str(one.pk))])
 
 

@@ -1,4 +1,4 @@
-"""The message of a delivery, as a mail, a chat text and a JSON document."""
+"""The message of a delivery, as a mail, a chat text and a JSON document; and the outcome of an attempt to send it."""
 
 from __future__ import annotations
 
@@ -137,3 +137,33 @@ def path_to(alert: Alert) -> str:
 def link_to(alert: Alert) -> str:
     """The absolute address of `path_to`."""
     return settings.STARLING_BASE_URL + (path_to(alert) or "/")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Sent, or why not, in words for people; `again` when another attempt may fare better.
+
+    What was not even `tried` is no attempt: the channel may work well.
+    """
+
+    sent: bool
+    words: str = ""
+    again: bool = False
+    status: int | None = None
+    retry_after_s: float | None = None
+    tried: bool = True
+
+
+def refused(words: str, status: int | None = None) -> Outcome:
+    """Trying again would meet the same."""
+    return Outcome(False, words, status=status)
+
+
+def later(words: str, status: int | None = None, retry_after_s: float | None = None) -> Outcome:
+    """It may be better in a while."""
+    return Outcome(False, words, True, status, retry_after_s)
+
+
+def postponed(words: str, wait_s: float) -> Outcome:
+    """No attempt was made. The delivery waits so long."""
+    return Outcome(False, words, True, retry_after_s=wait_s, tried=False)

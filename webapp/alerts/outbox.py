@@ -21,10 +21,9 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.alerts import services, text
-from webapp.alerts.message import message_of
+from webapp.alerts.message import Outcome, later, message_of
 from webapp.alerts.models import About, Channel, Delivery, DeliveryState, Kind, Severity
 from webapp.alerts.senders import SENDERS
-from webapp.alerts.senders.outcome import Outcome, later
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs import failpoints
 

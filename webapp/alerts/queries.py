@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet, Subquery
-from django.http import Http404
 
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity, State
+from webapp.responses import or_404
 
 IN_BELL = 6
 MOST_COUNTED = 100
@@ -48,11 +48,7 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
 
 
 def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
-    """One of them; 404 for any other."""
-    found = alerts_for(user, project).filter(pk=alert_id).first()
-    if found is None:
-        raise Http404("There is no such alert in this project.")
-    return found
+    return or_404(alerts_for(user, project).filter(pk=alert_id).first(), "alert")
 
 
 def bell_of(user: Any, project: Any) -> Bell:
@@ -81,11 +77,7 @@ def channels_of(project: Any) -> QuerySet[Channel]:
 
 
 def channel_in(project: Any, channel_id: str) -> Channel:
-    """The project's channel of that id; 404 for any other."""
-    found = channels_of(project).select_related("project").filter(pk=channel_id).first()
-    if found is None:
-        raise Http404("There is no such channel in this project.")
-    return found
+    return or_404(channels_of(project).select_related("project").filter(pk=channel_id).first(), "channel")
 
 
 def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
@@ -94,12 +86,5 @@ def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
 
 
 def delivery_in(project: Any, delivery_id: str) -> Delivery:
-    """The project's delivery of that id; 404 for any other."""
-    found = (
-        Delivery.objects.filter(pk=delivery_id, channel__project=project)
-        .select_related("channel", "alert")
-        .first()
-    )
-    if found is None:
-        raise Http404("There is no such delivery in this project.")
-    return found
+    rows = Delivery.objects.filter(pk=delivery_id, channel__project=project)
+    return or_404(rows.select_related("channel", "alert").first(), "delivery")

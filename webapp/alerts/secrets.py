@@ -10,13 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from webapp.alerts.models import SECRET_FIELDS, Channel, ChannelSecret
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring
-from webapp.connections.key_ring import KeysUnusable
-from webapp.connections.sealing import CannotUnseal, seal, unseal
-from webapp.connections.secret import Secret
-
-
-class CannotOpen(Exception):
-    """The secret does not exist or cannot be opened; the text says why and what to do."""
+from webapp.connections.sealing import CannotOpen, Secret, seal, unseal
 
 
 def new_signing_key() -> Secret:
@@ -49,7 +43,4 @@ def open_secret(channel: Channel, field: str) -> Secret:
     row = ChannelSecret.objects.select_related("channel").filter(channel=channel, field=field).first()
     if row is None:
         raise CannotOpen("The set-up of this channel is incomplete. Remove it and add it again.")
-    try:
-        return unseal(row.sealed(), row.place(), key_ring.ring().by_id)
-    except (CannotUnseal, KeysUnusable) as error:
-        raise CannotOpen(str(error)) from None
+    return unseal(row.sealed(), row.place(), key_ring.ring().by_id)

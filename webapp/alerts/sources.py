@@ -30,13 +30,6 @@ _ENDS = {
 }
 
 
-def scan(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Raise new alerts and end those that are over."""
-    raise_crossings(clock=clock)
-    raise_job_ends(clock=clock)
-    end_outdated(clock=clock)
-
-
 # Limits
 
 

@@ -11,7 +11,7 @@ from webapp.formatting import display_usd, format_moment, format_score
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
-from webapp.tones import Tone
+from webapp.tones import Status, Tone
 
 ICONS: dict[str, str] = {
     Kind.BUDGET: "piggy-bank-fill",
@@ -61,15 +61,6 @@ WAYS = (
     ),
 )
 WAY_ICONS = {offered.way: offered.icon for offered in WAYS}
-
-
-class Status(NamedTuple):
-    """The status of a channel, for a pill and a sentence."""
-
-    tone: Tone
-    icon: str
-    word: str
-    sentence: str
 
 
 def is_missing(channel: Channel) -> bool:

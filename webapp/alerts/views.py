@@ -9,10 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action
 from webapp.accounts.models import Project
 from webapp.alerts import queries, services
 from webapp.alerts.message import path_to
@@ -23,9 +21,7 @@ from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
 ALERTS_A_PAGE = 50
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All alerts, by state. With ?rows=1 only the rows, for the page that refreshes itself."""
     chosen = request.GET.get("state", "")
@@ -49,31 +45,26 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "alerts/list.html", context)
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def bell(request: HttpRequest, project: Project) -> HttpResponse:
     """The bell as it is now, for pages that stay open."""
     return render(request, "alerts/bell.html", bell_context(request.user, project))
 
 
-@project_page()
-@require_POST
+@project_action("viewer")
 def seen(request: HttpRequest, project: Project) -> HttpResponse:
     """The bell was opened: what it shows is no longer new to this person."""
     services.mark_seen(user=request.user, project=project)
     return HttpResponse()
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def acknowledge(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     services.acknowledge(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
     return _back(request, project)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     """Puts it off for as long as the pressed button says."""
     alert, how_long = queries.alert_for(request.user, project, alert_id), request.POST.get("for", "")
@@ -82,8 +73,7 @@ def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpRespons
     return _back(request, project)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     services.settle(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
     return _back(request, project)

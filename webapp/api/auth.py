@@ -14,7 +14,7 @@ from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, Scope
 from webapp.api.problems import Refused
 from webapp.api.tokens import caller_of_key
-from webapp.limits.request_rate import Pace
+from webapp.limits.counters import Pace
 
 _WORDS = {
     Scope.READ: "read",

@@ -31,8 +31,6 @@ class Page(BaseModel, Generic[Row]):
 
 
 class NumberedPage(BaseModel, Generic[Row]):
-    """A page of numbered rows."""
-
     results: list[Row]
     next: int | None = Field(
         None, description="The value of `after` for the next page; null on the last one."

@@ -13,14 +13,20 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
+from cloud.forecast import NoForecast
 from webapp.accounts.services import MembershipError
 from webapp.alerts.channels import ChannelRefused
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
-from webapp.error_pages import Gone
+from webapp.jobs.form.drafts import DraftRefused
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
+from webapp.jobs.services import SpecRefused
 from webapp.money.budgets import BudgetRefused
 from webapp.profiling.services import ProfileRefused
+from webapp.reports.bills.bill_reading import NotTaken
+from webapp.reports.report_builds import TooMany
+from webapp.responses import Gone
+from webapp.schedulers.services import TrainingRefused
 
 log = logging.getLogger(__name__)
 
@@ -109,12 +115,16 @@ def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 # Errors of services, which say why: problem type, what did not happen, what to do.
 _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
+    NotTaken: ("bill", "The bill was not accepted.", "List the bills that were read."),
     BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
     ChannelRefused: ("channel", "Nothing was changed.", "Correct that, and send it again."),
     ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),
+    DraftRefused: ("draft", "Nothing was saved.", "Then save it again."),
     KeysUnusable: ("keys", "Nothing was stored.", "Ask the operator to correct that; then send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
+    NoForecast: ("no-forecast", "There is no forecast.", "Launch it without."),
     ProfileRefused: ("profile", "No memory is profiled.", "Change the request, or wait."),
+    TooMany: ("too-many", "No report was requested.", "Ask again later."),
 }
 
 
@@ -126,6 +136,8 @@ def refusal_of(error: Exception) -> Refused:
     match error:
         case Refused():
             return error
+        case SpecRefused() | TrainingRefused():
+            return spec_refused(error.problems)
         case AuthenticationError():
             return Refused(
                 401,

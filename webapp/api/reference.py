@@ -9,8 +9,6 @@ from typing import Any
 
 from webapp.api.rest import api
 
-METHODS = ("get", "post", "put", "patch", "delete")
-
 
 @dataclass(frozen=True)
 class Parameter:

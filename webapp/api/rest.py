@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from importlib import import_module
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,32 +17,12 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.auth import Token
-from webapp.api.routes import (
-    bills,
-    budgets,
-    channels,
-    choices,
-    comparing,
-    connections,
-    drafts,
-    films,
-    history,
-    job_actions,
-    job_copies,
-    jobs,
-    money,
-    papers,
-    people,
-    profiles,
-    reward_surfaces,
-    schedulers,
-    schedules,
-)
+from webapp.api.routes.choices import choices
 from webapp.api.tokens import record_action
-from webapp.connections.secret import Secret
-from webapp.document_limits import check_values
+from webapp.connections.sealing import Secret
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.jobs.form.spec_problems import problems as sentences
+from webapp.request_bodies import check_values
 
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -168,26 +149,11 @@ api = Api(
     parser=NoNul(),
 )
 ROUTES = (
-    choices,
-    jobs,
-    job_copies,
-    drafts,
-    job_actions,
-    comparing,
-    history,
-    money,
-    budgets,
-    schedules,
-    bills,
-    channels,
-    connections,
-    people,
-    reward_surfaces,
-    films,
-    schedulers,
-    profiles,
-    papers,
+    *("choices", "jobs", "job_copies", "drafts", "job_actions", "comparing", "history", "money", "budgets"),
+    *("schedules", "bills", "channels", "connections", "people", "reward_surfaces", "films", "schedulers"),
+    *("profiles", "papers"),
 )
+"""The modules of `routes`, in the order of the description."""
 
 
 def _asked_as_described(view: Any) -> Any:
@@ -207,8 +173,9 @@ def _asked_as_described(view: Any) -> Any:
 
 
 api.add_decorator(_asked_as_described, mode="operation")
-for router in (*(one.router for one in ROUTES), choices.choices):
-    api.add_router("", router)
+for name in ROUTES:
+    api.add_router("", import_module(f"webapp.api.routes.{name}").router)
+api.add_router("", choices)
 
 
 def urls() -> tuple[list[Any], str, str]:

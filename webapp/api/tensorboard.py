@@ -105,12 +105,10 @@ def record(event: bytes) -> bytes:
 
 
 def file_version(at_s: float) -> bytes:
-    """The event that begins every file."""
     return b"\x09" + struct.pack("<d", at_s) + _bytes(3, b"brain.Event:2")
 
 
 def scalars(at_s: float, step: int, values: Iterable[tuple[str, float]]) -> bytes:
-    """An event with the values of one step."""
     summary = b"".join(
         _bytes(1, _bytes(1, tag.encode()) + b"\x15" + struct.pack("<f", value)) for tag, value in values
     )

@@ -63,7 +63,6 @@ def revoke_token(*, token: ApiToken, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def revoke_for_member(*, user_id: int, project_id: int, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Revoke the person's tokens for this project alone."""
     for token in ApiToken.objects.filter(user_id=user_id, project_id=project_id, revoked_at=None):
         revoke_token(token=token, clock=clock)
 

@@ -154,7 +154,6 @@ def command(request: HttpRequest) -> HttpResponse:
 @project_page()
 @require_safe
 def job_tensorboard(request: HttpRequest, project: Project, job_id: str) -> HttpResponseBase:
-    """The run as an event file of TensorBoard."""
     return tensorboard_file(job_in(project, job_id))
 
 

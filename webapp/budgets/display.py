@@ -14,9 +14,8 @@ from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
-from webapp.money.budget_chain import headroom
+from webapp.money.budget_chain import headroom, period_end
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
-from webapp.money.periods import period_end
 from webapp.money.queries import as_of, unreal_below
 from webapp.tones import Pill
 

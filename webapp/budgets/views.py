@@ -11,12 +11,12 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.budgets.display import summarize_budget, summarize_budgets
@@ -26,11 +26,10 @@ from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.models import Budget
+from webapp.responses import or_404
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
     now = SYSTEM_CLOCK.now()
     rows = Budget.objects.filter(Q(project=project) | Q(project=None), closed_at=None)
@@ -101,8 +100,7 @@ def _change(request: HttpRequest, budget: Budget, changes: dict[str, Any]) -> No
 _raise = fresh_sign_in(_change)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 @fresh_sign_in
 def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
     """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
@@ -118,7 +116,4 @@ def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool
     mine = Q(project=project) | Q(project=None) if above else Q(project=project)
     rows = Budget.objects.filter(mine, pk=budget_id)
     rows = rows if closed else rows.filter(closed_at=None)
-    budget = rows.select_related("user", "tag", "group").first()
-    if budget is None:
-        raise Http404("There is no such budget in this project.")
-    return budget
+    return or_404(rows.select_related("user", "tag", "group").first(), "budget")

@@ -21,9 +21,7 @@ from cloud.provision import aws, aws_removal
 from cloud.provision.steps import Step
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_setup, decrypt, queries
-from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
-from webapp.connections.sealing import CannotUnseal
 from webapp.connections.services import ConnectionRefused
 
 
@@ -92,7 +90,7 @@ class AccountLease:
             self.clients = decrypt.aws_connection(connection).open()
             fields = SECRET_FIELDS[connection.kind]
             self._secrets = [decrypt.secret(connection, field).reveal() for field in fields]
-        except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        except decrypt.CannotOpen as error:
             raise LeaseRefused(str(error)) from None
 
     def _make(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -18,15 +17,11 @@ from cloud.checks import scrubbed
 from cloud.provision import aws, aws_removal, azure
 from cloud.provision.aws_inventory import Owner
 from cloud.provision.steps import Step
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt, queries
-from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
-from webapp.connections.sealing import CannotUnseal
 from webapp.connections.services import ConnectionRefused
-
-log = logging.getLogger(__name__)
 
 _POLL_S, _EMULATED_POLL_S = 2.0, 0.2
 _UNFORESEEN = "An unexpected error ({}) ended it."
@@ -82,7 +77,8 @@ def _request(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The claimed row. The worker gets a message after the commit."""
     made = _claim(connection, aim, clock)
     number = made.number
-    transaction.on_commit(lambda: _notify_worker(connection.pk, number), robust=True)
+    task = "webapp.connections.tasks.set_up_connection"
+    transaction.on_commit(lambda: send_hint(task, connection.pk, number), robust=True)
     return made
 
 
@@ -138,7 +134,7 @@ def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
     try:
         steps = _steps_on_azure(made) if connection.cloud == "azure" else _steps_on_aws(made)
         secrets = [decrypt.secret(connection, field).reveal() for field in SECRET_FIELDS[connection.kind]]
-    except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+    except decrypt.CannotOpen as error:
         yield Step("Stored credentials", "missing", str(error)).as_dict()
         return
     try:
@@ -180,10 +176,3 @@ def owner_of(connection: Connection) -> Owner:
 def package(emulated: bool) -> Bundle:
     """The code package. An emulator runs on this machine, which has the dependencies already."""
     return bundle.thin() if emulated else bundle.light()
-
-
-def _notify_worker(connection_id: str, number: int) -> None:
-    try:
-        celery_app.send_task("webapp.connections.tasks.set_up_connection", args=[connection_id, number])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("no message could be sent for the set-up of %s: %s", connection_id, error)

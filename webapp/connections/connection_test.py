@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 
@@ -15,16 +14,12 @@ from cloud.aws.checks import AwsQuestion, check_aws
 from cloud.azure.checks import AzureQuestion, check_azure
 from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
-from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import SECRET_FIELDS, CheckState, Connection, Kind
-from webapp.connections.sealing import CannotUnseal
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.connections.services import ConnectionRefused
-
-log = logging.getLogger(__name__)
 
 LIMIT_S = 45.0
 _AT_ONCE = 4
@@ -43,7 +38,8 @@ def request_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Conn
     )
     connection.refresh_from_db()
     number = connection.test_no
-    transaction.on_commit(lambda: _notify_worker(connection.pk, number), robust=True)
+    task = "webapp.connections.tasks.test_connection"
+    transaction.on_commit(lambda: send_hint(task, connection.pk, number), robust=True)
     return connection
 
 
@@ -74,7 +70,7 @@ def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any
     try:
         decrypt.require_usable(connection)
         secrets = [decrypt.secret(connection, field) for field in SECRET_FIELDS[connection.kind]]
-    except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+    except decrypt.CannotOpen as error:
         findings = Findings(connection.region)
         findings.found(Check("The stored credentials can be opened", False, str(error)))
         return findings.report().as_dict()
@@ -100,11 +96,3 @@ def _azure_question(connection: Connection) -> AzureQuestion:
         tenant_id=connection.tenant_id,
         client_id=connection.client_id,
     )
-
-
-def _notify_worker(connection_id: str, number: int) -> None:
-    """Send the worker a message. If that fails, the page says after a while that no worker answered."""
-    try:
-        celery_app.send_task("webapp.connections.tasks.test_connection", args=[connection_id, number])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("no message could be sent for the test of %s: %s", connection_id, error)

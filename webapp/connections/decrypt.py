@@ -10,17 +10,13 @@ from cloud.provision.aws_bucket import bucket_name
 from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.connections import key_ring, services
 from webapp.connections.models import Connection, Kind, SealedSecret, SetUp
-from webapp.connections.sealing import unseal
-from webapp.connections.secret import Secret
-
-
-class CannotOpen(Exception):
-    """The connection cannot be used; the text says why and what to do."""
+from webapp.connections.sealing import CannotOpen as CannotOpen
+from webapp.connections.sealing import Secret, unseal
 
 
 @sensitive_variables()
 def secret(connection: Connection, field: str) -> Secret:
-    """The connection's secret. CannotOpen if it has none, CannotUnseal if the row or the master key is wrong."""
+    """The connection's secret. CannotOpen if it has none, or if the row or the master key is wrong."""
     row = SealedSecret.objects.filter(connection=connection, field=field).first()
     if row is None:
         raise CannotOpen(f"{connection.name} has no credentials yet. Set it up first.")

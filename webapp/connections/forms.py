@@ -13,7 +13,7 @@ from django.core.validators import RegexValidator
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 _AWS_REGION = RegexValidator(r"^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$", "A region looks like eu-central-1.")
 _AZURE_REGION = RegexValidator(

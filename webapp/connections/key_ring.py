@@ -14,16 +14,20 @@ import secrets
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
-from webapp.connections.sealing import KEY_BYTES, MasterKey
+from webapp.connections import queries
+from webapp.connections.models import SealedRow
+from webapp.connections.sealing import KEY_BYTES, CannotOpen, CannotUnseal, MasterKey, rewrap
 
 FILE_NAME = "master_keys"
 
 
-class KeysUnusable(Exception):
+class KeysUnusable(CannotOpen):
     """The master keys cannot be used; the text says what to do."""
 
 
@@ -151,3 +155,68 @@ def _written(path: Path, lines: Sequence[str]) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return beside
+
+
+_ROWS_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """The result of a rotation: rows now under `key_id`, rows that could not be opened, and removed keys."""
+
+    key_id: str
+    rewrapped: int
+    unopened: tuple[str, ...]
+    retired: tuple[str, ...]
+
+
+def rotate(*, retire: bool = False) -> Rotation:
+    """Wrap every row's data key with the first master key. If Starling keeps the keys, a new one is made first.
+
+    With `retire`, keys that no row needs are removed from the file. A row that cannot be opened stays unchanged and is
+    reported, and its key stays.
+    """
+    if not from_environment():
+        ring()  # makes the file if there is none, and refuses one that is not private
+        with locked(alone=True):
+            add_first(new_key())
+    rewrapped, unopened = _rewrap_all()
+    retired: list[str] = []
+    if retire and not from_environment():
+        with locked(alone=True):
+            retired = remove_others(set(queries.secrets_by_key()))
+    return Rotation(ring().first.id, rewrapped, tuple(unopened), tuple(retired))
+
+
+def _rewrap_all() -> tuple[int, list[str]]:
+    rewrapped = 0
+    unopened: list[str] = []
+    for table in SealedRow.__subclasses__():
+        done, left = _rewrap_table(table)
+        rewrapped, unopened = rewrapped + done, unopened + left
+    return rewrapped, unopened
+
+
+def _rewrap_table(table: type[SealedRow]) -> tuple[int, list[str]]:
+    keys, rewrapped, after = ring(), 0, 0
+    unopened: list[str] = []
+    while True:
+        with transaction.atomic():
+            rows = list(
+                table._default_manager.select_for_update(of=("self",))
+                .filter(pk__gt=after)
+                .exclude(key_id=keys.first.id)
+                .order_by("pk")[:_ROWS_AT_ONCE]
+            )
+            for row in rows:
+                try:
+                    fresh = rewrap(row.sealed(), row.place(), keys.by_id, keys.first)
+                except CannotUnseal as error:
+                    unopened.append(f"{row}: {error}")
+                    continue
+                row.key_id, row.wrapped_key = fresh.key_id, fresh.wrapped_key
+                row.save(update_fields=["key_id", "wrapped_key"])
+                rewrapped += 1
+        if not rows:
+            return rewrapped, unopened
+        after = rows[-1].pk

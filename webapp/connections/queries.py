@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404
 
 from webapp.connections.models import CheckState, Connection, SealedRow, SealedSecret, SetUp
 from webapp.job_states import TERMINAL
+from webapp.responses import or_404
 
 GIVEN_UP_AFTER = timedelta(seconds=30)
 """A requested test counts as given up after this time, a running one after three times as long."""
@@ -22,11 +22,7 @@ def connections_of(project: Any) -> QuerySet[Connection]:
 
 
 def connection_in(project: Any, connection_id: str) -> Connection:
-    """The connection with this id. Http404 if the project has none."""
-    found = connections_of(project).filter(pk=connection_id).first()
-    if found is None:
-        raise Http404("There is no such connection in this project.")
-    return found
+    return or_404(connections_of(project).filter(pk=connection_id).first(), "connection")
 
 
 def secret_of(connection: Connection) -> SealedSecret | None:

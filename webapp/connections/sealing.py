@@ -6,16 +6,61 @@ ciphertext was moved here from elsewhere, cannot be opened. It never opens to a 
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any, NoReturn
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from webapp.connections.secret import Secret
+DOTS = "••••"
+_HINT_LETTERS = 4
+_LONG_ENOUGH_FOR_A_HINT = 20
+
+
+class Secret:
+    """A plaintext that only `reveal` returns."""
+
+    __slots__ = ("__plaintext",)
+
+    def __init__(self, plaintext: str) -> None:
+        self.__plaintext = plaintext
+
+    def reveal(self) -> str:
+        """The plaintext. Pass it on, and keep it in no other value."""
+        return self.__plaintext
+
+    @property
+    def hint(self) -> str:
+        """The last letters of a long secret, so that its owner recognises it. Empty for a short one."""
+        return self.__plaintext[-_HINT_LETTERS:] if len(self.__plaintext) >= _LONG_ENOUGH_FOR_A_HINT else ""
+
+    def __str__(self) -> str:
+        return DOTS
+
+    def __repr__(self) -> str:
+        return f"Secret({DOTS})"
+
+    def __format__(self, how: str) -> str:
+        return format(DOTS, how)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self.__plaintext.encode(), other.reveal().encode())
+
+    __hash__ = None  # type: ignore[assignment]  # a stored hash would be a fingerprint of the secret
+
+    def __bool__(self) -> bool:
+        return bool(self.__plaintext)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("A secret is not copied or written anywhere; ask for it again where it is needed.")
+
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -23,7 +68,11 @@ _KEY_ID_LETTERS = 12
 _FORMAT = "starling/secret/1"
 
 
-class CannotUnseal(Exception):
+class CannotOpen(Exception):
+    """A secret is missing or cannot be opened; the text says why and what to do."""
+
+
+class CannotUnseal(CannotOpen):
     """A stored secret cannot be opened; the text says why and what to do, without the secret."""
 
 

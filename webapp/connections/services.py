@@ -22,8 +22,7 @@ from webapp.connections.models import (
     SetUp,
     new_external_id,
 )
-from webapp.connections.sealing import seal
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret, seal
 
 
 class ConnectionRefused(Exception):

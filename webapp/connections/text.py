@@ -11,7 +11,7 @@ from cloud.provision.steps import StepState
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
 from webapp.formatting import plural
-from webapp.tones import Tone
+from webapp.tones import Status, Tone
 
 
 class Way(NamedTuple):
@@ -44,16 +44,6 @@ WAYS = (
         "boxes",
     ),
 )
-
-
-class Status(NamedTuple):
-    """The status of a connection, for a pill and a sentence."""
-
-    tone: Tone
-    icon: str
-    word: str
-    sentence: str
-    waiting: bool = False
 
 
 def connection_status(connection: Connection, now: datetime) -> Status:
@@ -203,5 +193,4 @@ _STEP_SHOWN: dict[StepState, tuple[Tone, str, str]] = {
 
 
 def step_rows(steps: list[dict[str, Any]]) -> list[Row]:
-    """The steps of a set-up, in their order."""
     return [Row(step["name"], step["words"], step["fix"], *_STEP_SHOWN[step["state"]]) for step in steps]

@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
@@ -72,17 +71,14 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
     return render(request, "connections/new.html", context, status=422 if request.method == "POST" else 200)
 
 
-@project_page(needs="editor")
-@require_safe
-@never_cache
+@live_page("editor")
 def connection_detail(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
     return _detail(request, connection, forms.identity_form(connection))
 
 
 @sensitive_post_parameters()
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 @fresh_sign_in_for_secrets
 @sensitive_variables("form")
 def connection_identity(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
@@ -104,8 +100,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
     return redirect("connections:detail", project.slug, connection.pk)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def connection_test(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
     try:
@@ -115,17 +110,14 @@ def connection_test(request: HttpRequest, project: Project, connection_id: str) 
     return redirect("connections:detail", project.slug, connection.pk)
 
 
-@project_page(needs="editor")
-@require_safe
-@never_cache
+@live_page("editor")
 def connection_report(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """The test's part of the page, for a page that waits for it."""
     connection = queries.connection_in(project, connection_id)
     return render(request, "connections/report.html", _report(connection))
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def connection_set_up(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Request the set-up of the account: the functions' resources, or a check of the containers' image."""
     connection = queries.connection_in(project, connection_id)
@@ -145,8 +137,7 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
     return redirect("connections:detail", project.slug, connection.pk)
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
@@ -157,9 +148,7 @@ def connection_take_down(request: HttpRequest, project: Project, connection_id: 
     return redirect("connections:detail", project.slug, connection.pk)
 
 
-@project_page(needs="editor")
-@require_safe
-@never_cache
+@live_page("editor")
 def connection_steps(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """The set-up's part of the page, for a page that watches it."""
     connection = queries.connection_in(project, connection_id)
@@ -180,8 +169,7 @@ def connection_policy_document(
     return answer
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def connection_remove(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
     try:

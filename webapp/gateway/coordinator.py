@@ -15,7 +15,7 @@ from cloud.platform_kinds import PlatformKind
 from cloud.pulled import Reached
 from training.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import notify, queries, services
+from webapp.gateway import queries, services
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class DatabaseMailbox:
             for one in new.values()
         )
         Parcel.objects.bulk_create(Parcel(call=row, data=new[row.call_id].request) for row in rows)
-        notify.offers_on_commit(self._job_id)
+        services.offers_on_commit(self._job_id)
 
     def withdraw(self, call_ids: Sequence[str]) -> None:
         open_calls = self._calls.filter(
@@ -119,7 +119,7 @@ class DatabaseMailbox:
 
     def dismiss(self, names: Sequence[str]) -> None:
         SeenPuller.objects.filter(box_id=self._job_id, name__in=list(names)).update(leaving=True)
-        notify.offers_on_commit(self._job_id)
+        services.offers_on_commit(self._job_id)
 
     def close(self) -> None:
         if self._sends_away:
@@ -176,7 +176,7 @@ class _DoorbellListener:
     """Listens for the doorbell in a thread without the database. Without Redis, the mailbox polls more often."""
 
     def __init__(self, job_id: str) -> None:
-        self._channel = f"{notify.ANSWERS}{job_id}"
+        self._channel = f"{services.ANSWERS}{job_id}"
         self._rung = threading.Event()
         self._woken = False
         self._over = threading.Event()

@@ -13,7 +13,7 @@ from cloud.actor.protocol import LEASE
 from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
 from cloud.gateway.waiters import Waiters
 from webapp.database_readers import Readers
-from webapp.gateway.notify import OFFERS
+from webapp.gateway.services import OFFERS
 from webapp.gateway.store import DatabaseStore
 
 log = logging.getLogger(__name__)

@@ -9,10 +9,24 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import notify
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.job_states import TERMINAL
+
+OFFERS = "starling:offers:"
+ANSWERS = "starling:answers:"
+
+
+def offers_on_commit(job_id: str) -> None:
+    """Tell the gateway after the commit that the job may have calls to hand out."""
+    transaction.on_commit(lambda: doorbell.bell.ring(f"{OFFERS}{job_id}", 1), robust=True)
+
+
+def answers_on_commit(job_id: str) -> None:
+    """Tell the job's process after the commit that answers may have arrived."""
+    transaction.on_commit(lambda: doorbell.bell.ring(f"{ANSWERS}{job_id}", 1), robust=True)
+
 
 TOKENS_KEPT = 50
 # A puller that arrives before the job's process waits this long for it.
@@ -37,7 +51,7 @@ def close_box(*, job_id: str, epoch: int | None = None) -> bool:
     if not (boxes if epoch is None else boxes.filter(epoch=epoch)).update(closed=True):
         return False
     _empty(job_id)
-    notify.offers_on_commit(job_id)
+    offers_on_commit(job_id)
     return True
 
 

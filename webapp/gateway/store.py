@@ -15,7 +15,7 @@ from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, HandOut, LeasedCall
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.gateway import notify
+from webapp.gateway import services
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
 from webapp.gateway.services import digest, due, sweep
 from webapp.job_states import TERMINAL, Observed
@@ -90,7 +90,7 @@ class DatabaseStore:
             state=CallState.ANSWERED, puller=puller, heard_unix_s=self._now()
         )
         Parcel.objects.filter(pk=call.pk).update(data=answer)
-        notify.answers_on_commit(box)
+        services.answers_on_commit(box)
         return Receipt(word="taken")
 
     @transaction.atomic
@@ -100,7 +100,7 @@ class DatabaseStore:
         if held.update(lease_until_unix_s=0.0):
             sweep(box, now)
         SeenPuller.objects.filter(box_id=box, name=puller).update(leaving=True, last_seen_unix_s=now)
-        notify.offers_on_commit(box)
+        services.offers_on_commit(box)
 
     def weights(self, box: str, sha256: str) -> bytes | None:
         data = HeldWeights.objects.filter(box_id=box, sha256=sha256).values_list("data", flat=True).first()

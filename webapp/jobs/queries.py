@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import Http404
 
 from webapp.clock import SYSTEM_CLOCK
-from webapp.error_pages import Gone
 from webapp.jobs.billing.burn_rate import forecast_spending
 from webapp.jobs.charts.figures import point_of
 from webapp.jobs.charts.history import series_of
@@ -19,6 +18,7 @@ from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT, Account, ChargeState
+from webapp.responses import Gone
 
 EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Counted(models.Model):
-    """A value under a key, until it expires. Written by `shared_cache` and `request_rate`."""
+    """A value under a key, until it expires. Written by `counters`."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.JSONField()

@@ -3,19 +3,8 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD
+from cloud.billing.price_book import PICODOLLARS_PER_USD as PICODOLLARS_PER_USD
 from webapp.formatting import display_usd
-
-__all__ = [
-    "BUDGET_DECIMALS",
-    "PICODOLLARS_PER_USD",
-    "Prices",
-    "Unreal",
-    "display_least_usd",
-    "exact_usd",
-    "picodollars",
-    "unreal_word",
-]
 
 Unreal = Literal["simulated", "emulated"]
 """Prices that are not charged."""

@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day
 from webapp.money.amounts import display_least_usd
-from webapp.money.budget_chain import Chain, headroom, lock_budgets, roll_over
+from webapp.money.budget_chain import Chain, headroom, lock_budgets, period_end, period_start, roll_over
 from webapp.money.models import (
     Account,
     AtLine,
@@ -29,7 +29,6 @@ from webapp.money.models import (
     Scope,
     default_thresholds,
 )
-from webapp.money.periods import period_end, period_start
 
 
 class BudgetRefused(ValueError):
@@ -98,7 +97,6 @@ def create_budget(
 
 
 def accounts_of(budget: Budget) -> QuerySet[Account]:
-    """Return the accounts of all jobs in a budget's scope."""
     rows = Account.objects.all()
     if budget.project_id is not None:
         rows = rows.filter(job__project_id=budget.project_id)

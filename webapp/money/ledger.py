@@ -144,7 +144,6 @@ class DatabaseLedger:
             cursor.execute(_CHANGE_ACCOUNT, [*changes, self._account_id])
 
     def release(self, ids: Sequence[str]) -> None:
-        """Release unused reservations."""
         if not ids:
             return
         with transaction.atomic():

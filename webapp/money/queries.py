@@ -8,13 +8,11 @@ from datetime import datetime
 from django.db.models import Q
 
 from webapp.money.amounts import unreal_word
-from webapp.money.budget_chain import headroom
+from webapp.money.budget_chain import headroom, period_start
 from webapp.money.models import Account, BillSheet, Budget
-from webapp.money.periods import period_start
 
 
 def bill_sheet(job_id: str) -> BillSheet | None:
-    """Return the job's latest stored bill; None if there is none."""
     return BillSheet.objects.filter(job_id=job_id).first()
 
 

@@ -1,5 +1,8 @@
-"""Writes to accounts outside a run's own bookkeeping (which is `ledger`)."""
+"""Writes to accounts outside a run's own bookkeeping (which is `ledger`), late rent of resources included."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -7,12 +10,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from training.ports import Settlement
+from cloud.pricing import total
+from training.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.money.amounts import picodollars
 from webapp.money.budget_chain import Chain, give_back_grant
-from webapp.money.models import Account, Basis, Charge, ChargeState
+from webapp.money.models import RENT, Account, Basis, Charge, ChargeState
 from webapp.money.thresholds import note_crossings
 
 
@@ -132,4 +136,56 @@ def correct(
     if over:
         before = account.spent_picodollars + account.overrun_picodollars
         note_crossings(account, before, before + over, now)
+    return True
+
+
+@transaction.atomic
+def book_late(
+    *,
+    account_id: int,
+    epoch: int,
+    name: str,
+    lines: Sequence[PriceLine],
+    usage: Mapping[str, object],
+    clock: Clock = SYSTEM_CLOCK,
+) -> bool:
+    """Book the rent once, beyond the budget if necessary; False if it is booked already.
+
+    What the account has no room for is an overrun: spent without a reservation.
+    """
+    account = Account.objects.select_for_update().get(pk=account_id)
+    if Charge.objects.filter(account=account, epoch=epoch, name=name).exists():
+        return False
+    chain, amount = Chain(account.pk, clock.now()), total(lines)
+    Charge.objects.create(
+        account=account,
+        epoch=epoch,
+        name=name,
+        round_no=account.job.round_no,
+        kind=RENT,
+        state=ChargeState.SETTLED,
+        basis=Basis.METERED,
+        reserved_picodollars=0,
+        settled_picodollars=amount,
+        usage=dict(usage),
+        lines=[asdict(line) for line in lines],
+        opened_at=chain.now,
+        resolved_at=chain.now,
+    )
+    held = account.spent_picodollars + account.reserved_picodollars
+    free = max(0, account.granted_picodollars - held - account.overrun_picodollars)
+    ungranted = account.limit_picodollars - account.granted_picodollars
+    grant = chain.room(max(0, min(ungranted, amount - free)))
+    within = min(amount, free + grant)
+    over = amount - within
+    chain.hold(grant)
+    Account.objects.filter(pk=account.pk).update(
+        granted_picodollars=F("granted_picodollars") + grant,
+        spent_picodollars=F("spent_picodollars") + within,
+        overrun_picodollars=F("overrun_picodollars") + over,
+        frozen=account.frozen or over > 0,
+    )
+    chain.book(within, over)
+    before = account.spent_picodollars + account.overrun_picodollars
+    note_crossings(account, before, before + amount, chain.now)
     return True

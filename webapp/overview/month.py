@@ -17,7 +17,7 @@ from typing import Any
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
-from webapp.formatting import svg_points
+from webapp.formatting import display_usd, format_day, svg_points
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
@@ -125,7 +125,6 @@ class Drawing:
     band: str
     middle: str
     limit_y: float | None
-    today_x: float
 
 
 def drawing(month: Month, limit: int | None) -> Drawing:
@@ -145,4 +144,24 @@ def drawing(month: Month, limit: int | None) -> Drawing:
         low, most_likely, high = (at(month.days, amount) for amount in expected)
         band, middle = svg_points((here, high, low)), svg_points((here, most_likely))
     limit_y = None if limit is None else HEIGHT * (1 - limit / top)
-    return Drawing(line, band, middle, limit_y, WIDTH * len(month.by_day) / month.days)
+    return Drawing(line, band, middle, limit_y)
+
+
+def pace_sentence(month: Month) -> str:
+    """The expected cost of the month at the pace of its last days; empty if too little is known."""
+    expected = month.expected()
+    if expected is None:
+        return ""
+    low, middle, high = (display_usd(amount) for amount in expected)
+    return f"At the pace of the last days it comes to about {middle} by {format_day(month.last_day)} ({low}–{high})."
+
+
+def month_in_words(month: Month, limit: int | None) -> str:
+    """The drawing as text for screen readers."""
+    words = (
+        f"Spent this month, day by day: {display_usd(month.spent)} by {format_day(month.today)},"
+        f" {display_usd(month.spent_today)} of it today."
+    )
+    if limit is not None:
+        words += f" The budget's line is at {display_usd(limit)}."
+    return f"{words} {pace_sentence(month)}".strip()

@@ -9,12 +9,35 @@ from typing import Any
 
 from django.db.models import Case, Q, QuerySet, When
 
-from webapp.formatting import format_rough_duration, format_score
+from webapp.formatting import format_rough_duration, format_score, svg_points
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.models import Job, Round
 from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
-from webapp.overview.sparkline import polyline, sampled
 from webapp.tones import Pill
+
+WIDTH, HEIGHT = 96, 24
+POINTS = 32
+
+
+def sampled(last: int) -> list[int]:
+    """Numbers of rounds from the first to the last, as many as a small line has room for."""
+    if last <= POINTS:
+        return list(range(1, last + 1))
+    return sorted({1 + round(at * (last - 1) / (POINTS - 1)) for at in range(POINTS)})
+
+
+def polyline(points: Sequence[tuple[float, float]]) -> str:
+    """The points of an SVG polyline that fills the box; empty for fewer than two."""
+    if len(points) < 2:
+        return ""
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    left, bottom = min(xs), min(ys)
+    wide, high = max(xs) - left or 1, max(ys) - bottom or 1
+    inner = HEIGHT - 4
+    return svg_points(
+        (WIDTH * (x - left) / wide, HEIGHT - 2 - inner * (y - bottom) / high) for x, y in points
+    )
+
 
 SHOWN = 8
 RECENT = 6

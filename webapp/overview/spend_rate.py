@@ -79,3 +79,35 @@ def _is_free(platform: Mapping[str, Any]) -> bool:
     prices = (value for name, value in platform.items() if name.endswith("_usd_per_hour"))
     priced = platform.get("machine") or any(Decimal(str(price or 0)) for price in prices)
     return platform.get("kind", PlatformKind.LOCAL) not in CLOUD_OF and not priced
+
+
+def state_sentence(rate: Rate) -> str:
+    """What is running, and its rate. Real money comes first, and is never added to money that no one pays."""
+    if not rate.jobs:
+        return "No job of this project is running, so it costs nothing now."
+    parts = []
+    if rate.real.jobs:
+        parts.append(f"{plural(rate.real.jobs, 'costs', 'cost')} money ({_hourly(rate.real)})")
+    for word, kind in rate.unreal.items():
+        parts.append(f"{plural(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which no one pays)")
+    if rate.free:
+        parts.append(f"{plural(rate.free, 'costs', 'cost')} nothing")
+    jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} under way"
+    if len(parts) > 1:
+        return f"{jobs}: {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"{jobs}{_of_one_kind(rate)}"
+
+
+def _of_one_kind(rate: Rate) -> str:
+    it = "it" if rate.jobs == 1 else "they"
+    if rate.free:
+        return f". {it.capitalize()} {'costs' if rate.jobs == 1 else 'cost'} nothing."
+    kind = rate.unreal[rate.unreal_word] if rate.unreal_word else rate.real
+    if not kind.hourly:
+        return f". What {it} {'spends' if rate.jobs == 1 else 'spend'} an hour is not known yet."
+    only = f" that is only {rate.unreal_word}" if rate.unreal_word else ""
+    return f", spending {display_usd(kind.hourly)} an hour{only}."
+
+
+def _hourly(kind: Kind) -> str:
+    return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "how much an hour is not known yet"

@@ -7,11 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts import services as people
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action
 from webapp.accounts.models import Membership, Project
 from webapp.alerts.models import Severity
 from webapp.alerts.queries import bell_of
@@ -19,16 +17,13 @@ from webapp.alerts.views import alert_row
 from webapp.clock import SYSTEM_CLOCK
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
-from webapp.overview import text as overview_text
 from webapp.overview.first_steps import guide_for
-from webapp.overview.spend_rate import rate
+from webapp.overview.spend_rate import rate, state_sentence
 
 NEEDS_SOMEBODY = 4
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def page(request: HttpRequest, project: Project) -> HttpResponse:
     """The overview. With ?now=1 only the parts that change, for the page that updates itself."""
     context = {"section": "overview", **_now(request, project)}
@@ -44,7 +39,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     recent = running_jobs.recent(project)
     return {
         "guide": guide_for(membership) if membership.allows("editor") else None,
-        "sentence": overview_text.state_sentence(burn),
+        "sentence": state_sentence(burn),
         "running": rows,
         "more_running": max(0, burn.jobs - len(rows)),
         "needs": needs[:NEEDS_SOMEBODY],
@@ -63,8 +58,8 @@ def _months(project: Project, now: datetime) -> list[dict[str, Any]]:
             "month": one,
             "limit": limit,
             "drawing": month.drawing(one, limit),
-            "words": overview_text.month_in_words(one, limit),
-            "pace": overview_text.pace_sentence(one),
+            "words": month.month_in_words(one, limit),
+            "pace": month.pace_sentence(one),
         }
         for one in found
     ]
@@ -77,17 +72,12 @@ def _monthly_limit(project: Project) -> int | None:
     return budgets.order_by("limit_picodollars").values_list("limit_picodollars", flat=True).first()
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def spending(request: HttpRequest, project: Project) -> HttpResponse:
-    """The rate as the top bar shows it."""
     return render(request, "overview/rate.html", {"rate": rate(project)})
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def find(request: HttpRequest, project: Project) -> HttpResponse:
     """Results for the typed words: as a page, or with ?options=1 as the palette's options."""
     text = request.GET.get("q", "")[:200]
@@ -96,8 +86,7 @@ def find(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, template, {"kinds": kinds, "text": text})
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def guide(request: HttpRequest, project: Project) -> HttpResponse:
     """Hide the first steps for this person, or (`again`) show them."""
     away = None if "again" in request.POST else SYSTEM_CLOCK.now()

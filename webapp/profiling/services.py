@@ -22,9 +22,8 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_lease
 from webapp.connections.models import Connection
 from webapp.formatting import display_usd
-from webapp.money.budget_chain import headroom
+from webapp.money.budget_chain import headroom, period_start
 from webapp.money.models import Budget, Scope
-from webapp.money.periods import period_start
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile
 

@@ -19,8 +19,7 @@ from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
 from training.calls import KINDS
 from webapp.money.amounts import Prices
 from webapp.money.models import RENT, Charge, ChargeState
-from webapp.reports.period import Period
-from webapp.reports.report_query import Question
+from webapp.reports.report_query import Period, Question
 
 
 @dataclass(frozen=True)

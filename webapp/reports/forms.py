@@ -40,6 +40,4 @@ class ScheduleForm(forms.Form):
 
 
 class BillForm(forms.Form):
-    """A cloud's bill as a file."""
-
     file = forms.FileField(label="File")

@@ -35,20 +35,20 @@ class JobFacts:
     name: str
     project_id: int
     project: str
-    user: str
     cloud: str
     provider: str
-    region: str
-    connection: str
-    function_memory_mb: int
-    algorithm: str
-    environment: str
-    env_steps: int
-    actors: int
-    mean_return: float | None
-    prices: str
-    tags: tuple[str, ...]
-    groups: tuple[str, ...]
+    user: str = ""
+    region: str = ""
+    connection: str = ""
+    function_memory_mb: int = 0
+    algorithm: str = ""
+    environment: str = ""
+    env_steps: int = 0
+    actors: int = 0
+    mean_return: float | None = None
+    prices: str = "actual"
+    tags: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def passes(self, question: Question) -> bool:
         """Whether the job passes the question's filters."""
@@ -73,26 +73,8 @@ def facts_of(job_ids: Iterable[str]) -> dict[str, JobFacts]:
 
 def facts_of_no_job(project: Project, provider: str) -> JobFacts:
     """Placeholder for what a cloud charges the project without naming a job."""
-    return JobFacts(
-        id="",
-        name=OF_NO_JOB,
-        project_id=project.pk,
-        project=project.name,
-        user="",
-        cloud={AWS: "AWS", MICROSOFT: "Azure"}.get(provider, provider),
-        provider=provider,
-        region="",
-        connection="",
-        function_memory_mb=0,
-        algorithm="",
-        environment="",
-        env_steps=0,
-        actors=0,
-        mean_return=None,
-        prices="actual",
-        tags=(),
-        groups=(),
-    )
+    cloud = {AWS: "AWS", MICROSOFT: "Azure"}.get(provider, provider)
+    return JobFacts("", OF_NO_JOB, project.pk, project.name, cloud, provider)
 
 
 def _facts(job: Job) -> JobFacts:

@@ -7,10 +7,9 @@ from typing import Any
 
 from webapp.formatting import bar_share, display_usd, format_axis_usd, format_day, format_percent
 from webapp.money.amounts import exact_usd
-from webapp.reports.bars import Bar, bars_of
 from webapp.reports.bills.difference import format_difference
 from webapp.reports.columns import BASES
-from webapp.reports.table import Costs, Row, Table
+from webapp.reports.table import Bar, Costs, Row, Table, bars_of
 
 _MOST_BARS = 62
 _MOST_ROWS = 200

@@ -13,6 +13,7 @@ from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule, Sending
 from webapp.reports.report_query import BY, Question
 from webapp.reports.schedules import next_day
+from webapp.responses import or_404
 
 _FILES_SHOWN = 20
 _SENDINGS_SHOWN = 3
@@ -74,17 +75,11 @@ def readers_of(schedule: Schedule) -> list[str]:
 
 
 def schedule_in(project: Project, schedule_id: int) -> Schedule:
-    found = _schedules(project).filter(pk=schedule_id).first()
-    if found is None:
-        raise Http404("There is no such schedule in this project.")
-    return found
+    return or_404(_schedules(project).filter(pk=schedule_id).first(), "schedule")
 
 
 def bill_in(project: Project, bill_id: int) -> CloudBill:
-    found = bills_of(project).filter(pk=bill_id).first()
-    if found is None:
-        raise Http404("There is no such bill in this project.")
-    return found
+    return or_404(bills_of(project).filter(pk=bill_id).first(), "bill")
 
 
 def bills_of(project: Project) -> QuerySet[CloudBill]:

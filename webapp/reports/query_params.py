@@ -12,8 +12,7 @@ from webapp.accounts.models import Project
 from webapp.money.amounts import Prices
 from webapp.reports.cells import charge_count, kinds_of_money
 from webapp.reports.files.formats import FORMATS
-from webapp.reports.period import PRESETS, NoPeriod, Period, preset
-from webapp.reports.report_query import By, Question
+from webapp.reports.report_query import PRESETS, By, NoPeriod, Period, Question, preset
 
 _INSTEAD = " This month is shown instead."
 _FILTERS = ("job", "user", "cloud", "service", "tag")

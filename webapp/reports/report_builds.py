@@ -18,7 +18,7 @@ from django.db.models import Q
 from webapp.accounts.models import Project
 from webapp.alerts.models import Kind, Severity
 from webapp.alerts.services import raise_alert
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, make
@@ -36,6 +36,7 @@ WAITED_FOR = timedelta(seconds=60)
 MOST_UNFINISHED = 5
 _REPORT_EVERY_ROWS = 10_000
 _FILES_AT_ONCE = 10
+_BUILD = "webapp.reports.tasks.build_report"
 # A build keeps a core busy, and training needs the cores more.
 _one_at_a_time = threading.Lock()
 
@@ -75,7 +76,7 @@ def request_file(
         since=now,
         rows_of=charge_count(question),
     )
-    transaction.on_commit(lambda: _notify_worker(made.pk), robust=True)
+    transaction.on_commit(lambda: send_hint(_BUILD, made.pk), robust=True)
     return made
 
 
@@ -157,15 +158,5 @@ def look_after_files(*, clock: Clock = SYSTEM_CLOCK) -> None:
         return
     waiting = ReportFile.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
     for file_id in waiting.order_by("since").values_list("pk", flat=True)[:_FILES_AT_ONCE]:
-        if not _notify_worker(file_id):
+        if not send_hint(_BUILD, file_id):
             break
-
-
-def _notify_worker(file_id: int) -> bool:
-    """Send the message; False if it could not be. The row says the same, and is looked at every few seconds."""
-    try:
-        celery_app.send_task("webapp.reports.tasks.build_report", args=[file_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("report %s waits for the next look, no message could be sent: %s", file_id, error)
-        return False
-    return True

@@ -21,7 +21,7 @@ from django.urls import reverse
 
 from webapp.accounts.models import Project, User
 from webapp.accounts.queries import confirmed_people
-from webapp.alerts import hourly_limits, project_mail
+from webapp.alerts import project_mail
 from webapp.alerts.models import Kind, Severity
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.alerts.services import raise_alert
@@ -30,9 +30,8 @@ from webapp.formatting import display_usd
 from webapp.reports.columns import prices_sentence
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState
-from webapp.reports.period import Period, month_before, week_before
 from webapp.reports.report_builds import owner_name
-from webapp.reports.report_query import Question
+from webapp.reports.report_query import Period, Question, month_before, week_before
 from webapp.reports.table import Costs
 
 log = logging.getLogger(__name__)
@@ -144,7 +143,7 @@ def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) ->
         _post(schedule, period, clock)
     except _Refused as error:
         state, reason = SendingState.FAILED, str(error)
-    except hourly_limits.OverLimit as over:
+    except project_mail.OverLimit as over:
         state, reason = SendingState.WAITING, str(over)
     except (OSError, smtplib.SMTPException) as error:
         last = sending.attempts >= MOST_ATTEMPTS

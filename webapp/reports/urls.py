@@ -3,7 +3,6 @@
 from django.urls import path
 
 from webapp.reports import views
-from webapp.reports.bills import bill_views
 
 app_name = "reports"
 
@@ -15,8 +14,8 @@ urlpatterns = [
     path("p/<slug:slug>/reports/files/<int:file_id>", views.built, name="built"),
     path("p/<slug:slug>/reports/schedules/", views.schedule, name="schedule"),
     path("p/<slug:slug>/reports/schedules/<int:schedule_id>/stop/", views.unschedule, name="unschedule"),
-    path("p/<slug:slug>/reports/bills/", bill_views.bills, name="bills"),
-    path("p/<slug:slug>/reports/bills/new/", bill_views.hand_over_bill, name="hand_over_bill"),
+    path("p/<slug:slug>/reports/bills/", views.bills, name="bills"),
+    path("p/<slug:slug>/reports/bills/new/", views.hand_over_bill, name="hand_over_bill"),
     path("reports/", views.installation_page, name="installation_page"),
     path("reports/file", views.installation_file, name="installation_file"),
     path("reports/build/", views.installation_build, name="installation_build"),

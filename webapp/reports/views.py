@@ -1,40 +1,73 @@
-"""Pages of reports, and their files. Large files are streamed while they are built, or built by the worker."""
+"""Pages of reports and of clouds' bills, and their files: streamed while they are built, or built by the worker."""
 
 from __future__ import annotations
 
 import mimetypes
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
-from webapp.downloads import refused, unknown_words
 from webapp.reports import page as reports_page
 from webapp.reports import queries, schedules
-from webapp.reports.access import address, staff_page
-from webapp.reports.bills.difference import difference_warning, far_off, metered_sentence
+from webapp.reports.bills.bill_lines import layouts
+from webapp.reports.bills.bill_reading import NotTaken, accept_bill
+from webapp.reports.bills.difference import (
+    Compared,
+    compare_bills,
+    difference_warning,
+    far_off,
+    format_difference,
+    metered_sentence,
+)
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
-from webapp.reports.forms import ScheduleForm
-from webapp.reports.period import PRESETS
+from webapp.reports.forms import BillForm, ScheduleForm
+from webapp.reports.models import FileState
 from webapp.reports.query_params import NAMES, ParsedQuery, parse_query, refusal, too_large
 from webapp.reports.report_builds import TooMany, folder, owner_name, request_file
-from webapp.reports.report_query import BY, PRICES, Question
+from webapp.reports.report_query import BY, PRESETS, PRICES, Question
 from webapp.reports.schedules import can_send
 from webapp.reports.table import Costs, choices
+from webapp.responses import refused, unknown_words
+
+View = Callable[..., HttpResponseBase]
+
+
+def staff_page(view: View) -> View:
+    """Decorate a view of the whole installation: people who are not staff get a 404."""
+
+    @login_required
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_staff:
+            raise Http404("There is no such page.")
+        return view(request, None, *args, **kwargs)
+
+    return wrapped
+
+
+def address(name: str, project: Project | None, *more: Any) -> str:
+    """The address of a page of reports, the project's or the installation's."""
+    if project is not None:
+        return reverse(f"reports:{name}", args=[project.slug, *more])
+    return reverse(f"reports:installation_{name}", args=list(more))
 
 
 def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
@@ -181,8 +214,7 @@ installation_files = staff_page(require_safe(never_cache(_files)))
 installation_built = staff_page(require_safe(_built))
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def schedule(request: HttpRequest, project: Project) -> HttpResponse:
     form = ScheduleForm(request.POST, project=project, user=request.user)
     if form.is_valid():
@@ -196,9 +228,55 @@ def schedule(request: HttpRequest, project: Project) -> HttpResponse:
     return redirect(f"{address('page', project)}#schedules")
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def unschedule(request: HttpRequest, project: Project, schedule_id: int) -> HttpResponse:
     schedules.stop_schedule(queries.schedule_in(project, schedule_id))
     messages.success(request, "That report is no longer sent.")
     return redirect(f"{address('page', project)}#schedules")
+
+
+_BILLS_SHOWN = 12
+
+
+@live_page()
+def bills(request: HttpRequest, project: Project) -> HttpResponse:
+    parsed = parse_query({**request.GET.dict(), "prices": "actual"}, project, SYSTEM_CLOCK.now().date())
+    rows, total = compare_bills(parsed.question)
+    found = list(queries.bills_of(project)[:_BILLS_SHOWN])
+    titles = {layout.key: layout.title for layout in layouts()}
+    context = {
+        "section": "reports",
+        "asked": parsed,
+        "question": parsed.question,
+        "ranges": PRESETS,
+        "rows": [_with_error(row) for row in rows],
+        "total": _with_error(total),
+        "warning": difference_warning(far_off(Costs(parsed.question, with_services=True).parts)),
+        "bills": [(bill, titles.get(bill.layout, "")) for bill in found],
+        "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in found),
+        "layouts": layouts(),
+        "form": BillForm(),
+    }
+    return render(request, "reports/bills.html", context)
+
+
+def _with_error(row: Compared) -> dict[str, Any]:
+    words = "" if row.theirs is None else format_difference(row.ours, row.theirs)
+    return {"row": row, "error": words}
+
+
+@project_action("owner")
+def hand_over_bill(request: HttpRequest, project: Project) -> HttpResponse:
+    form = BillForm(request.POST, request.FILES)
+    if not form.is_valid():
+        messages.error(request, "Choose the file of a bill first.")
+        return redirect(address("bills", project))
+    uploaded = form.cleaned_data["file"]
+    try:
+        accept_bill(
+            project=project, user=request.user, name=uploaded.name, file=uploaded.file, size=uploaded.size
+        )
+        messages.success(request, "The bill is being read. It is below in a few seconds.")
+    except NotTaken as problem:
+        messages.error(request, str(problem))
+    return redirect(address("bills", project))

@@ -12,12 +12,70 @@ from cloud.reconciling import Decision, RegisteredResource
 from cloud.register import Finder, Found, run_of
 from cloud.register import Kind as RegisteredKind
 from cloud.register import State as RegisteredState
+from webapp.alerts.models import About
+from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
+from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Job
-from webapp.resources import late_rent, notices
-from webapp.resources.models import OVER, Holding, HoldingKind, State
+from webapp.resources import late_rent
+from webapp.resources.models import LIVE, OVER, Holding, HoldingKind, State
 from webapp.resources.register import held
+
+FAILURES_BEFORE_ALERT = 3
+
+
+def alert_unused(row: Holding, reason: str, clock: Clock) -> None:
+    """Report a resource that no run uses any more. It is being ended."""
+    sentence = f"Unused cloud resource: {describe(row)}. {reason} It is being ended."
+    add_job_note(row, sentence, clock)
+    raise_alert(
+        project_id=_project(row),
+        kind="orphan",
+        subject=About.JOB.subject(row.job_id) if row.job_id else About.CONNECTION.subject(row.connection_id),
+        sentence=sentence,
+        severity="warning",
+        dedupe_key=f"standing:{row.pk}",
+        clock=clock,
+    )
+
+
+def resolve_unused(row: Holding, clock: Clock) -> None:
+    resolve_alert(project_id=_project(row), dedupe_key=f"standing:{row.pk}", clock=clock)
+
+
+def add_job_note(row: Holding, sentence: str, clock: Clock) -> None:
+    if row.job_id is not None:
+        append_events(row.job_id, [note(sentence)], clock=clock)
+
+
+def report_scan(connection: Connection, failures: int, sentence: str, clock: Clock) -> None:
+    """Raise an alert after several failed scans of an account in which resources run; resolve it after a good scan."""
+    key = f"unseen:{connection.pk}"
+    if not sentence:
+        resolve_alert(project_id=connection.project_id, dedupe_key=key, clock=clock)
+    elif (
+        failures >= FAILURES_BEFORE_ALERT
+        and Holding.objects.filter(connection=connection, state__in=LIVE).exists()
+    ):
+        raise_alert(
+            project_id=connection.project_id,
+            kind="orphan",
+            subject=About.CONNECTION.subject(connection.pk),
+            sentence=f"Starling runs resources in {connection.name} and cannot check them. {sentence}",
+            severity="critical",
+            dedupe_key=key,
+            clock=clock,
+        )
+
+
+def describe(row: Holding) -> str:
+    kind = "warm functions" if row.kind == HoldingKind.PROVISIONED else "container group"
+    return f"{kind} ({row.name})"
+
+
+def _project(row: Holding) -> int | None:
+    return row.connection.project_id if row.connection is not None else None
 
 
 def carry_out(
@@ -93,15 +151,13 @@ def _close(row: Holding | None, decision: Decision, clock: Clock) -> None:
     locked.reason, locked.since, locked.ended_at = decision.reason, now, now
     locked.save()
     late = 0 if never_came else late_rent.book(locked, locked.missing_since or now, clock=clock)
-    notices.resolve_unused(locked, clock)
+    resolve_unused(locked, clock)
     if decision.action == "lost":
-        notices.add_job_note(
-            locked, f"No longer in the cloud: {notices.describe(locked)}. Starling did not end it.", clock
-        )
+        add_job_note(locked, f"No longer in the cloud: {describe(locked)}. Starling did not end it.", clock)
     elif late:
-        notices.add_job_note(
+        add_job_note(
             locked,
-            f"Ended in the cloud: {notices.describe(locked)}. Its cost after the run is on the bill.",
+            f"Ended in the cloud: {describe(locked)}. Its cost after the run is on the bill.",
             clock,
         )
 
@@ -112,7 +168,7 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
     now = clock.now()
     if row is None:
         assert decision.found is not None
-        notices.alert_unused(
+        alert_unused(
             _create_unregistered(decision.found, decision.reason, connection, now), decision.reason, clock
         )
         return True
@@ -126,7 +182,7 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
         locked.provider_id = decision.found.provider_id
     locked.save()
     if orphan:
-        notices.alert_unused(locked, decision.reason, clock)
+        alert_unused(locked, decision.reason, clock)
     return True
 
 

@@ -9,8 +9,8 @@ from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.pricing import StandingResource, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.money.late_charges import book_late
 from webapp.money.models import RENT, Charge, ChargeState
+from webapp.money.services import book_late
 from webapp.resources.models import Holding
 
 

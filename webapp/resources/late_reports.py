@@ -7,7 +7,6 @@ every execution of that time names its call.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,8 +28,6 @@ from training.ports import PriceLine, Settlement
 from training.reports import Usage
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
-from webapp.connections.key_ring import KeysUnusable
-from webapp.connections.sealing import CannotUnseal
 from webapp.formatting import plural
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
@@ -38,8 +35,6 @@ from webapp.jobs.models import Job
 from webapp.money.models import RENT, Basis, Charge, ChargeState
 from webapp.money.services import correct
 from webapp.resources.models import LogReading
-
-log = logging.getLogger(__name__)
 
 EVERY = timedelta(seconds=30)
 _SLOWEST = timedelta(minutes=15)
@@ -78,7 +73,7 @@ def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = Non
     else:
         try:
             reading = _read(job, charges, (connect or _connected)(job), clock)
-        except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        except decrypt.CannotOpen as error:
             reading = Reading(left=len(charges), sentence=str(error))
         except Exception as error:  # whatever the SDK raises
             why = refusal(error)

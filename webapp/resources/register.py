@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from cloud.register import Holder, Kind, NameTaken, RegisterClosed
+from cloud.register import Holder, Kind, NameTaken, RegisterClosed, wait_s
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.connections.models import Connection
 from webapp.jobs import failpoints
 from webapp.jobs.models import Job
 from webapp.resources import late_rent
-from webapp.resources.models import LIVE, Holding, State
-from webapp.resources.rate_limit import SubscriptionCreates, no_connection_left
+from webapp.resources.models import LIVE, CreateTimes, Holding, State
+
+
+class SubscriptionCreates:
+    """Implements `cloud.register.CreateCounter` for the subscription and region of a connection. For any thread.
+
+    Projects that connect the same subscription share its count. Requests of other programs are unknown here.
+    """
+
+    def __init__(self, connection_id: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._connection_id = connection_id
+        self._clock = clock
+
+    def take(self, windows: Sequence[tuple[int, float]]) -> float:
+        with no_connection_left(), transaction.atomic():
+            account = Connection.objects.only("subscription_id", "region").get(pk=self._connection_id)
+            place = f"azure/{account.subscription_id}/{account.region}"
+            CreateTimes.objects.get_or_create(place=place)
+            row = CreateTimes.objects.select_for_update().get(place=place)
+            now_s = self._clock.now().timestamp()
+            longest_s = max(window_s for _, window_s in windows)
+            lately = [at for at in row.moments if now_s - longest_s < at <= now_s]
+            left_s = wait_s(lately, windows, now_s)
+            if not left_s:
+                row.moments = [*lately, now_s]
+                row.save(update_fields=["moments"])
+            return left_s
+
+
+@contextmanager
+def no_connection_left() -> Iterator[None]:
+    """Close the database connection of a platform's own thread when the block ends; nothing else would close it."""
+    try:
+        yield
+    finally:
+        if threading.current_thread() is not threading.main_thread():
+            connection.close()
+
 
 _TAKEN_OVER = "The next run of the job took its name."
 

@@ -25,10 +25,8 @@ from cloud.register import Finder
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt, queries
 from webapp.connections.decrypt import CannotOpen
-from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import CheckState, Connection
-from webapp.connections.sealing import CannotUnseal
-from webapp.resources import notices
+from webapp.resources import actions
 from webapp.resources.actions import carry_out, registered_resource
 from webapp.resources.models import LIVE, OVER, Holding, Look
 from webapp.resources.register import held
@@ -58,7 +56,7 @@ class ScanResult:
 
 @sensitive_variables()
 def finder_of(connection: Connection) -> Finder:
-    """The finder of a connection. Raises CannotOpen, CannotUnseal or KeysUnusable if it cannot be decrypted."""
+    """The finder of a connection. Raises CannotOpen if it cannot be decrypted."""
     if connection.cloud == "aws":
         made = queries.set_up_of(connection)
         return AwsFinder(decrypt.aws_connection(connection).open(), made.asked_mb if made else ())
@@ -105,7 +103,7 @@ def scan(
         return None
     try:
         result = _compare(connection, clock, find or finder_of, patience, dry_run)
-    except (CannotOpen, CannotUnseal, KeysUnusable) as error:
+    except CannotOpen as error:
         result = ScanResult(connection, sentence=str(error))
     except Exception as error:  # whatever an SDK raises: other accounts are scanned all the same
         log.warning("%s could not be scanned: %s", connection.pk, type(error).__name__)
@@ -183,4 +181,4 @@ def _note(connection: Connection, result: ScanResult, clock: Clock) -> None:
             one.name for one in result.decisions if one.action == "leave" and one.registered is None
         ]
     row.save()
-    notices.report_scan(connection, row.failures, row.sentence, clock)
+    actions.report_scan(connection, row.failures, row.sentence, clock)

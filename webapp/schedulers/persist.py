@@ -27,24 +27,17 @@ from webapp.schedulers.trainer import Step
 
 CRASHES_AT_MOST = 3
 _LAST_REHEARSALS = 20
+_FIGURES = (
+    *("kind", "number", "rounds", "platform_s", "wall_s", "cost_picodollars"),
+    *("best_return", "reached", "score"),
+)
+"""Of a step and its row alike."""
 
 
 def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
-    return Episode(
-        training=training,
-        kind=step.kind,
-        number=step.number,
-        at=at,
-        rounds=step.rounds,
-        platform_s=step.platform_s,
-        wall_s=step.wall_s,
-        cost_picodollars=step.cost_picodollars,
-        best_return=step.best_return,
-        reached=step.reached,
-        score=step.score,
-        actors=list(step.actors),
-        reports=[one.model_dump(mode="json") for one in step.reports],
-    )
+    figures = {name: getattr(step, name) for name in _FIGURES}
+    reports = [one.model_dump(mode="json") for one in step.reports]
+    return Episode(training=training, at=at, **figures, actors=list(step.actors), reports=reports)
 
 
 @transaction.atomic
@@ -133,3 +126,24 @@ def crashed(training_id: int, epoch: int, reason: str, *, clock: Clock = SYSTEM_
         return
     words = f"It ended with an error {CRASHES_AT_MOST} times in a row: {reason}"
     mine.update(state=TrainingState.FAILED, reason=words[:500], finished_at=clock.now(), **free)
+
+
+def described(version: Version) -> dict[str, Any]:
+    """A version as JSON, without its weights."""
+    training = version.training
+    return {
+        "id": version.key,
+        "name": version.scheduler.name,
+        "version": version.number,
+        "made_at": version.made_at.isoformat(),
+        "facts": version.facts,
+        "spec": training.spec,
+        "platform": training.platform,
+        "budget_of_an_episode_picodollars": training.budget_picodollars,
+    }
+
+
+def exported(version: Version) -> dict[str, Any]:
+    """A version as JSON, with its scaling policy and weights in the form that a job's spec takes."""
+    policy = version.training.parsed_spec.policy(version.weights, explore=False)
+    return {"schema_version": 1, **described(version), "scaling": policy.model_dump(mode="json")}

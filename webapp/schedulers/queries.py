@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.http import Http404
 
 from training.reports import RoundReport
+from webapp.responses import or_404
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
 
 RECORDED_AT_MOST = 40
@@ -19,10 +19,7 @@ def schedulers_of(project: Any) -> QuerySet[Scheduler]:
 
 
 def scheduler_in(project: Any, scheduler_id: str) -> Scheduler:
-    found = Scheduler.objects.filter(project=project, pk=scheduler_id).first()
-    if found is None:
-        raise Http404("There is no such scheduler in this project.")
-    return found
+    return or_404(Scheduler.objects.filter(project=project, pk=scheduler_id).first(), "scheduler")
 
 
 def versions_of(project: Any) -> QuerySet[Version]:
@@ -53,10 +50,7 @@ def trainings_of(project: Any) -> QuerySet[SchedulerTraining]:
 
 def training_in(project: Any, training_id: int) -> SchedulerTraining:
     found = SchedulerTraining.objects.filter(project=project, pk=training_id).defer("learner", "best_learner")
-    training = found.select_related("version__scheduler", "begin_with__scheduler").first()
-    if training is None:
-        raise Http404("There is no such training in this project.")
-    return training
+    return or_404(found.select_related("version__scheduler", "begin_with__scheduler").first(), "training")
 
 
 def _really_ran(training: SchedulerTraining) -> QuerySet[Episode]:

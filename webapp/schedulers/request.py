@@ -101,7 +101,6 @@ def complete_request(request: TrainingRequest, workload: TrainingSpec) -> Comple
 
 
 def workload_of(name: str) -> TrainingSpec | None:
-    """The training of that preset."""
     found = presets().get(name)
     return found.spec.training if found is not None else None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.running.leases import idle, is_idle
@@ -25,10 +24,9 @@ from webapp.schedulers.request import (
     workload_of,
 )
 
-log = logging.getLogger(__name__)
-
 RESEND_AFTER = timedelta(seconds=4)
 _AT_ONCE = 20
+_TRAIN = "webapp.schedulers.tasks.train_scheduler"
 
 
 class TrainingRefused(ValueError):
@@ -113,7 +111,7 @@ def request_training(
         search=search,
     )
     if tell_worker:
-        transaction.on_commit(lambda: notify_worker(training.pk), robust=True)
+        transaction.on_commit(lambda: send_hint(_TRAIN, training.pk), robust=True)
     return training
 
 
@@ -145,15 +143,5 @@ def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
         state=TrainingState.STOPPED, reason="Stopped on request.", since=now, finished_at=now
     )
     for training_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
-        if not notify_worker(training_id):
+        if not send_hint(_TRAIN, training_id):
             break
-
-
-def notify_worker(training_id: int) -> bool:
-    """Send the message; False if that failed. The row says the same, and a tick reads it every few seconds."""
-    try:
-        celery_app.send_task("webapp.schedulers.tasks.train_scheduler", args=[training_id])
-    except Exception as error:  # whatever the broker's client raises: the request must not fail for a hint
-        log.warning("scheduler training %s waits for the next look: %s", training_id, error)
-        return False
-    return True

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from training.environments import catalogue
-from webapp.connections.text import Status
 from webapp.formatting import display_usd, format_duration, format_score
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step, grid_sizes
-from webapp.tones import Tone
+from webapp.tones import Status, Tone
 
 _STANDINGS: dict[TrainingState, tuple[Tone, str, str]] = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),

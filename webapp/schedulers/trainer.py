@@ -6,10 +6,14 @@ A generator of steps. The caller stores each, and can continue later from what i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
+from cloud.simulated_options import SimulatedOptions
+from training.messages import RoundFinished
 from training.reports import RoundReport
+from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.scaling.learned import Learned
 from training.scheduling.episode import best_return, reached
@@ -18,7 +22,68 @@ from training.scheduling.model import SchedulingSpec
 from training.scheduling.rehearsal import Rehearsal
 from training.scheduling.trainer import Point, initial_state, train_scheduler
 from training.seeds import derive
-from webapp.schedulers.episode import Played, Stage
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import PICODOLLARS_PER_USD
+
+_SEEDS = 2**31
+
+
+class Interrupted(Exception):
+    """The episode was stopped before its end, so it does not count."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """The rounds that ran, their cost in the ledger including rent, and how long they took on this machine."""
+
+    rounds: tuple[RoundReport, ...]
+    cost_picodollars: int
+    wall_s: float
+
+
+class Stage:
+    """Plays episodes of one scheduler. After each round it calls `on_round`, and ends if `stopping` returns True."""
+
+    def __init__(
+        self,
+        spec: SchedulingSpec,
+        platform: SimulatedOptions,
+        budget_picodollars: int,
+        on_round: Callable[[Sequence[RoundReport]], None],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._spec = spec
+        self._platform = platform
+        self._budget_usd = Decimal(budget_picodollars) / PICODOLLARS_PER_USD
+        self._on_round = on_round
+        self._stopping = stopping
+
+    def play(self, scaling: AnyScaling, seed: int) -> Played:
+        """Play an episode to its target, budget, last round or the workload's own end. Raises Interrupted."""
+        run = Headless(self._job(scaling, seed % _SEEDS))
+        rounds: list[RoundReport] = []
+        begun_s = time.monotonic()
+        for event in run.events():
+            if not isinstance(event, RoundFinished):
+                continue
+            rounds.append(event.report)
+            self._on_round(rounds)
+            mean = event.report.score
+            if self._stopping() or (mean is not None and mean >= self._spec.target_return):
+                run.stop()
+        if self._stopping():
+            raise Interrupted
+        return Played(tuple(rounds), run.spent_picodollars, time.monotonic() - begun_s)
+
+    def _job(self, scaling: AnyScaling, seed: int) -> JobSpec:
+        workload = self._spec.workload
+        own = workload.stop
+        rounds = self._spec.rounds if own.rounds is None else min(own.rounds, self._spec.rounds)
+        stop = own.model_copy(update={"rounds": rounds, "target_return": None})
+        training = workload.model_copy(update={"scaling": scaling, "seed": seed, "stop": stop})
+        platform = self._platform.model_copy(update={"seed": seed})
+        return JobSpec(name="episode", training=training, platform=platform, budget_usd=self._budget_usd)
 
 
 class NothingLearned(Exception):
@@ -77,7 +142,7 @@ def record_grid(spec: SchedulingSpec, stage: Stage, past: Past) -> Iterator[Step
     for actors in grid_sizes(spec):
         if actors not in past.sizes_done:
             played = stage.play(Fixed(actors=actors), derive(spec.seed, "grid", actors))
-            yield _of_grid(actors, played, spec)
+            yield _step("grid", actors, played, played.rounds, spec)
 
 
 def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[Step]:
@@ -132,19 +197,7 @@ def judge_agent(spec: SchedulingSpec, stage: Stage, past: Past, number: int, age
         return played[0].rounds
 
     found = judge(spec, agent, play, recorded=past.recorded)
-    return Step(
-        kind="judged",
-        number=number,
-        rounds=len(found.rounds),
-        platform_s=sum(one.total_s for one in found.rounds),
-        wall_s=played[0].wall_s,
-        cost_picodollars=played[0].cost_picodollars,
-        best_return=best_return(found.rounds),
-        reached=reached(found.rounds, spec.target_return, spec.readings),
-        actors=tuple(one.actors for one in found.rounds),
-        score=found.score,
-        reports=played[0].rounds,
-    )
+    return _step("judged", number, played[0], found.rounds, spec, found.score)
 
 
 def _require_a_beginning(spec: SchedulingSpec, past: Past) -> None:
@@ -156,11 +209,17 @@ def _require_a_beginning(spec: SchedulingSpec, past: Past) -> None:
         raise NothingLearned(f"It could not begin: {error}.") from None
 
 
-def _of_grid(actors: int, played: Played, spec: SchedulingSpec) -> Step:
-    rounds = played.rounds
+def _step(
+    kind: str,
+    number: int,
+    played: Played,
+    rounds: Sequence[RoundReport],
+    spec: SchedulingSpec,
+    score: float | None = None,
+) -> Step:
     return Step(
-        kind="grid",
-        number=actors,
+        kind=kind,
+        number=number,
         rounds=len(rounds),
         platform_s=sum(one.total_s for one in rounds),
         wall_s=played.wall_s,
@@ -168,5 +227,6 @@ def _of_grid(actors: int, played: Played, spec: SchedulingSpec) -> Step:
         best_return=best_return(rounds),
         reached=reached(rounds, spec.target_return, spec.readings),
         actors=tuple(one.actors for one in rounds),
-        reports=rounds,
+        score=score,
+        reports=played.rounds,
     )

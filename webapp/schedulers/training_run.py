@@ -18,13 +18,14 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.leases import LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, persist, queries
-from webapp.schedulers.episode import Interrupted, Stage
 from webapp.schedulers.leases import LeaseLost
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.trainer import (
+    Interrupted,
     NothingLearned,
     Past,
     Reached,
+    Stage,
     Step,
     grid_sizes,
     judge_agent,

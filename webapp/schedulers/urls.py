@@ -3,7 +3,7 @@
 from django.urls import path
 
 from webapp.schedulers import views
-from webapp.schedulers.decisions import job_decisions
+from webapp.schedulers.views import job_decisions
 
 app_name = "schedulers"
 _BASE = "p/<slug:slug>/schedulers/"

@@ -6,17 +6,20 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import F, Q
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
+from webapp.jobs.models import Job, Round
+from webapp.jobs.queries import job_in
 from webapp.schedulers import persist, queries, services
-from webapp.schedulers.documents import exported
 from webapp.schedulers.forms import training_form
 from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
+from webapp.schedulers.persist import exported
 from webapp.schedulers.request import TrainingRequest
 from webapp.schedulers.text import chosen, dots, environment_title, format_decisions, gap, scale, standing
 
@@ -24,9 +27,7 @@ _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
     newest = queries.newest_versions(project)
     schedulers = [{"scheduler": one, "newest": newest.get(one.pk)} for one in queries.schedulers_of(project)]
@@ -59,32 +60,25 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def training_page(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
     return render(request, "schedulers/training.html", _context(project, training_id))
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def training_progress(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
     """The part of the page with the progress, for a page that updates it."""
     return render(request, "schedulers/progress.html", _context(project, training_id))
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def training_stop(request: HttpRequest, project: Project, training_id: int) -> HttpResponse:
     services.stop_training(training=queries.training_in(project, training_id))
     messages.info(request, "Stopping: the episode under way does not count, what was recorded stays.")
     return redirect("schedulers:training", project.slug, training_id)
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def scheduler_page(request: HttpRequest, project: Project, scheduler_id: str) -> HttpResponse:
     scheduler = queries.scheduler_in(project, scheduler_id)
     versions = list(queries.versions_of(project).filter(scheduler=scheduler))
@@ -115,8 +109,7 @@ def scheduler_export(request: HttpRequest, project: Project, scheduler_id: str, 
     return JsonResponse(exported(version), headers={"Content-Disposition": name})
 
 
-@project_page(needs="owner")
-@require_POST
+@project_action("owner")
 def scheduler_remove(request: HttpRequest, project: Project, scheduler_id: str) -> HttpResponse:
     scheduler = queries.scheduler_in(project, scheduler_id)
     services.remove_scheduler(scheduler=scheduler)
@@ -153,3 +146,28 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
         ][:_EPISODES_SHOWN],
         "hidden": max(0, len(ran) - _EPISODES_SHOWN),
     }
+
+
+MOST_POINTS = 600
+
+
+def decisions(job: Job) -> dict[str, Any]:
+    """Reasons by round, each once where it begins to hold. Of a long run only every n-th round and the last are read,
+    which are the rounds of the chart's points.
+    """
+    last = job.round_no
+    every = 1
+    while last / every > MOST_POINTS:
+        every *= 2
+    rounds = Round.objects.filter(job=job, round_no__lte=last).annotate(left=F("round_no") % every)
+    rows = rounds.filter(Q(left=0) | Q(round_no=last)).order_by("round_no")
+    said: list[tuple[int, str]] = []
+    for round_no, why in rows.values_list("round_no", "report__plan_reason"):
+        if not said or said[-1][1] != why:
+            said.append((round_no, why))
+    return {"every": every, "last": last, "said": said}
+
+
+@live_page()
+def job_decisions(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    return JsonResponse(decisions(job_in(project, job_id)))

@@ -1,4 +1,4 @@
-"""The frame of every page: the navigation rail and the project switcher."""
+"""The frame of every page: the navigation rail, the project switcher, and the bell."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.urls import reverse
 from webapp.accounts import queries
 from webapp.accounts.access import current_membership
 from webapp.accounts.places import PLACES
+from webapp.alerts.views import bell_context
 
 register = template.Library()
 
@@ -65,3 +66,12 @@ def may(context: dict[str, Any], needs: str) -> bool:
     """Whether this person has at least the role `needs` here. Pages hide what would be refused."""
     membership = current_membership(context["request"])
     return membership is not None and membership.allows(needs)
+
+
+@register.inclusion_tag("alerts/bell.html", takes_context=True)
+def bell(context: dict[str, Any]) -> dict[str, Any]:
+    """The bell of the page's project. It is empty for a person without a project."""
+    membership = current_membership(context["request"])
+    if membership is None:
+        return {}
+    return bell_context(context["request"].user, membership.project)

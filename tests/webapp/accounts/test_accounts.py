@@ -15,9 +15,9 @@ from tests.factories import FixedClock, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import sign_in
 from webapp.accounts import services
-from webapp.accounts.access import project_for
-from webapp.accounts.invitations import invite
+from webapp.accounts.access import membership_for
 from webapp.accounts.models import Membership, Role, SignInLink, User
+from webapp.accounts.services import invite
 
 pytestmark = pytest.mark.django_db
 
@@ -170,19 +170,19 @@ def test_a_link_is_signed_and_its_secret_is_not_stored() -> None:
 def test_a_foreign_project_does_not_exist() -> None:
     project = make_project()
     with pytest.raises(Http404):
-        project_for(make_user(), project.slug)
+        membership_for(make_user(), project.slug)
 
 
 def test_each_role_may_what_it_may() -> None:
     project, viewer, editor = make_project(), make_user(), make_user()
     add_member(project, viewer.email, "viewer")
     add_member(project, editor.email, "editor")
-    assert project_for(viewer, project.slug) == project
-    assert project_for(editor, project.slug, needs="editor") == project
+    assert membership_for(viewer, project.slug).project == project
+    assert membership_for(editor, project.slug, needs="editor").project == project
     with pytest.raises(PermissionDenied, match="needs the role editor"):
-        project_for(viewer, project.slug, needs="editor")
+        membership_for(viewer, project.slug, needs="editor")
     with pytest.raises(PermissionDenied, match="needs the role owner"):
-        project_for(editor, project.slug, needs="owner")
+        membership_for(editor, project.slug, needs="owner")
 
 
 def test_the_last_owner_stays() -> None:

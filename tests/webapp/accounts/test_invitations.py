@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_project, make_user
 from tests.signed_in import signed_in
-from webapp.accounts import invitations
+from webapp.accounts import services
 from webapp.accounts.models import Invitation, Membership, User
 from webapp.accounts.services import MembershipError, create_person
 
@@ -64,16 +64,16 @@ def test_the_link_is_shown_once_and_its_secret_is_not_stored(project: Any, owner
 
 def test_the_link_works_for_seven_days(project: Any, owner: Any) -> None:
     clock = FixedClock()
-    made, path = invitations.invite(project, "bob@example.org", "viewer", owner, clock)
+    made, path = services.invite(project, "bob@example.org", "viewer", owner, clock)
     token = path.split("/")[2]
     clock.forward(timedelta(days=7).total_seconds() - 1)
-    assert invitations.invitation_of_token(token, clock) == made
+    assert services.invitation_of_token(token, clock) == made
     clock.forward(1)
-    with pytest.raises(invitations.InvitationOver, match="older than 7 days"):
-        invitations.invitation_of_token(token, clock)
-    assert not invitations.open_invitations(project, clock).exists()
-    with pytest.raises(invitations.InvitationOver, match="not complete"):
-        invitations.invitation_of_token(token[:-1], clock)
+    with pytest.raises(services.InvitationOver, match="older than 7 days"):
+        services.invitation_of_token(token, clock)
+    assert not services.open_invitations(project, clock).exists()
+    with pytest.raises(services.InvitationOver, match="not complete"):
+        services.invitation_of_token(token[:-1], clock)
 
 
 def test_an_owner_withdraws_an_invitation(project: Any, owner: Any) -> None:
@@ -153,10 +153,10 @@ def test_signing_up_goes_on_to_the_invitation(project: Any, owner: Any) -> None:
 
 def test_nobody_joins_with_the_address_of_a_member(project: Any, owner: Any) -> None:
     """Two members of one address could not be told apart."""
-    made, _ = invitations.invite(project, "bob@example.org", "viewer", owner)
+    made, _ = services.invite(project, "bob@example.org", "viewer", owner)
     twin = create_person("ada@example.org")
     with pytest.raises(MembershipError, match="owner of this project already"):
-        invitations.accept(made, twin)
+        services.accept(made, twin)
     assert Membership.objects.filter(project=project).count() == 1
     assert Invitation.objects.filter(pk=made.pk).exists()
 
@@ -164,7 +164,7 @@ def test_nobody_joins_with_the_address_of_a_member(project: Any, owner: Any) -> 
 def test_a_project_has_so_many_open_invitations_and_no_more(
     project: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webapp.accounts.invitations.OPEN_AT_ONCE", 1)
+    monkeypatch.setattr("webapp.accounts.services.OPEN_AT_ONCE", 1)
     invite(project, owner)
     full = signed_in(owner).post(
         f"/p/{project.slug}/members/invite/", {"email": "eve@example.org", "role": "viewer"}

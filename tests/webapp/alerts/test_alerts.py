@@ -29,6 +29,12 @@ pytestmark = pytest.mark.django_db
 USD = 10**12
 
 
+def _scan(clock: FixedClock) -> None:
+    """As each turn of the worker does."""
+    for look in (sources.raise_crossings, sources.raise_job_ends, sources.end_outdated):
+        look(clock=clock)
+
+
 def _raise(project: Any, clock: FixedClock, **changes: Any) -> Alert:
     given = {
         "kind": "orphan",
@@ -174,7 +180,7 @@ def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> No
     assert (half.kind, half.severity, half.subject) == ("budget", "info", f"job:{job.pk}")
     assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, past 50 % of its limit.")
     _spend(job, 0.55, 0.83, clock)
-    sources.scan(clock=clock)
+    _scan(clock)
     (standing,) = Alert.objects.exclude(state=State.RESOLVED)
     assert "80 %" in standing.sentence
     # That 80 % took the place of 50 % is no end of anything.
@@ -199,15 +205,15 @@ def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
     clock = FixedClock()
     job = _job(clock)
     _spend(job, 0.40, 0.55, clock)
-    sources.scan(clock=clock)
+    _scan(clock)
     raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1.10"), clock=clock)
-    sources.scan(clock=clock)
+    _scan(clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
     over = Delivery.objects.select_related("alert").get(over=True)
     assert over.alert.over_words == "$0.00 of $1.10 is spent now."
     job.account.refresh_from_db()
     _spend(job, 0.5, 0.6, clock)
-    sources.scan(clock=clock)
+    _scan(clock)
     assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
 
 
@@ -231,8 +237,8 @@ def test_the_end_of_a_job_is_told_once(to: Observed, code: str, kind: str, sever
     clock = FixedClock()
     job = make_job(clock=clock)
     _ended(job, to, code, clock)
-    sources.scan(clock=clock)
-    sources.scan(clock=clock)
+    _scan(clock)
+    _scan(clock)
     alert = Alert.objects.get()
     assert (alert.kind, alert.severity, alert.subject) == (kind, severity, f"job:{job.pk}")
     assert "That was it." in alert.sentence
@@ -246,10 +252,10 @@ def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
     for epoch in (1, 2):
         Job.objects.filter(pk=job.pk).update(lease_epoch=epoch)
         _ended(job, Observed.PAUSED, "budget", clock)
-        sources.scan(clock=clock)
+        _scan(clock)
         assert Alert.objects.count() == epoch
         Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
-        sources.scan(clock=clock)
+        _scan(clock)
         assert not Alert.objects.exclude(state=State.RESOLVED).exists()
 
 
@@ -265,7 +271,7 @@ def test_a_simulated_jobs_alert_carries_the_word() -> None:
     clock = FixedClock()
     job = make_job(clock=clock, spec=make_spec("hopper-simulated"))
     _ended(job, Observed.FAILED, "crashed", clock)
-    sources.scan(clock=clock)
+    _scan(clock)
     assert Alert.objects.get().unreal == "simulated"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import FixedClock, make_running_job, make_spec, round_finished
-from webapp.alerts import anomalies, anomaly_scan
+from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, Kind, State
 from webapp.jobs.models import Event, EventKind, Job, Round
@@ -144,22 +144,22 @@ def _charges(job: Job, count: int, usd: float, steps: int, at: Any = NOW) -> Non
 
 def test_burn_is_taken_over_five_minutes_of_the_platforms_time(job: Job) -> None:
     _rounds(job, 0.001, 290)
-    assert anomaly_scan.burn_rate(job) is None
+    assert anomalies.burn_rate(job) is None
     Round.objects.all().delete()
     _rounds(job, 0.001, 400)
-    assert anomaly_scan.burn_rate(job) == pytest.approx(0.001 * USD)
-    expected = anomaly_scan.expected_rate(job)
+    assert anomalies.burn_rate(job) == pytest.approx(0.001 * USD)
+    expected = anomalies.expected_rate(job)
     assert expected is not None
     assert 1e-7 * USD < expected < 1e-1 * USD
 
 
 def test_spending_without_steps_is_seen_and_a_single_step_ends_it(job: Job) -> None:
     _charges(job, 30, 0.001, 0)
-    assert anomaly_scan.facts_of(job, NOW).spent_since_steps_picodollars == pytest.approx(0.03 * USD)
+    assert anomalies.facts_of(job, NOW).spent_since_steps_picodollars == pytest.approx(0.03 * USD)
     early = FixedClock().now() + timedelta(minutes=5)
-    assert anomaly_scan.facts_of(job, early).spent_since_steps_picodollars == 0, "it has only begun"
+    assert anomalies.facts_of(job, early).spent_since_steps_picodollars == 0, "it has only begun"
     _charges(job, 1, 0.001, 256)
-    assert anomaly_scan.facts_of(job, NOW).spent_since_steps_picodollars == 0
+    assert anomalies.facts_of(job, NOW).spent_since_steps_picodollars == 0
 
 
 def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) -> None:
@@ -169,19 +169,19 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
         Event(job=job, seq=first + number, at=NOW, kind=EventKind.CALL_FAILED) for number in range(50)
     )
     Job.objects.filter(pk=job.pk).update(last_seq=first + 49)
-    assert anomaly_scan.scan_jobs(clock=clock) == 1
-    assert anomaly_scan.scan_jobs(clock=clock) == 1
+    assert anomalies.scan_jobs(clock=clock) == 1
+    assert anomalies.scan_jobs(clock=clock) == 1
     alert = Alert.objects.get()
     assert (alert.kind, alert.times, alert.severity) == ("retries", 2, "critical")
     assert alert.sentence.startswith("50 calls of Hopper failed in five minutes, 100 % of all")
     clock.forward(301)
-    assert anomaly_scan.scan_jobs(clock=clock) == 0
+    assert anomalies.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()
     assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls come back again.")
     # And one of a job that runs no more.
     clock.moment = NOW
-    anomaly_scan.scan_jobs(clock=clock)
+    anomalies.scan_jobs(clock=clock)
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
-    anomaly_scan.scan_jobs(clock=clock)
+    anomalies.scan_jobs(clock=clock)
     assert not Alert.objects.exclude(state=State.RESOLVED).exists()
     assert Alert.objects.latest("pk").over_words == "The job is no longer running."

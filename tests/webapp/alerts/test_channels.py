@@ -22,7 +22,7 @@ from webapp.alerts import channels, outbox, services
 from webapp.alerts import text as alerts_text
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
 from webapp.alerts.senders import mail
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 pytestmark = pytest.mark.django_db
 

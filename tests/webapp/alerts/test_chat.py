@@ -14,7 +14,7 @@ from tests.receivers import WebReceiver, web_receiver
 from webapp.alerts import channels, outbox, safe_http
 from webapp.alerts.models import Delivery, DeliveryState
 from webapp.alerts.senders import chat
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 pytestmark = pytest.mark.django_db
 

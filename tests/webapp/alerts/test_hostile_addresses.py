@@ -20,7 +20,7 @@ from webapp.alerts import channels, safe_http, secrets
 from webapp.alerts.message import Message, message_of
 from webapp.alerts.models import Channel
 from webapp.alerts.senders import chat, webhook
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 pytestmark = pytest.mark.django_db
 

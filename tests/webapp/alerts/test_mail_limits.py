@@ -19,7 +19,7 @@ from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
 from tests.servers import reserved_port
 from tests.signed_in import signed_in
 from webapp.accounts.models import User
-from webapp.alerts import channels, hourly_limits, mail_consent, outbox, text
+from webapp.alerts import channels, mail_consent, outbox, project_mail, text
 from webapp.alerts.models import Alert, Channel, Delivery, HourlyUse, Kind
 from webapp.alerts.senders import mail
 
@@ -178,8 +178,8 @@ def test_senders_at_once_do_not_pass_the_limit_together() -> None:
 
     def take(_: int) -> int:
         try:
-            hourly_limits.take(project.pk, "mail", 7, clock=clock)
-        except hourly_limits.OverLimit:
+            project_mail.take(project.pk, "mail", 7, clock=clock)
+        except project_mail.OverLimit:
             return 0
         finally:
             connection.close()
@@ -201,8 +201,8 @@ def test_no_hour_anywhere_has_more_than_the_limit(project: Any, steps: list[tupl
         now_s = (clock.now() - began).total_seconds()
         inside = sum(many for at_s, many in taken if at_s > now_s - 3600)
         try:
-            hourly_limits.take(project.pk, "mail", count, clock=clock)
-        except hourly_limits.OverLimit as over:
+            project_mail.take(project.pk, "mail", count, clock=clock)
+        except project_mail.OverLimit as over:
             assert inside + count > 100, "it is refused only where it would be too much"
             left = sum(many for at_s, many in taken if at_s > now_s + over.wait_s - 3600)
             assert left + count <= 100, "and what it says about when is so"

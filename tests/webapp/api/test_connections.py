@@ -18,7 +18,8 @@ from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.connections.connected import AZURE_IDS, KEYS, SECRET, using
 from webapp.api.models import Deed
-from webapp.connections import account_setup, connection_test, decrypt
+from webapp.celery import app as celery_app
+from webapp.connections import account_setup, decrypt
 from webapp.connections.models import Connection, SealedSecret, SetUp
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +36,7 @@ def _keys_of_this_test(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def asked_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sent: list[str] = []
-    monkeypatch.setattr(connection_test.celery_app, "send_task", lambda name, args: sent.append(name))
+    monkeypatch.setattr(celery_app, "send_task", lambda name, args: sent.append(name))
     return sent
 
 

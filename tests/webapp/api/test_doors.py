@@ -25,8 +25,8 @@ from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.scheduler_rows import make_version
 from training.environments.model import EnvironmentSpec
-from webapp.accounts.invitations import invite
 from webapp.accounts.models import Invitation, Membership
+from webapp.accounts.services import invite
 from webapp.alerts.models import Channel
 from webapp.api import reference
 from webapp.api.models import Deed

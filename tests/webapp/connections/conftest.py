@@ -6,7 +6,7 @@ from django.test import Client
 
 from tests.factories import make_project, make_user
 from tests.signed_in import signed_in
-from webapp.connections import connection_test
+from webapp.celery import app as celery_app
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _keys_of_this_test(settings: Any, tmp_path: Path) -> None:
 def messages_sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the worker would be told."""
     sent: list[Any] = []
-    monkeypatch.setattr(connection_test.celery_app, "send_task", lambda name, args: sent.append((name, args)))
+    monkeypatch.setattr(celery_app, "send_task", lambda name, args: sent.append((name, args)))
     return sent
 
 

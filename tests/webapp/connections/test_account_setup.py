@@ -19,9 +19,10 @@ from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
+from webapp.celery import app as celery_app
 from webapp.connections import account_setup, decrypt, queries, services
 from webapp.connections.models import Aim, CheckState, Connection, SetUp
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.job_states import Observed
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.launch.forecasts import forecast_of
@@ -59,7 +60,7 @@ def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
 def messages_sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the worker would be told."""
     sent: list[Any] = []
-    monkeypatch.setattr(account_setup.celery_app, "send_task", lambda name, args: sent.append((name, args)))
+    monkeypatch.setattr(celery_app, "send_task", lambda name, args: sent.append((name, args)))
     return sent
 
 

@@ -12,9 +12,10 @@ from django.test import Client
 from cloud.emulator.azure.demo import DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
 from tests.factories import make_project, make_spec, make_user
+from webapp.celery import app as celery_app
 from webapp.connections import account_setup, connection_test, queries, services
 from webapp.connections.models import CheckState, Connection
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.services import SpecRefused, submit_job
 
@@ -38,7 +39,7 @@ def _installation(settings: Any, tmp_path: Path, account: tuple[AzureEmulator, D
 
 @pytest.fixture(autouse=True)
 def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account_setup.celery_app, "send_task", lambda *_, **__: None)
+    monkeypatch.setattr(celery_app, "send_task", lambda *_, **__: None)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from tests.signed_in import sign_in
 from webapp.celery import app as celery_app
 from webapp.connections import connection_test, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

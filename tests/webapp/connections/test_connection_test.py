@@ -8,6 +8,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_connection
 from tests.webapp.connections.connected import url
+from webapp.celery import app as celery_app
 from webapp.connections import connection_test, queries, services, text
 from webapp.connections.models import CheckState, Connection
 
@@ -88,7 +89,7 @@ def test_a_broker_that_is_away_fails_no_request(
     def away(*_: Any, **__: Any) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(connection_test.celery_app, "send_task", away)
+    monkeypatch.setattr(celery_app, "send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert as_owner.post(url(project, make_connection(project).pk, "test")).status_code == 302
 

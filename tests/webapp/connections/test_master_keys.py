@@ -17,10 +17,9 @@ from tests.factories import make_connection
 from tests.servers import ROOT
 from tests.webapp.connections.connected import KEYS, SECRET, url
 from webapp.connections import decrypt, key_ring, queries, services
+from webapp.connections.key_ring import rotate
 from webapp.connections.models import Connection, SealedSecret
-from webapp.connections.rotation import rotate
-from webapp.connections.sealing import UnknownKey
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret, UnknownKey
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +87,7 @@ def test_rotation_rewraps_everything_and_the_old_key_may_go(project: Any) -> Non
 
 
 def test_rotation_goes_on_over_many_rows(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webapp.connections.rotation._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("webapp.connections.key_ring._ROWS_AT_ONCE", 2)
     for _ in range(5):
         make_connection(project)
     assert rotate().rewrapped == 5

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.connections.sealing import (
+    DOTS,
     CannotUnseal,
     MasterKey,
     Place,
     RowChanged,
     Sealed,
+    Secret,
     UnknownKey,
     rewrap,
     seal,
     unseal,
 )
-from webapp.connections.secret import DOTS, Secret
 
 texts = st.text(min_size=1, max_size=200)
 keys = st.binary(min_size=32, max_size=32).map(MasterKey.of)

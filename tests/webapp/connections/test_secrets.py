@@ -9,8 +9,7 @@ from tests.factories import make_connection, make_project
 from tests.webapp.connections.connected import AZURE_IDS, KEYS, SECRET, url
 from webapp.connections import connection_test, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret
-from webapp.connections.sealing import RowChanged
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import RowChanged, Secret
 
 pytestmark = pytest.mark.django_db
 

@@ -16,6 +16,7 @@ from tests.factories import (
     stopped,
 )
 from webapp import doorbell
+from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
 from webapp.jobs.events.event_log import transition
@@ -79,7 +80,7 @@ def test_a_broker_that_is_away_does_not_fail_a_request(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError("no broker")
 
-    monkeypatch.setattr(doorbell.celery_app, "send_task", refuse)
+    monkeypatch.setattr(celery_app, "send_task", refuse)
     with django_capture_on_commit_callbacks(execute=True):
         job = make_job()
     assert job.observed == "queued"

@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from webapp.limits.counters import Pace
 from webapp.limits.models import Counted
-from webapp.limits.request_rate import Pace
 
 pytestmark = pytest.mark.django_db
 BEGAN = 1_000_000.0

@@ -15,8 +15,8 @@ from django.test import Client
 
 from tests.factories import make_user
 from webapp.limits import shared_cache
+from webapp.limits.counters import SharedCache
 from webapp.limits.models import Counted
-from webapp.limits.shared_cache import SharedCache
 
 
 def _another_process() -> BaseCache:

@@ -28,11 +28,10 @@ from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Charge
 from webapp.overview import month
-from webapp.overview import text as overview_text
 from webapp.overview.first_steps import guide_for
 from webapp.overview.month import Month, drawing
+from webapp.overview.running_jobs import polyline, sampled
 from webapp.overview.search import find
-from webapp.overview.sparkline import polyline, sampled
 from webapp.overview.spend_rate import rate
 
 pytestmark = pytest.mark.django_db
@@ -157,7 +156,7 @@ def test_a_month_is_foretold_from_its_last_days() -> None:
     assert even.spent == 10 * USD
     assert even.expected() == (29 * USD, 29 * USD, 29 * USD)
     said = "At the pace of the last days it comes to about $29.00 by 30 November ($29.00–$29.00)."
-    assert overview_text.pace_sentence(even) == said
+    assert month.pace_sentence(even) == said
     assert Month(date(2026, 11, 3), "", (USD, USD, 0)).expected() is None, "two days tell nothing"
     assert Month(date(2026, 11, 30), "", (USD,) * 30).expected() is None, "nothing is left to foretell"
     low, middle, high = Month(date(2026, 11, 11), "", (0, 2 * USD) * 5 + (0,)).expected() or (0, 0, 0)

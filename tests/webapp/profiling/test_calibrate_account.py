@@ -21,7 +21,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_connection, make_project
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection, SetUp
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.formatting import display_usd
 from webapp.jobs.form.forms import job_form
 from webapp.money.budgets import create_budget

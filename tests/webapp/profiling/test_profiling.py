@@ -22,7 +22,7 @@ from training.environments.model import EnvironmentSpec
 from webapp.connections import account_lease, account_setup
 from webapp.connections import services as connections
 from webapp.connections.models import CheckState, Connection, SetUp
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 from webapp.profiling import services, tasks

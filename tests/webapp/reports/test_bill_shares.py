@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.reports.bills.shares import Sharing, paid_by_job
+from webapp.reports.bills.billed import Sharing, paid_by_job
 
 Amounts = st.integers(-(10**6), 10**14)
 Metered = st.integers(0, 10**14)

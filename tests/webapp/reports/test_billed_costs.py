@@ -17,6 +17,7 @@ from openpyxl import load_workbook
 from pypdf import PdfReader
 
 from tests.factories import make_running_job, make_spec
+from tests.webapp.reports.focus_check import problems
 from tests.webapp.reports.test_cloud_bills import Scene
 from tests.webapp.settled import DAY, lambda_lines, settle
 from training.ports import PriceLine
@@ -26,7 +27,6 @@ from webapp.money.amounts import exact_usd
 from webapp.overview import month
 from webapp.reports.calls import calls
 from webapp.reports.files import focus_file
-from webapp.reports.files.focus_rules import problems
 from webapp.reports.report_query import BY
 from webapp.reports.table import Costs
 

@@ -19,7 +19,7 @@ from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.reports import page as reports_page
 from webapp.reports.bills import bill_file, bill_reading
-from webapp.reports.bills.reconciling import compare_bills
+from webapp.reports.bills.difference import compare_bills
 from webapp.reports.calls import calls
 from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
 from webapp.reports.report_query import Question

@@ -16,12 +16,13 @@ import pytest
 from django.conf import settings
 
 from tests.factories import make_connection, make_project, make_running_job, make_spec, make_user
+from tests.webapp.reports.focus_check import problems
 from tests.webapp.settled import DAY, lambda_lines, many_charges, settle
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.models import Charge
 from webapp.reports.files import focus_file
-from webapp.reports.files.focus_rules import problems, rules
+from webapp.reports.files.focus_rules import rules
 from webapp.reports.report_query import Question
 from webapp.reports.table import Costs
 from webapp.resources.models import Holding

@@ -18,7 +18,7 @@ from tests.factories import FixedClock, make_project, make_running_job, make_use
 from tests.members import add_member
 from tests.webapp.settled import settle
 from training.ports import PriceLine
-from webapp.alerts import hourly_limits
+from webapp.alerts import project_mail
 from webapp.alerts.models import Alert
 from webapp.reports import schedules
 from webapp.reports.models import Schedule, Sending, SendingState
@@ -189,7 +189,7 @@ def test_a_member_who_never_confirmed_the_address_gets_no_letter(scene: Scene) -
 def test_a_letter_waits_until_the_projects_hour_has_room_and_is_not_given_up(scene: Scene) -> None:
     scene.to_monday()
     scene.clock.forward(-1800)
-    hourly_limits.take(scene.project.pk, "mail", 99, clock=scene.clock)
+    project_mail.take(scene.project.pk, "mail", 99, clock=scene.clock)
     scene.clock.forward(1800)
     for _ in range(schedules.MOST_ATTEMPTS + 2):
         assert scene.send() == 0

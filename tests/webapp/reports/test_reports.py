@@ -25,7 +25,7 @@ from training.ports import PriceLine
 from webapp.formatting import display_usd
 from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import exact_usd
-from webapp.reports import period
+from webapp.reports import report_query
 from webapp.reports.calls import calls
 from webapp.reports.files import formats
 from webapp.reports.job_facts import facts_of
@@ -335,11 +335,11 @@ def test_the_file_of_a_jobs_cost_takes_what_it_knows(scene: Scene, client: Any) 
 
 def test_spans_of_days() -> None:
     today = date(2026, 3, 1)
-    assert str(period.preset("last-month", today)) == "2026-02-01 to 2026-02-28"
-    assert str(period.preset("this-month", today)) == "2026-03-01 to 2026-03-31"
-    assert str(period.preset("last-7-days", today)) == "2026-02-23 to 2026-03-01"
-    assert str(period.week_before(date(2026, 11, 21))) == "2026-11-09 to 2026-11-15"
-    assert period.month_of(date(2024, 2, 9)).day_count == 29
+    assert str(report_query.preset("last-month", today)) == "2026-02-01 to 2026-02-28"
+    assert str(report_query.preset("this-month", today)) == "2026-03-01 to 2026-03-31"
+    assert str(report_query.preset("last-7-days", today)) == "2026-02-23 to 2026-03-01"
+    assert str(report_query.week_before(date(2026, 11, 21))) == "2026-11-09 to 2026-11-15"
+    assert report_query.month_of(date(2024, 2, 9)).day_count == 29
     assert parse_query({"range": "last-month"}, None, today).question.first_day == date(2026, 2, 1)
 
 

@@ -40,7 +40,7 @@ from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 from webapp.connections.services import create_connection, set_identity
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason

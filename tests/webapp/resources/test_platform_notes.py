@@ -23,7 +23,7 @@ from webapp.jobs.events.job_summary import why_waiting
 from webapp.jobs.models import Job, PlatformNote
 from webapp.jobs.running.platform_notes import Notes
 from webapp.resources.models import CreateTimes
-from webapp.resources.rate_limit import SubscriptionCreates
+from webapp.resources.register import SubscriptionCreates
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.test import Client
 from tests.factories import make_running_job, make_user, round_finished
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running.recorder import Recorder
-from webapp.schedulers.decisions import decisions
+from webapp.schedulers.views import decisions
 
 pytestmark = pytest.mark.django_db
 

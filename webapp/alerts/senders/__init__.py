@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webapp.alerts.message import Message
+from webapp.alerts.message import Message, Outcome
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import chat, mail, webhook
-from webapp.alerts.senders.outcome import Outcome
 from webapp.clock import Clock
 
 Sender = Callable[[Channel, Message, Clock], Outcome]

@@ -1,23 +1,89 @@
 """Sends to Slack, Teams, Discord and others through Apprise, by the address that each service issues for a channel.
 
-Apprise does much more than send. So an address may only have arguments that `chat_services` names, a service's host
+Apprise does much more than send. So an address may only have arguments that `SERVICES` names, a service's host
 must be fixed or named by the operator, and a guard limits what Apprise opens.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
 from webapp.alerts import connection_guard, safe_http, secrets
-from webapp.alerts.message import Message
+from webapp.alerts.message import Message, Outcome, later, refused
 from webapp.alerts.models import Channel, Severity
-from webapp.alerts.senders.chat_services import SERVICE_NAMES, SERVICES, TEAMS_HOSTS
-from webapp.alerts.senders.outcome import Outcome, later, refused
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import CannotOpen, Secret
+
+OF_ALL = frozenset({"verify", "redirect", "rto", "cto", "format", "overflow"})
+"""Arguments of every service. The first four change nothing: `chat.notifier` sets what they set."""
+
+
+@dataclass(frozen=True)
+class ChatService:
+    """Where a service listens, and what its addresses may say. Without hosts it is the host in the address."""
+
+    arguments: frozenset[str]
+    hosts: frozenset[str] = frozenset()
+
+
+def _service(arguments: str, hosts: str = "") -> ChatService:
+    return ChatService(frozenset(arguments.split()) | OF_ALL, frozenset(hosts.split()))
+
+
+_JSON = _service("")
+_FORM = _service("")
+_MATTERMOST = _service("channel channels botname image icon_url team mode to")
+_ROCKET_CHAT = _service("mode avatar webhook to")
+_GOTIFY = _service("priority")
+_TEAMS = _service("id image pa powerautomate route routeid wrap sig ver api-version sp sv")
+_WEBEX = _service("token mode to", "webexapis.com api.ciscospark.com")
+
+SERVICES: dict[str, ChatService] = {
+    "slack": _service(
+        "image footer blocks timestamp mode token to", "hooks.slack.com slack.com hooks.slack-gov.com"
+    ),
+    "discord": _service(
+        "tts avatar avatar_url href url thread footer footer_logo fields flags image ping batch",
+        "discord.com",
+    ),
+    "tgram": _service("detect silent preview topic thread mdv to", "api.telegram.org"),
+    "gchat": _service("workspace key token thread threadkey", "chat.googleapis.com"),
+    "wxteams": _WEBEX,
+    "webex": _WEBEX,
+    "pagerduty": _service(
+        "group class click region severity image action dedup", "events.pagerduty.com events.eu.pagerduty.com"
+    ),
+    "opsgenie": _service(
+        "region priority entity alias tags action to batch", "api.opsgenie.com api.eu.opsgenie.com"
+    ),
+    "pover": _service("priority sound url url_title interval expire to key", "api.pushover.net"),
+    "pbul": _service("to", "api.pushbullet.com"),
+    "workflow": _TEAMS,
+    "workflows": _TEAMS,
+    "json": _JSON,
+    "jsons": _JSON,
+    "form": _FORM,
+    "forms": _FORM,
+    "mmost": _MATTERMOST,
+    "mmosts": _MATTERMOST,
+    "rocket": _ROCKET_CHAT,
+    "rockets": _ROCKET_CHAT,
+    "gotify": _GOTIFY,
+    "gotifys": _GOTIFY,
+}
+"""By the scheme of an Apprise URL. An argument that is not named here refuses the address: Apprise has arguments that
+read a file or fetch an address (`template`), repeat and wait (`retry`, `wait`), or add headers (`+name`)."""
+TEAMS_HOSTS = (".logic.azure.com", ".api.powerplatform.com")
+"""The hosts of Microsoft's workflows. Each channel of Teams has one."""
+SERVICE_NAMES = (
+    "Slack, Discord, Microsoft Teams, Telegram, Google Chat, Webex, PagerDuty, Opsgenie, Pushover or"
+    " Pushbullet"
+)
+
 
 logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its warnings repeat what services answered
 
@@ -49,7 +115,6 @@ def notifier(url: str) -> Any:
 
 
 def service_of(made: Any) -> str:
-    """The service's name for people."""
     return str(made.service_name)
 
 
@@ -70,7 +135,7 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
         kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
         with connection_guard.limit_to(guard_for(made)) as guard:
             taken = made.notify(title=message.title, body=body, notify_type=kind)
-    except (secrets.CannotOpen, safe_http.Refused) as error:
+    except (CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
         return later(f"{channel.place} could not be reached: {type(error).__name__}.")

@@ -14,10 +14,9 @@ from django.db.models import QuerySet
 
 from webapp.accounts.models import Role, User
 from webapp.accounts.queries import confirmed_people
-from webapp.alerts import hourly_limits, mail_consent, project_mail
-from webapp.alerts.message import Message
+from webapp.alerts import mail_consent, project_mail
+from webapp.alerts.message import Message, Outcome, later, postponed, refused
 from webapp.alerts.models import Channel
-from webapp.alerts.senders.outcome import Outcome, later, postponed, refused
 from webapp.clock import SYSTEM_CLOCK, Clock
 
 NO_SERVER = (
@@ -45,7 +44,6 @@ def addresses(channel: Channel) -> list[str]:
 
 
 def recipients(channel: Channel) -> list[str]:
-    """The addresses that get the channel's mails now."""
     if channel.built_in:
         return _emails(confirmed_people(_owners(channel)))
     return mail_consent.consenting_addresses(channel.project_id, channel.addresses)
@@ -94,7 +92,7 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
     mail.attach_alternative(message.mail_html(), "text/html")
     try:
         project_mail.post(channel.project_id, mail, clock)
-    except hourly_limits.OverLimit as over:
+    except project_mail.OverLimit as over:
         return postponed(str(over), over.wait_s)
     except smtplib.SMTPRecipientsRefused as error:
         code = max(code for code, _ in error.recipients.values())

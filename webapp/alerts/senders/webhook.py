@@ -12,11 +12,10 @@ import hmac
 from django.views.decorators.debug import sensitive_variables
 
 from webapp.alerts import safe_http, secrets
-from webapp.alerts.message import Message
+from webapp.alerts.message import Message, Outcome, later, refused
 from webapp.alerts.models import Channel
-from webapp.alerts.senders.outcome import Outcome, later, refused
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import CannotOpen, Secret
 
 _LATER = frozenset({408, 409, 425, 429})
 
@@ -29,7 +28,7 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
         answer = safe_http.post(
             url.reveal(), message.body, headers(message, key, int(clock.now().timestamp()))
         )
-    except (secrets.CannotOpen, safe_http.Refused) as error:
+    except (CannotOpen, safe_http.Refused) as error:
         return refused(str(error))
     except safe_http.Unreachable as error:
         return later(str(error))

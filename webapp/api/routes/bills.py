@@ -12,13 +12,12 @@ from pydantic import AliasPath, BaseModel, Field
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
 from webapp.api.routes.money import question_of
 from webapp.api.schemas import Shape, Usd
 from webapp.reports import queries
-from webapp.reports.bills.bill_reading import NotTaken, accept_bill
-from webapp.reports.bills.reconciling import compare_bills
+from webapp.reports.bills.bill_reading import accept_bill
+from webapp.reports.bills.difference import compare_bills
 
 router = ApiRouter(tags=["money"])
 _File = Annotated[
@@ -81,11 +80,7 @@ def hand_bill_over(project: OwnersProject, person: Person, response: HttpRespons
     """As multipart/form-data, with the file as `file`. The worker reads it: poll Location until its state is ready.
     The same file or line twice changes nothing."""
     taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
-    try:
-        bill = accept_bill(project=project, user=person, **taken)
-    except NotTaken as refusal:
-        why, fix = str(refusal), "List the bills that were read."
-        raise Refused(409, "bill", "The bill was not accepted.", why, fix) from None
+    bill = accept_bill(project=project, user=person, **taken)
     response["Location"] = reverse("api_v1:get_bill", args=[project.slug, bill.pk])
     return BillShape.of(bill)
 

@@ -21,7 +21,7 @@ from webapp.api.paging import Cursor, Limit, Page, newest_first
 from webapp.api.problems import cleaned
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, Viewer
 from webapp.api.schemas import Address, Name, Request, Shape
-from webapp.connections.secret import Secret
+from webapp.connections.sealing import Secret
 
 router = ApiRouter(tags=["alerts"])
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from training.statistics import Interval
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
-from webapp.api.problems import Refused, spec_refused
+from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import IntervalShape, Name, Request, Shape, Usd
@@ -27,7 +27,6 @@ from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import MOST_RUNS, Axis, Sweep, SweepRefused, launch_sweep
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
-from webapp.jobs.services import SpecRefused
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["comparing"])
@@ -168,10 +167,7 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
 def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key: Key = "") -> GroupShape:
     """Seeds that no job of its group has. A job without a group gets one."""
     key = f"{idempotency_key[:60]}:{job.pk}" if idempotency_key else None
-    try:
-        group = more_seeds(user=person, like=job, count=seeds.count, key=key)
-    except SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
+    group = more_seeds(user=person, like=job, count=seeds.count, key=key)
     return _group(job.project, group, group.jobs.count())
 
 
@@ -199,8 +195,6 @@ def create_sweep(
     except SweepRefused as refusal:
         why = str(refusal)
         raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
-    except SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
     shape = _group(project, group, group.jobs.count())
     response["Location"] = shape.url
     return shape

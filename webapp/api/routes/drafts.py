@@ -216,10 +216,7 @@ def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
         raise spec_refused([Problem(f"values.{name}", f"The form has no {name}.") for name in strange])
     sheet.sent = with_switches(sheet.build_form(stood).tree.choices(), stood, wish.values)
-    try:
-        return sheet.save(sheet.form(sheet.sent))
-    except drafts.DraftRefused as refusal:
-        raise Refused(409, "draft", "Nothing was saved.", str(refusal), "Then save it again.") from None
+    return sheet.save(sheet.form(sheet.sent))
 
 
 def _detail(sheet: FormState) -> DraftDetail:

@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints
 
 from webapp.api.auth import Token
 from webapp.api.job_serialization import JobShape, etag_of, serialize_job
-from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Request
@@ -18,7 +17,7 @@ from webapp.jobs.lineage import fork_source
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.seed_groups import run_again
-from webapp.jobs.services import SpecRefused, submit_job
+from webapp.jobs.services import submit_job
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["jobs"])
@@ -42,10 +41,7 @@ def again(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
 ) -> JobShape:
     """With the budget of its launch, outside its group."""
-    try:
-        made = run_again(job=job, user=person, new_seed=again.new_seed, key=idempotency_key or None)
-    except SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
+    made = run_again(job=job, user=person, new_seed=again.new_seed, key=idempotency_key or None)
     return _made(response, made)
 
 
@@ -61,16 +57,13 @@ def fork(
     made_from = fork_source(job, fork.checkpoint)
     if made_from is None:
         raise Http404("This job has no such checkpoint.")
-    try:
-        made = submit_job(
-            project=job.project,
-            user=person,
-            spec=fork.spec,
-            idempotency_key=idempotency_key or None,
-            made_from=made_from,
-        )
-    except SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
+    made = submit_job(
+        project=job.project,
+        user=person,
+        spec=fork.spec,
+        idempotency_key=idempotency_key or None,
+        made_from=made_from,
+    )
     return _made(response, made)
 
 

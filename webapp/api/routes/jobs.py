@@ -132,12 +132,9 @@ def create_job(
 ) -> Status[JobShape]:
     """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
     before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
-    try:
-        job = services.submit_job(
-            project=project, user=person, spec=spec, idempotency_key=idempotency_key or None
-        )
-    except services.SpecRefused as refusal:
-        raise spec_refused(refusal.problems) from None
+    job = services.submit_job(
+        project=project, user=person, spec=spec, idempotency_key=idempotency_key or None
+    )
     _require_same(project, job, spec)
     shape = serialize_job(job_in(project, job.pk))
     response["Location"] = reverse("api_v1:get_job", args=[project.slug, job.pk])

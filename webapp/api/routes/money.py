@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from cloud.forecast import NoForecast
 from webapp.accounts.models import Project
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
@@ -27,7 +26,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices
 from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
-from webapp.reports.report_builds import TooMany, folder, request_file
+from webapp.reports.report_builds import folder, request_file
 from webapp.reports.report_query import By, Question
 from webapp.reports.table import Costs, Row
 
@@ -127,12 +126,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
         raise spec_refused(refused)
     spec = cloud_requirements.fill_in_setup(project, spec)
-    try:
-        found = learned_forecast(project, spec)
-    except NoForecast as refusal:
-        raise Refused(
-            409, "no-forecast", "There is no forecast.", str(refusal), "Launch it without."
-        ) from None
+    found = learned_forecast(project, spec)
     return ForecastShape(sentence=headline(found, spec), **asdict(found))
 
 
@@ -187,10 +181,7 @@ def create_report(
 ) -> ReportShape:
     """The worker builds it, and it is kept for a week. Poll Location until its state is ready."""
     wanted = question_of(project, **question.model_dump(exclude={"format"}))
-    try:
-        made = request_file(question=wanted, format_key=question.format, user=person)
-    except TooMany as problem:
-        raise Refused(409, "too-many", "No report was requested.", str(problem), "Ask again later.") from None
+    made = request_file(question=wanted, format_key=question.format, user=person)
     response["Location"] = reverse("api_v1:get_report", args=[project.slug, made.pk])
     return _report(project.slug, made)
 

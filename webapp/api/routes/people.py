@@ -9,10 +9,10 @@ from django.conf import settings
 from django.shortcuts import get_object_or_404
 from pydantic import AliasPath, Field
 
-from webapp.accounts import invitations, queries, services
+from webapp.accounts import queries, services
 from webapp.accounts.access import member_to_remove
-from webapp.accounts.forms import MemberForm
 from webapp.accounts.models import Invitation, Membership, User
+from webapp.accounts.views import MemberForm
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import cleaned
@@ -73,14 +73,14 @@ def list_invitations(
     project: OwnersProject, after: After = 0, limit: Limit = 50
 ) -> NumberedPage[InvitationShape]:
     """In the order of the invitations."""
-    rows = invitations.open_invitations(project)
+    rows = services.open_invitations(project)
     return oldest_first(rows, after, limit, _invitation)
 
 
 @router.post("/projects/{slug}/invitations", auth=Token("manage"), response=201, summary="Invite a person")
 def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
     """They are a member once they accept, within 7 days. A second invitation replaces the link; 409 for a member."""
-    made, path = invitations.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
+    made, path = services.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
     link = f"{settings.STARLING_BASE_URL}{path}"
     return MadeInvitation.of(made, link=link, invited_by=person.email)
 
@@ -93,8 +93,8 @@ def invite(project: OwnersProject, person: Person, invitation: NewInvitation) ->
 )
 def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
     """Its link no longer works."""
-    open_ones = invitations.open_invitations(project)
-    invitations.withdraw(get_object_or_404(open_ones, pk=invitation_id))
+    open_ones = services.open_invitations(project)
+    services.withdraw(get_object_or_404(open_ones, pk=invitation_id))
 
 
 @router.put("/projects/{slug}/members/{member_id}", auth=Token("manage"), summary="Change a member's role")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from django.conf import settings
 from django.db.models import Max
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from pydantic import AliasPath, BaseModel, Field, StringConstraints
 
@@ -16,13 +16,13 @@ from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.idempotency import create_once
 from webapp.api.paging import After, Cursor, Limit, NumberedPage, Page, RowId, newest_first, oldest_first
-from webapp.api.problems import spec_refused
 from webapp.api.router import ApiRouter, EditorsProject, OwnersProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Request, Shape, Usd
+from webapp.responses import or_404
 from webapp.schedulers import persist, queries, services
-from webapp.schedulers.documents import exported
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
+from webapp.schedulers.persist import exported
 from webapp.schedulers.request import TrainingRequest
 from webapp.schedulers.text import chosen, standing
 
@@ -267,10 +267,7 @@ def _asked_for(
     def make() -> SchedulerTraining:
         return services.request_training(project=project, user=person, request=wanted)
 
-    try:
-        made = create_once(project, "training", key, wanted, make)
-    except services.TrainingRefused as refusal:
-        raise spec_refused(refusal.problems) from None
+    made = create_once(project, "training", key, wanted, make)
     response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
     return _training(project.slug, queries.training_in(project, int(made)))
 
@@ -280,10 +277,7 @@ def _schedulers(project: Project) -> Any:
 
 
 def _version_in(project: Project, scheduler_id: str, number: int) -> Version:
-    found = queries.version_in(project, f"{scheduler_id}.{number}")
-    if found is None:
-        raise Http404("There is no such version in this project.")
-    return found
+    return or_404(queries.version_in(project, f"{scheduler_id}.{number}"), "version")
 
 
 def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:

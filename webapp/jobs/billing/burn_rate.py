@@ -23,9 +23,8 @@ from webapp.formatting import display_usd, format_day, format_moment, format_rou
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.money.budget_chain import headroom, lock_budgets, roll_over
+from webapp.money.budget_chain import headroom, lock_budgets, period_end, roll_over
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
-from webapp.money.periods import period_end
 from webapp.money.queries import budgets_above
 from webapp.money.thresholds import FORECAST_THRESHOLD, note_expected
 

@@ -26,8 +26,6 @@ from training.ports import Desired as DesiredByEngine
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
-from webapp.connections.key_ring import KeysUnusable
-from webapp.connections.sealing import CannotUnseal
 from webapp.gateway.coordinator import MailboxClosed, open_mailbox
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
@@ -211,7 +209,7 @@ class _Run:
         """Return the project's connection, decrypted in this process only."""
         try:
             return decrypt.open_connection(self._job.project_id, connection_id)
-        except (decrypt.CannotOpen, CannotUnseal, KeysUnusable) as error:
+        except decrypt.CannotOpen as error:
             raise CannotRun(str(error)) from None
 
     def _reach(self) -> Reached:

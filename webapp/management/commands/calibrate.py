@@ -18,17 +18,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--environments", nargs="+", metavar="ENVIRONMENT")
-        parser.add_argument("--name", metavar="NAME", help="of the stack's file (this-machine-stack-DATE)")
-        parser.add_argument(
-            "--out", type=Path, metavar="FOLDER", help="default: `profiles` in the data folder"
-        )
-        parser.add_argument(
-            "--quick", action="store_true", help="seconds instead of minutes: looks, no figures"
-        )
-        parser.add_argument(
-            "--anyway", action="store_true", help="write also what was measured beside others' load"
-        )
+        add = parser.add_argument
+        add("--environments", nargs="+", metavar="ENVIRONMENT")
+        add("--name", metavar="NAME", help="of the stack's file (this-machine-stack-DATE)")
+        add("--out", type=Path, metavar="FOLDER", help="default: `profiles` in the data folder")
+        add("--quick", action="store_true", help="seconds instead of minutes: looks, no figures")
+        add("--anyway", action="store_true", help="write also what was measured beside others' load")
         account = parser.add_argument_group("an account instead of this machine")
         account.add_argument("--account", choices=("aws",), help="which cloud it is of")
         account.add_argument("--connection", metavar="ID", help="the connection that reaches it: con_…")

@@ -23,27 +23,22 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("cloud", nargs="?", choices=("both", "aws", "azure"), default="both")
-        parser.add_argument("--port", type=int, default=4566, help="of AWS (4566); 0: any free one")
-        parser.add_argument("--azure-port", type=int, default=4567, help="of Azure (4567); 0: any free one")
-        parser.add_argument("--region", default="us-east-1", help="of AWS")
-        parser.add_argument("--azure-region", default="eastus")
-        parser.add_argument(
-            "--concurrency", type=int, default=1000, help="AWS functions at once; new accounts have 10"
-        )
-        parser.add_argument(
-            "--cores", type=int, default=100, help="Azure cores at once; new subscriptions have 10"
-        )
-        parser.add_argument(
-            "--external-id", help="the one a connection by role shows, which the role demands"
-        )
-        parser.add_argument(
+        add = parser.add_argument
+        add("cloud", nargs="?", choices=("both", "aws", "azure"), default="both")
+        add("--port", type=int, default=4566, help="of AWS (4566); 0: any free one")
+        add("--azure-port", type=int, default=4567, help="of Azure (4567); 0: any free one")
+        add("--region", default="us-east-1", help="of AWS")
+        add("--azure-region", default="eastus")
+        add("--concurrency", type=int, default=1000, help="AWS functions at once; new accounts have 10")
+        add("--cores", type=int, default=100, help="Azure cores at once; new subscriptions have 10")
+        add("--external-id", help="the one a connection by role shows, which the role demands")
+        add(
             "--set-external-id",
             metavar="ID",
             help="have the role of the account that runs already (at --port) demand this one, and end",
         )
-        parser.add_argument("--seed", type=int, default=0, help="of the faults")
-        parser.add_argument(
+        add("--seed", type=int, default=0, help="of the faults")
+        add(
             "--fault",
             action="append",
             default=[],

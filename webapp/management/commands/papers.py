@@ -29,30 +29,27 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
+        add = parser.add_argument
+        add(
             "action",
             choices=("list", "run", "report", "keep", "collect", "seed"),
             help="keep: put complete runs into docs/results; collect: keep and report whatever has changed, of all"
             " experiments; seed: one run, in this process",
         )
-        parser.add_argument("name", nargs="?", metavar="NAME", help="an experiment; `list` names them")
-        parser.add_argument(
-            "--quick", action="store_true", help="one environment, 2 seeds, 6 rounds: not evidence"
-        )
-        parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at a time (2)")
-        parser.add_argument("--arms", nargs="+", metavar="ARM")
-        parser.add_argument("--environments", nargs="+", metavar="ENVIRONMENT")
-        parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED")
-        parser.add_argument(
+        add("name", nargs="?", metavar="NAME", help="an experiment; `list` names them")
+        add("--quick", action="store_true", help="one environment, 2 seeds, 6 rounds: not evidence")
+        add("--jobs", type=int, default=2, metavar="N", help="runs at a time (2)")
+        add("--arms", nargs="+", metavar="ARM")
+        add("--environments", nargs="+", metavar="ENVIRONMENT")
+        add("--seeds", nargs="+", type=int, metavar="SEED")
+        add(
             "--draws",
             type=int,
             default=200,
             metavar="N",
             help="draws of the clouds' numbers in a report (200)",
         )
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="one JSON line for each thing that happens"
-        )
+        add("--json", action="store_true", dest="as_json", help="one JSON line for each thing that happens")
 
     def handle(self, *, action: str, name: str | None, **options: Any) -> None:
         if action == "list":

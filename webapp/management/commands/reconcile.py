@@ -19,14 +19,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--dry-run", action="store_true", help="report what would be done, and do nothing"
-        )
-        parser.add_argument("--json", action="store_true", help="one JSON document instead of sentences")
-        parser.add_argument("--connection", help="only this one, by its id")
-        parser.add_argument(
-            "--within", type=float, metavar="SECONDS", help="begin no further scan after so long"
-        )
+        add = parser.add_argument
+        add("--dry-run", action="store_true", help="report what would be done, and do nothing")
+        add("--json", action="store_true", help="one JSON document instead of sentences")
+        add("--connection", help="only this one, by its id")
+        add("--within", type=float, metavar="SECONDS", help="begin no further scan after so long")
 
     def handle(self, **options: Any) -> None:
         began = SYSTEM_CLOCK.now()

@@ -27,20 +27,15 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", metavar="RUN", help="a job's id, or a file of work")
-        parser.add_argument("--profile", metavar="P", help="a cloud by name, or a file; its own if left out")
-        parser.add_argument("--stack", metavar="S", help="a stack by name, or a file; its own if left out")
-        parser.add_argument(
-            "--prices", type=Path, metavar="FILE", help="a file of prices that go before those we know"
-        )
-        parser.add_argument(
-            "--against", metavar="P", help="another cloud: which is cheaper, and which number turns that"
-        )
-        parser.add_argument(
-            "--draws", type=int, default=0, metavar="N", help="draw every number from its range N times"
-        )
-        parser.add_argument("--seed", type=int, default=0, metavar="SEED", help="of the draws (0)")
-        parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON document")
+        add = parser.add_argument
+        add("run", metavar="RUN", help="a job's id, or a file of work")
+        add("--profile", metavar="P", help="a cloud by name, or a file; its own if left out")
+        add("--stack", metavar="S", help="a stack by name, or a file; its own if left out")
+        add("--prices", type=Path, metavar="FILE", help="a file of prices that go before those we know")
+        add("--against", metavar="P", help="another cloud: which is cheaper, and which number turns that")
+        add("--draws", type=int, default=0, metavar="N", help="draw every number from its range N times")
+        add("--seed", type=int, default=0, metavar="SEED", help="of the draws (0)")
+        add("--json", action="store_true", dest="as_json", help="one JSON document")
 
     def handle(self, *, run: str, **options: Any) -> None:
         from cloud.billing.price_book import PriceError, UnknownSku

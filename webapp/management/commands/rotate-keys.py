@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webapp.connections import key_ring
-from webapp.connections.rotation import Rotation, rotate
+from webapp.connections.key_ring import Rotation, rotate
 from webapp.formatting import plural
 
 

@@ -121,7 +121,7 @@ class Command(BaseCommand):
 
     def _list(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries
-        from webapp.schedulers.documents import described
+        from webapp.schedulers.persist import described
         from webapp.schedulers.text import version_line
 
         versions = list(queries.versions_of(self._project))
@@ -131,7 +131,7 @@ class Command(BaseCommand):
             self.stdout.write("No scheduler is trained yet: manage.py schedulers train cartpole")
 
     def _show(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.documents import described
+        from webapp.schedulers.persist import described
         from webapp.schedulers.text import gap, version_line
 
         version = self._version(options["id"])
@@ -141,7 +141,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"  {line.title:<20}{line.rehearsed:>12} rehearsed {line.real:>12} real")
 
     def _export(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers.documents import exported
+        from webapp.schedulers.persist import exported
 
         text = json.dumps(exported(self._version(options["id"])), indent=None if self._as_json else 2)
         if options["file"] is None:

@@ -30,18 +30,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--port", type=int, default=8000, help="where to serve; the next free one if it is busy"
-        )
-        parser.add_argument(
-            "--host", default="127.0.0.1", help="which address to serve on (default: this machine only)"
-        )
-        parser.add_argument(
-            "--data", type=Path, default=settings.STARLING_DATA, help="folder of everything written"
-        )
-        parser.add_argument(
-            "--no-demo", action="store_true", help="make no demo account on an empty database"
-        )
+        add = parser.add_argument
+        add("--port", type=int, default=8000, help="where to serve; the next free one if it is busy")
+        add("--host", default="127.0.0.1", help="which address to serve on (default: this machine only)")
+        add("--data", type=Path, default=settings.STARLING_DATA, help="folder of everything written")
+        add("--no-demo", action="store_true", help="make no demo account on an empty database")
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder = options["data"].resolve()

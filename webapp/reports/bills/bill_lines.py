@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import sqlite3
 import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ from pydantic import Field
 from training.base_model import FrozenModel
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.reports.bills.bill_file import BillRefused, BillText
-from webapp.reports.bills.occurrences import Occurrences
 from webapp.reports.sold_services import AWS, MICROSOFT
 
 MOST_ROWS = 5_000_000
@@ -243,3 +243,25 @@ def _picodollars(text: str, number: int) -> int:
         raise BillRefused(
             f"Line {number} costs {text[:40]!r}, which is no number that a line costs."
         ) from None
+
+
+class Occurrences:
+    """Counts texts by their hashes in a temporary table on disk: a bill may have millions of lines without an id."""
+
+    def __init__(self) -> None:
+        # An empty name: a temporary file that no other process sees; closing it deletes it.
+        self._table = sqlite3.connect("", isolation_level=None)
+        self._table.execute("PRAGMA journal_mode = OFF")
+        self._table.execute("CREATE TABLE seen (hash BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID")
+        self._table.execute("BEGIN")
+
+    def count(self, text: str) -> int:
+        """How often the text has occurred, this time included; 1 for a new text."""
+        row = self._table.execute(
+            "INSERT INTO seen VALUES (?, 1) ON CONFLICT (hash) DO UPDATE SET count = count + 1 RETURNING count",
+            (hashlib.sha256(text.encode()).digest()[:16],),
+        ).fetchone()
+        return int(row[0])
+
+    def close(self) -> None:
+        self._table.close()

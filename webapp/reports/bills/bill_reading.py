@@ -16,19 +16,19 @@ from typing import Any, BinaryIO
 from django.db import transaction
 
 from webapp.accounts.models import Project
-from webapp.celery import app as celery_app
+from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.bills.bill_file import BillRefused, open_bill
-from webapp.reports.bills.bill_lines import Layout, read_lines
+from webapp.reports.bills.bill_lines import Layout, Occurrences, read_lines
 from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, survey_lines, tidy
 from webapp.reports.bills.difference import report_if_far
-from webapp.reports.bills.occurrences import Occurrences
 from webapp.reports.models import BilledLine, CloudBill, FileState
 from webapp.reports.report_builds import RESEND_AFTER, SILENT_FOR, folder
 
 log = logging.getLogger(__name__)
 
 MOST_UPLOADED_BYTES = 200_000_000
+_READ = "webapp.reports.tasks.read_cloud_bill"
 _one_at_a_time = threading.Lock()
 
 
@@ -53,7 +53,7 @@ def accept_bill(
             if not fresh:
                 failed = CloudBill.objects.filter(pk=bill.pk, state=FileState.FAILED)
                 failed.update(state=FileState.QUEUED, reason="", since=clock.now())
-            transaction.on_commit(lambda: _notify_worker(bill.pk), robust=True)
+            transaction.on_commit(lambda: send_hint(_READ, bill.pk), robust=True)
     finally:
         kept.unlink(missing_ok=True)
     bill.refresh_from_db()
@@ -150,7 +150,7 @@ def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
     outdated = CloudBill.objects.filter(state=FileState.READY, replaced__isnull=False)
     for found in (waiting.order_by("since"), untidy.distinct(), outdated.distinct()):
         for bill_id in found.values_list("pk", flat=True)[:10]:
-            if not _notify_worker(bill_id):
+            if not send_hint(_READ, bill_id):
                 return
 
 
@@ -161,12 +161,3 @@ def _folder() -> Path:
 def _path(bill: CloudBill) -> Path:
     """One path for each bill: two projects may upload the same file."""
     return _folder() / f"{bill.pk}.csv"
-
-
-def _notify_worker(bill_id: int) -> bool:
-    try:
-        celery_app.send_task("webapp.reports.tasks.read_cloud_bill", args=[bill_id])
-    except Exception as error:  # whatever the broker's client raises: the next look sends it again
-        log.warning("bill %s waits for the next look, no message could be sent: %s", bill_id, error)
-        return False
-    return True

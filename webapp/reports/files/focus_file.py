@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Case, When
 from django.db.models.fields.json import KT
 
+from cloud.aws.functions import function_name
 from cloud.billing.price_book import PriceBook, UnknownSku
+from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.connections.models import Connection
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
@@ -28,10 +30,47 @@ from webapp.reports.cost_query import Part, known_by
 from webapp.reports.files.csv_file import LINES_AT_ONCE, text_of
 from webapp.reports.files.focus_rules import rules
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.period import Period, month_of
-from webapp.reports.resources import Resource, Resources, rented
+from webapp.reports.report_query import Period, month_of
 from webapp.reports.sold_services import Service, billed_service, focus_unit, service_of
 from webapp.reports.table import Costs
+from webapp.resources.models import Holding, HoldingKind
+
+
+class Resource(NamedTuple):
+    id: str
+    name: str
+    type: str
+
+
+class Resources:
+    """The resources of one job. Simulated clouds and users' own machines have none."""
+
+    def __init__(self, facts: JobFacts, account: str) -> None:
+        self._function: Resource | None = None
+        self._rented: dict[str, Resource] = {}
+        if not facts.connection:
+            return
+        if facts.function_memory_mb:
+            name = function_name(DEFAULT_PREFIX, facts.function_memory_mb)
+            arn = f"arn:aws:lambda:{facts.region}:{account}:function:{name}"
+            self._function = Resource(arn, name, "Function")
+        held = Holding.objects.filter(job_id=facts.id).exclude(provider_id="")
+        for epoch, which, one, name, kind in held.values_list(
+            "epoch", "facts__resource", "provider_id", "name", "kind"
+        ):
+            self._rented[rented(epoch, which)] = Resource(one, name, HoldingKind(kind).label)
+
+    def of(self, sku: str, rent: str) -> Resource | None:
+        """The resource of a line of this SKU. `rent`: the key from `rented`, empty for a call."""
+        if rent:
+            return self._rented.get(rent)
+        return self._function if sku.startswith("lambda.") else None
+
+
+def rented(epoch: int, resource: str) -> str:
+    """The key of a rented resource. It holds the epoch, as each run of a job numbers its resources from one."""
+    return f"{epoch} {resource}"
+
 
 OWN_COLUMNS = (
     "x_JobId",

@@ -16,9 +16,8 @@ from webapp.formatting import display_usd
 from webapp.money.amounts import exact_usd
 from webapp.reports.bills.difference import metered_sentence
 from webapp.reports.columns import BASES, prices_sentence
-from webapp.reports.files import pdf_charts
-from webapp.reports.files.pdf_look import ACCENT, GREY, INK, LINE, MARGIN, WARNING, WIDTH
-from webapp.reports.files.pdf_tables import draw_table
+from webapp.reports.files import pdf_drawing
+from webapp.reports.files.pdf_drawing import ACCENT, GREY, INK, LINE, MARGIN, WARNING, WIDTH, draw_table
 from webapp.reports.report_query import By
 from webapp.reports.table import Costs
 
@@ -41,7 +40,7 @@ class _Paper(FPDF):
         self.set_y(-13)
         self.set_font(FONT, size=7.5)
         self.set_text_color(*GREY)
-        self.cell(WIDTH / 2, 5, pdf_charts.drawable(self, self._footing))
+        self.cell(WIDTH / 2, 5, pdf_drawing.drawable(self, self._footing))
         self.cell(WIDTH / 2, 5, f"{self.page_no()} / {{nb}}", align="R")
 
 
@@ -55,9 +54,9 @@ def write(costs: Costs, path: Path, whose: str, made_at: datetime) -> None:
         paper.set_lang("en")
         paper.add_page()
         _head(paper, costs, whose)
-        pdf_charts.over_time(paper, costs)
-        pdf_charts.shares(paper, costs.table("job"), "By job")
-        pdf_charts.shares(paper, costs.table("service"), "By service")
+        pdf_drawing.over_time(paper, costs)
+        pdf_drawing.shares(paper, costs.table("job"), "By job")
+        pdf_drawing.shares(paper, costs.table("service"), "By service")
         for by in _tables(costs):
             draw_table(paper, costs.table(by), costs.question)
         _legend(paper)
@@ -90,7 +89,7 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
     paper.multi_cell(
         WIDTH,
         9,
-        pdf_charts.drawable(paper, f"Cost of {whose}"),
+        pdf_drawing.drawable(paper, f"Cost of {whose}"),
         new_x=XPos.LMARGIN,
         new_y=YPos.NEXT,
         align="L",
@@ -103,7 +102,7 @@ def _head(paper: FPDF, costs: Costs, whose: str) -> None:
         paper.multi_cell(
             WIDTH,
             6,
-            pdf_charts.drawable(paper, f"Only {only}"),
+            pdf_drawing.drawable(paper, f"Only {only}"),
             new_x=XPos.LMARGIN,
             new_y=YPos.NEXT,
             align="L",

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.reports.bars import bars_of
+from webapp.reports.table import bars_of
 
 FIRST = date(2026, 1, 1)
 

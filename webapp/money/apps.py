@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class MoneyConfig(AppConfig):
-    name = "webapp.money"
-    label = "money"

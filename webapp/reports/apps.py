@@ -1,8 +1,0 @@
-"""Reports as a Django application."""
-
-from django.apps import AppConfig
-
-
-class ReportsConfig(AppConfig):
-    name = "webapp.reports"
-    label = "reports"

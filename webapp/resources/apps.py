@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class ResourcesConfig(AppConfig):
-    name = "webapp.resources"
-    label = "resources"

@@ -1,0 +1,92 @@
+"""Responses of every page: compressed pages, refused downloads, error pages, and error reports without values."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import ItemsView
+from typing import Any, TypeVar
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views.debug import SafeExceptionReporterFilter
+
+Found = TypeVar("Found")
+_COMPRESSED = ("text/html", "application/json", "application/problem+json")
+
+
+class CompressedPages(GZipMiddleware):
+    """Django's, random padding included, for pages and figures: a list of jobs becomes a ninth of its size.
+
+    What is a file already (a film, a policy, a report) goes out as it is, and so does what carries an ETag: compressed,
+    the ETag would have to be a weak one, and programs could not say with it what they want to change.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        kind = response.get("Content-Type", "").partition(";")[0]
+        if response.streaming or kind not in _COMPRESSED or response.has_header("ETag"):
+            return response
+        compressed: HttpResponseBase = super().process_response(request, response)
+        return compressed
+
+
+logger = logging.getLogger(__name__)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page for an error of Starling. It makes no query, as the database may be what failed."""
+    reference = secrets.token_hex(4).upper()
+    logger.error("Reference %s: %s %s failed, as logged above.", reference, request.method, request.path)
+    return HttpResponse(render_to_string("500.html", {"reference": reference}), status=500)
+
+
+class Gone(Http404):
+    """The requested object no longer exists. The message says what happened to it."""
+
+
+def or_404(found: Found | None, kind: str) -> Found:
+    """What was found of this kind. Http404 if it is None."""
+    if found is None:
+        raise Http404(f"There is no such {kind} in this project.")
+    return found
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The page for an unknown address. It gives details only for objects that are gone, so it reveals nothing else."""
+    if isinstance(exception, Gone):
+        return render(request, "410.html", {"why": str(exception)}, status=410)
+    return render(request, "404.html", status=404)
+
+
+def unknown_words(request: HttpRequest, *takes: str) -> str:
+    """A sentence that names unknown parameters of the address; empty if there are none."""
+    strange = [name for name in request.GET if name not in takes]
+    if not strange:
+        return ""
+    return f"This address does not take {', '.join(strange)}. It takes {', '.join(takes) or 'nothing'}."
+
+
+def refused(words: str) -> HttpResponse:
+    """The response that refuses a download, with the reason."""
+    return HttpResponse(f"{words}\n", content_type="text/plain; charset=utf-8", status=400)
+
+
+HIDDEN = "(not shown)"
+
+
+class ValueRedaction(SafeExceptionReporterFilter):
+    """Always hides posted values and local variables: debugging pages are copied into tickets too."""
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        return True
+
+    def get_post_parameters(self, request: HttpRequest | None) -> dict[str, Any]:
+        return {} if request is None else dict.fromkeys(request.POST, HIDDEN)
+
+    def get_traceback_frame_variables(
+        self, request: HttpRequest | None, tb_frame: Any
+    ) -> ItemsView[str, Any]:
+        return dict.fromkeys(tb_frame.f_locals, HIDDEN).items()

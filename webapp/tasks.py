@@ -1,0 +1,113 @@
+"""The worker's tasks that are a call each. Those with more to do are in the `tasks` of their own apps.
+
+Messages carry ids only, and each may come twice, late, or never: the rows say what is to be done. A task keeps its
+name, because messages of an older version may still be on their way.
+"""
+
+import logging
+
+from celery import shared_task
+
+from webapp.alerts import anomalies, mail_consent, outbox, sources
+from webapp.alerts import services as alerts
+from webapp.celery import send_hint
+from webapp.clock import SYSTEM_CLOCK
+from webapp.connections import account_setup, connection_test
+from webapp.connections.models import Connection
+from webapp.gateway import services as mailboxes
+from webapp.reports import report_builds, schedules
+from webapp.reports.bills import bill_reading
+from webapp.resources import late_reports, scanner
+
+log = logging.getLogger(__name__)
+_TURN_OF_ALERTS = (
+    sources.raise_crossings,
+    sources.raise_job_ends,
+    sources.end_outdated,
+    alerts.wake_snoozed,
+    mail_consent.send_due_requests,
+    outbox.release_lost,
+    outbox.send_due,
+)
+
+
+@shared_task(name="webapp.alerts.tasks.tick")
+def turn_alerts() -> None:
+    """Every two seconds: raise new alerts, release deliveries of dead senders, and send what is due."""
+    for part in _TURN_OF_ALERTS:
+        try:
+            part()
+        except Exception:  # a source that fails must not stop the others
+            log.exception("alerts: %s failed and is tried again at the next turn", part.__name__)
+
+
+@shared_task(name="webapp.alerts.tasks.send_due")
+def send_alerts() -> None:
+    """Raise and send alerts at once, after a crossing or a new alert."""
+    sources.raise_crossings()
+    outbox.send_due()
+
+
+@shared_task(name="webapp.alerts.tasks.look_for_anomalies")
+def look_for_anomalies() -> None:
+    """Every half minute: scan running jobs for anomalies."""
+    anomalies.scan_jobs()
+    alerts.put_away_old()
+
+
+@shared_task(name="webapp.connections.tasks.test_connection", expires=60)
+def test_connection(connection_id: str, number: int) -> None:
+    connection_test.run_test(connection_id, number)
+
+
+@shared_task(name="webapp.connections.tasks.set_up_connection", expires=60)
+def set_up_connection(connection_id: str, number: int) -> None:
+    account_setup.run(connection_id, number)
+
+
+@shared_task(name="webapp.gateway.tasks.tidy")
+def tidy_mailboxes() -> None:
+    """Every minute: close the boxes of jobs that are over and whose process could not close them."""
+    mailboxes.tidy()
+
+
+@shared_task(name="webapp.reports.tasks.tick")
+def look_after_reports() -> None:
+    """Every ten seconds: repair what lost messages and dead workers left behind, and send e-mails that are due."""
+    report_builds.look_after_files()
+    bill_reading.look_after_bills()
+    schedules.send_due()
+
+
+@shared_task(name="webapp.reports.tasks.build_report")
+def build_report(file_id: int) -> None:
+    report_builds.build(file_id)
+
+
+@shared_task(name="webapp.reports.tasks.read_cloud_bill")
+def read_cloud_bill(bill_id: int) -> None:
+    bill_reading.read_bill(bill_id)
+
+
+@shared_task(name="webapp.resources.tasks.look")
+def scan_accounts() -> None:
+    """Every ten seconds: send a message for each account that is due, so that a slow account holds up no other."""
+    now = SYSTEM_CLOCK.now()
+    wanted = [("webapp.resources.tasks.look_at", one.pk) for one in scanner.due(now)]
+    wanted += [("webapp.resources.tasks.read_log", job_id) for job_id in late_reports.due(now)]
+    for task, argument in wanted:
+        if not send_hint(task, argument, expires=10):
+            return
+
+
+@shared_task(name="webapp.resources.tasks.look_at")
+def scan_account(connection_id: str) -> None:
+    connection = Connection.objects.filter(pk=connection_id).first()
+    if connection is not None:
+        scanner.scan(connection)
+
+
+@shared_task(name="webapp.resources.tasks.read_log")
+def read_log(job_id: str) -> None:
+    """Look up a job's assumed charges in its cloud's log."""
+    late_reports.read(job_id)
