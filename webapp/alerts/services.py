@@ -6,6 +6,7 @@ are rows of the same transaction; the message that hurries them follows on commi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -186,26 +187,24 @@ def _send_again(alert: Alert, now: datetime) -> None:
 
 
 def _send_out(alert: Alert, now: datetime) -> None:
-    """Create a delivery for each channel that takes this alert, and ring the worker after the commit."""
+    """Send the alert by each channel that takes it."""
     built_in_channel(alert.project_id)
     channels = Channel.objects.filter(Q(project_id=alert.project_id), on=True)
-    wanted = [channel for channel in channels if _wants(channel, alert)]
-    Delivery.objects.bulk_create(
-        Delivery(alert=alert, channel=channel, turn=alert.turn, created_at=now, due_at=now)
-        for channel in wanted
-    )
-    if wanted:
-        doorbell.alerts_on_commit()
+    _create_deliveries(alert, channels, now, turn=alert.turn)
 
 
 def _send_end(alert: Alert, now: datetime) -> None:
-    """Create a delivery of the end for each channel that sent the alert, or is still sending it."""
+    """Send the end by each channel that sent the alert, or is still sending it."""
     sent = alert.deliveries.exclude(state=DeliveryState.FAILED).filter(channel__on=True)
     channels = {delivery.channel_id: delivery.channel for delivery in sent.select_related("channel")}
-    wanted = [channel for channel in channels.values() if _wants(channel, alert)]
+    _create_deliveries(alert, channels.values(), now, turn=alert.turn + 1, over=True)
+
+
+def _create_deliveries(alert: Alert, channels: Iterable[Channel], now: datetime, **fields: Any) -> None:
+    """Create a delivery for each channel that takes this alert, and ring the worker after the commit."""
+    wanted = [channel for channel in channels if _wants(channel, alert)]
     Delivery.objects.bulk_create(
-        Delivery(alert=alert, channel=channel, turn=alert.turn + 1, over=True, created_at=now, due_at=now)
-        for channel in wanted
+        Delivery(alert=alert, channel=channel, created_at=now, due_at=now, **fields) for channel in wanted
     )
     if wanted:
         doorbell.alerts_on_commit()

@@ -46,25 +46,13 @@ def _aws(connection: Connection) -> dict[str, PolicyDocument]:
     if connection.kind == Kind.AWS_ROLE:
         trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
     found = [
-        _document(
-            "stack", "CloudFormation template", "starling-stack.json", policies.cloudformation(scope, trust)
-        ),
-        _document("policy", "Permissions policy", "starling-policy.json", policies.aws_policy(scope)),
-        _document(
-            "actor_trust",
-            "Trust policy of the actor role",
-            "starling-actor-trust.json",
-            policies.actor_trust(),
-        ),
-        _document(
-            "actor_policy",
-            "Policy of the actor role",
-            "starling-actor-policy.json",
-            policies.actor_policy(scope),
-        ),
+        _document("stack", "CloudFormation template", policies.cloudformation(scope, trust)),
+        _document("policy", "Permissions policy", policies.aws_policy(scope)),
+        _document("actor_trust", "Trust policy of the actor role", policies.actor_trust()),
+        _document("actor_policy", "Policy of the actor role", policies.actor_policy(scope)),
     ]
     if trust is not None:
-        found.insert(1, _document("trust", "Trust policy", "starling-trust.json", trust))
+        found.insert(1, _document("trust", "Trust policy", trust))
     return {paper.key: paper for paper in found}
 
 
@@ -72,13 +60,12 @@ def _azure(connection: Connection) -> dict[str, PolicyDocument]:
     group = policies.azure_role(connection.subscription_id, connection.resource_group)
     reader = policies.azure_reader_role(connection.subscription_id)
     found = [
-        _document("group_role", "Role in the resource group", "starling-role.json", group),
-        _document(
-            "limits_role", "Role in the subscription, for its limits", "starling-limits-role.json", reader
-        ),
+        _document("group_role", "Role in the resource group", group, "role"),
+        _document("limits_role", "Role in the subscription, for its limits", reader),
     ]
     return {paper.key: paper for paper in found}
 
 
-def _document(key: str, title: str, file_name: str, document: Document) -> PolicyDocument:
+def _document(key: str, title: str, document: Document, file: str = "") -> PolicyDocument:
+    file_name = f"starling-{(file or key).replace('_', '-')}.json"
     return PolicyDocument(key, title, file_name, policies.as_text(document))
