@@ -10,9 +10,9 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
@@ -26,6 +26,7 @@ from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
+from webapp.responses import or_404
 
 
 @project_page()
@@ -91,8 +92,7 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
     }
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
     """More seeds of each named job's question; then back to the comparison, in which jobs have become groups."""
     likes = [project.jobs.filter(pk=job_id).first() for job_id in request.POST.getlist("like")[:MOST_SIDES]]
@@ -155,7 +155,4 @@ def _other_keys(chosen: Picked, key: str) -> list[str]:
 
 
 def _group_in(project: Project, group_id: int) -> JobGroup:
-    found = JobGroup.objects.filter(project=project, pk=group_id).first()
-    if found is None:
-        raise Http404("There is no such group in this project.")
-    return found
+    return or_404(JobGroup.objects.filter(project=project, pk=group_id).first(), "group")

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from training.environments import catalogue
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL
@@ -163,9 +163,7 @@ job_bill = _live_part("jobs/bill.html", lambda request, job: bill_panel.panel(jo
 job_policy = _live_part("jobs/policy.html", lambda request, job: policy_views.panel(job))
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def job_log_lines(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return lines after a position, for a page that follows the log."""
     job = queries.job_in(project, job_id)
@@ -189,9 +187,7 @@ def job_log_file(request: HttpRequest, project: Project, job_id: str) -> HttpRes
     )
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def job_series(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return the columns of some rounds in finer points, for zooming."""
     job = queries.job_in(project, job_id)

@@ -10,12 +10,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from cloud.actor import bundle
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import PlatformKind
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
@@ -65,16 +65,13 @@ def command(token: str, options: HostsOptions) -> str:
     return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return the panel alone, for live updates."""
     return render(request, "jobs/machines/machines.html", panel(_job(project, job_id)))
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 @never_cache
 @sensitive_variables("token", "context")
 def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:

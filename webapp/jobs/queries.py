@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.burn_rate import forecast_spending
@@ -18,7 +17,7 @@ from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT, Account, ChargeState
-from webapp.responses import Gone
+from webapp.responses import Gone, or_404
 
 EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500
@@ -50,9 +49,7 @@ def job_list(project: Any) -> QuerySet[Job]:
 def job_in(project: Any, job_id: str) -> Job:
     """Return the project's job with this id. Http404 for any other; Gone for a deleted one."""
     rows = Job.objects.filter(project=project, pk=job_id)
-    job = rows.select_related("account", "created_by", "project").first()
-    if job is None:
-        raise Http404("There is no such job in this project.")
+    job = or_404(rows.select_related("account", "created_by", "project").first(), "job")
     if job.deleted_at is not None:
         day = f"{job.deleted_at:%-d %B %Y}"
         raise Gone(f"The job {job.name} was deleted on {day}. Its cost stays in the reports.")

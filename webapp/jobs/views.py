@@ -9,10 +9,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
@@ -22,8 +21,7 @@ from webapp.jobs.seed_groups import run_again
 from webapp.jobs.services import SpecRefused
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     job = services.stop_job(job=queries.job_in(project, job_id), user=request.user)
     if job.observed not in TERMINAL:
@@ -31,8 +29,7 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
     return redirect("jobs:detail", project.slug, job.pk)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 @fresh_sign_in
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
@@ -49,8 +46,7 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
     return redirect("jobs:detail", project.slug, job.pk)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Resume a paused job, or one that a budget above it stopped."""
     try:
@@ -60,17 +56,14 @@ def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
     return redirect("jobs:detail", project.slug, job_id)
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return what a socket would have sent since number `after`, for pages without one."""
     after = queries.event_number(request.GET.get("after"))
     return JsonResponse(queries.stream_messages(queries.job_in(project, job_id), after), safe=False)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Run the job again; if that is refused, show the form with the obstacles."""
     job = queries.job_in(project, job_id)
@@ -83,8 +76,7 @@ def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
     return redirect("jobs:detail", project.slug, made.pk)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Change the fewest and most actors from the next round on."""
     job = queries.job_in(project, job_id)

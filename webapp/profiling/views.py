@@ -13,13 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
 from cloud.profiling_runs import Plan
 from training.environments import catalogue
 from training.environments.model import EnvironmentSpec
-from webapp.accounts.access import project_page, refusal
+from webapp.accounts.access import live_page, project_action, project_page, refusal
 from webapp.accounts.models import Project, Role
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
@@ -53,9 +53,7 @@ def profile_page(request: HttpRequest, project: Project, connection_id: str) -> 
     return redirect("profiling:page", project.slug, connection_id)
 
 
-@project_page(needs="editor")
-@require_safe
-@never_cache
+@live_page("editor")
 def profile_result(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """The part of the page about the newest profile, for a page that updates it."""
     connection = queries.account_in(project, connection_id)
@@ -63,8 +61,7 @@ def profile_result(request: HttpRequest, project: Project, connection_id: str) -
     return render(request, "profiling/result.html", _result(project, connection, latest))
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """The cost of the profile in the form; empty while the form is invalid."""
     connection = queries.account_in(project, connection_id)

@@ -8,10 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import live_page, project_action
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 from webapp.jobs.policies import downloads as policies
@@ -22,16 +20,13 @@ from webapp.surfaces.models import Surface, SurfaceState
 from webapp.surfaces.services import Grid
 
 
-@project_page()
-@require_safe
-@never_cache
+@live_page()
 def surfaces(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """The part of the tab with the surfaces, for a page that updates it."""
     return render(request, "surfaces/list.html", panel(job_in(project, job_id)))
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def surface_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     job = job_in(project, job_id)
     form = SurfaceForm(request.POST)

@@ -12,11 +12,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from cloud.platform_kinds import CLOUD_OF
 from training.environments import catalogue
-from webapp.accounts.access import project_page
+from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
@@ -259,8 +259,7 @@ def _save(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpRespons
     return redirect(f"{reverse('jobs:new', args=[sheet.project.slug])}?draft={draft.pk}")
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     """Put a spec from a JSON file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
@@ -283,16 +282,14 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     return redirect(f"{reverse('jobs:new', args=[project.slug])}?draft={draft.pk}")
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def draft_delete(request: HttpRequest, project: Project) -> HttpResponse:
     if drafts.delete_draft(project=project, user=request.user, draft_id=request.POST.get("draft", "")):
         messages.success(request, "The draft is deleted.")
     return redirect("jobs:new", project.slug)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     """Return the forecast of the job in the form, or say that the form has a problem."""
     form = _sheet(request, project).form(request.POST)
@@ -306,8 +303,7 @@ def job_forecast(request: HttpRequest, project: Project) -> HttpResponse:
     return render(request, "jobs/forecast.html", {**context, "simulated": spec.simulated})
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_checks(request: HttpRequest, project: Project) -> HttpResponse:
     """Return the checklist of the job in the form."""
     sheet = _sheet(request, project)

@@ -11,9 +11,9 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS
@@ -112,8 +112,7 @@ def _page_context(project: Project, query: ListQuery, page: Any) -> dict[str, An
     }
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_act(request: HttpRequest, project: Project) -> HttpResponse:
     """Apply one action to all chosen jobs; the action `compare` redirects to their comparison."""
     ids, action = request.POST.getlist("job"), request.POST.get("action", "")
@@ -138,8 +137,7 @@ def job_act(request: HttpRequest, project: Project) -> HttpResponse:
     return _back(request, project)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def view_change(request: HttpRequest, project: Project) -> HttpResponse:
     """Save the present view under a name, or delete one (`remove`: its id)."""
     remove = request.POST.get("remove", "")
@@ -154,8 +152,7 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
     return _back(request, project)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def job_labels(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Set a job's tags and note; or, with `archive`, `unarchive` or `delete`, do that."""
     job = queries.job_in(project, job_id)

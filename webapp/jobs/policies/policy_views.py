@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from training.checkpoints import CheckpointError
-from webapp.accounts.access import project_page
+from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import FilmState, Job
@@ -51,8 +51,7 @@ def policy_download(request: HttpRequest, project: Project, job_id: str) -> Http
     return HttpResponse(content, content_type="application/zip", headers=headers)
 
 
-@project_page(needs="editor")
-@require_POST
+@project_action("editor")
 def film_ask(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     job = job_in(project, job_id)
     chosen = policies.checkpoint_in(job, request.POST.get("checkpoint", ""))

@@ -1,4 +1,4 @@
-"""The menus at the head of a job's page: tags, groups, note and actions; source, descendants and actor bounds."""
+"""The menus at the head of a job's page, and the reward surfaces in the tab of its checkpoints."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from webapp.jobs.actor_bounds import words
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import stopped_by_budget
 from webapp.money.amounts import picodollars
+from webapp.surfaces.views import panel
 
 register = template.Library()
 
@@ -47,6 +48,11 @@ def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "most": picodollars(Decimal(job.spec["budget_usd"])),
         "key": secrets.token_urlsafe(12),
     }
+
+
+@register.inclusion_tag("surfaces/section.html", takes_context=True)
+def landscapes_of_job(context: dict[str, Any], job: Job) -> dict[str, Any]:
+    return {**panel(job), "request": context["request"], "csrf_token": context.get("csrf_token")}
 
 
 def _common(context: dict[str, Any], job: Job) -> dict[str, Any]:
