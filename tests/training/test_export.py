@@ -119,9 +119,9 @@ def test_the_loader_scores_what_the_evaluation_scored_where_nothing_of_ours_is(l
     judged = [event for event in events if isinstance(event, Evaluated)][-1]
     assert judged.round_no == trained.progress.round_no
     # Three standard errors of both means; an episode's return has a step's grain.
-    noise = 3 * np.sqrt(std**2 / 20 + judged.return_std**2 / len(judged.episode_returns)) + 1.0
-    assert abs(mean - judged.return_mean) <= noise
-    assert judged.return_mean > 100  # a policy that learned nothing would not tell them apart
+    noise = 3 * np.sqrt(std**2 / 20 + judged.figures.return_std**2 / len(judged.figures.episode_returns)) + 1.0
+    assert abs(mean - judged.figures.return_mean) <= noise
+    assert judged.figures.return_mean > 100  # a policy that learned nothing would not tell them apart
 
 
 def test_the_loaders_are_short():
@@ -145,7 +145,7 @@ def test_the_card_says_what_it_must(learned):
         f"round {trained.progress.round_no}",
         f"{trained.progress.total_env_steps:,} environment steps",
         f"| Training seed | {spec.seed} |",
-        f"{judged.return_mean:,.1f} ± {judged.return_std:,.1f}",
+        f"{judged.figures.return_mean:,.1f} ± {judged.figures.return_std:,.1f}",
         "over 10 whole episodes",
         ", ".join(map(str, evaluation_seeds(spec, judged.round_no))),
         "$0.0123, **simulated**",

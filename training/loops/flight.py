@@ -14,7 +14,11 @@ from training.stopping import Halt
 
 _TICK_S = 1.0
 # No later call can succeed until a person acts, so the run ends for this reason, with the platform's message.
-_ENDS_RUN: dict[str, StopCode] = {"credentials": "failing", "function_missing": "failing", "bundle": "failing"}
+_ENDS_RUN: dict[str, StopCode] = {
+    "credentials": "failing",
+    "function_missing": "failing",
+    "bundle": "failing",
+}
 # The same call would fail in the same way again, and might be paid for again.
 _NOT_RETRIED: frozenset[FaultCode] = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
 
