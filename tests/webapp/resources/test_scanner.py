@@ -82,7 +82,7 @@ def test_a_killed_run_leaves_nothing_behind(
     ready = ProvisionedConcurrency(
         demo.by_keys.open().client("lambda"), 1, held.holder(connection, job, epoch)
     )
-    ready._buy(FUNCTION)
+    ready._create(FUNCTION)
     assert ready.qualifier == "1"
     result = scan(connection)
     assert result is not None
