@@ -143,6 +143,9 @@ def test_a_run_with_it_is_reserved_billed_and_timed_again(
     assert "sums" in {part.key for part in bill_parts()}
     assert len(round_times(run.sitting)) == len(again.rounds) == 3
     rounds = [event.report for event in run.events if isinstance(event, RoundFinished)]
+    for report in rounds:
+        learned = {work.name: work.samples for work in run.sitting.works if work.round_no == report.round_no}
+        assert report.learner_usage.samples == sum(learned.values())
     assert [report.failed_calls > 0 for report in rounds] == [
         any(isinstance(event, CallFailed) and event.round_no == report.round_no for event in run.events)
         for report in rounds

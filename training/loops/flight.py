@@ -36,7 +36,7 @@ class Landed:
 @dataclass
 class Tally:
     """What calls did and cost since the tally was last taken. `usages` are those of sampling and judging, wherever it
-    ran; those of learning are separate.
+    ran, `learned` those of calls that learned and made no version; versions come with their usage themselves.
     """
 
     cost_picodollars: int = 0
@@ -44,6 +44,7 @@ class Tally:
     retried_calls: int = 0
     cold_starts: int = 0
     usages: list[Usage] = field(default_factory=list)
+    learned: list[Usage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,11 @@ class Flight:
         call = flying.call
         self._tally.cost_picodollars += outcome.cost_picodollars or 0
         self._learn(call, outcome)
-        if KINDS[call.kind].role != "learning":
+        kind = KINDS[call.kind]
+        if kind.role != "learning":
             self._tally.usages.append(outcome.usage)
+        elif outcome.status == "done" and not kind.makes_version:
+            self._tally.learned.append(outcome.usage)
         if call.where == "actor":
             self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":

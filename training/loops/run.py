@@ -329,7 +329,7 @@ class Run:
             failed_calls=tally.failed_calls,
             retried_calls=tally.retried_calls,
             usage=sum_usages(tally.usages),
-            learner_usage=_learner_usage(learned),
+            learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
         )
@@ -343,8 +343,7 @@ def _staleness_mean(learned: Sequence[_Learned]) -> float:
     return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
 
 
-def _learner_usage(learned: Sequence[_Learned]) -> Usage:
-    usages = [one.usage for one in learned]
+def _learner_usage(usages: Sequence[Usage]) -> Usage:
     return usages[0] if len(usages) == 1 else sum_usages(usages)
 
 
