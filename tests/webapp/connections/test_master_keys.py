@@ -125,7 +125,8 @@ import sys
 import threading
 import webapp.asgi
 from django.urls import get_resolver
-from webapp.connections import forms, models, views, tasks, connection_test
+from webapp import tasks
+from webapp.connections import forms, models, views, connection_test
 get_resolver().url_patterns
 forms.identity_form(models.Connection(kind="aws_keys")).as_p()
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3", "botocore", "azure", "msal"}))
