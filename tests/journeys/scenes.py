@@ -197,7 +197,7 @@ def running_job(project: Project, user: User) -> Job:
         env_steps=286_720,
         actors=12,
         episode_return_mean=round_report(140).score,
-        evaluation_return_mean=evaluation(140).return_mean,
+        evaluation_return_mean=evaluation(140).score,
         platform_s=322.4,
     )
     spend(job, 0.448, 0.0312)
@@ -231,7 +231,7 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
         env_steps=159_744,
         actors=8,
         episode_return_mean=round_report(78).score,
-        evaluation_return_mean=evaluation(60).return_mean,
+        evaluation_return_mean=evaluation(60).score,
         platform_s=179.4,
     )
     spend(job, 0.25)

@@ -119,7 +119,9 @@ def test_the_loader_scores_what_the_evaluation_scored_where_nothing_of_ours_is(l
     judged = [event for event in events if isinstance(event, Evaluated)][-1]
     assert judged.round_no == trained.progress.round_no
     # Three standard errors of both means; an episode's return has a step's grain.
-    noise = 3 * np.sqrt(std**2 / 20 + judged.figures.return_std**2 / len(judged.figures.episode_returns)) + 1.0
+    noise = (
+        3 * np.sqrt(std**2 / 20 + judged.figures.return_std**2 / len(judged.figures.episode_returns)) + 1.0
+    )
     assert abs(mean - judged.figures.return_mean) <= noise
     assert judged.figures.return_mean > 100  # a policy that learned nothing would not tell them apart
 

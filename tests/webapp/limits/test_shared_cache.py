@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 
 from tests.factories import make_user
-from webapp.limits import shared_cache
+from webapp.limits import counters
 from webapp.limits.counters import SharedCache
 from webapp.limits.models import Counted
 
@@ -29,7 +29,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The time that the cache sees: `clock.now_s` may be moved."""
     clock = SimpleNamespace(now_s=1_000_000.0)
     moved = SimpleNamespace(time=lambda: clock.now_s, monotonic=lambda: clock.now_s)
-    monkeypatch.setattr(shared_cache, "time", moved)
+    monkeypatch.setattr(counters, "time", moved)
     monkeypatch.setattr("django.core.cache.backends.base.time", moved)
     return clock
 
@@ -62,7 +62,7 @@ def test_a_value_is_gone_once_its_time_is_over(clock: Any) -> None:
 def test_rows_that_are_over_do_not_pile_up(clock: Any) -> None:
     for number in range(50):
         cache.set(f"one of many {number}", True, 10)
-    clock.now_s += shared_cache._TIDY_EVERY_S
+    clock.now_s += counters._TIDY_EVERY_S
     cache.set("another", True, 10)
     assert list(Counted.objects.values_list("value", flat=True)) == [True]
     cache.clear()

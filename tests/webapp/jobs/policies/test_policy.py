@@ -102,7 +102,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The films that the worker was asked for."""
     sent: list[int] = []
-    monkeypatch.setattr(films, "_ask_worker", lambda film_id: sent.append(film_id) or True)
+    monkeypatch.setattr(films, "send_hint", lambda task, film_id: sent.append(film_id) or True)
     return sent
 
 
