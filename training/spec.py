@@ -133,6 +133,11 @@ class TrainingSpec(Training):
 
     progress_unit: ClassVar[str] = "steps"
     score: ClassVar[Score] = RETURN
+    reviewed: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("Environment", "environment.id"),
+        ("Algorithm", "algorithm.kind"),
+    )
+    limit_field: ClassVar[str] = "stop.env_steps"
 
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1

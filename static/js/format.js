@@ -36,15 +36,15 @@ export function wholeCount(value) {
   return Number.isInteger(value) ? grouped(value) : "";
 }
 
-/** A return: one decimal under a thousand, none above. */
-export function score(value) {
+/** A score: with its decimals under a thousand, with none above. */
+export function score(value, decimals = 1) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
-  return grouped(value, Math.abs(value) < 999.95 ? 1 : 0).replace("-", "\u2212");
+  return grouped(value, Math.abs(value) < 999.95 ? decimals : 0).replace("-", "\u2212");
 }
 
-/** A return at a tick of an axis. */
-export function axisScore(value) {
-  return score(value).replace(/\.0$/, "");
+/** A score at a tick of an axis. */
+export function axisScore(value, decimals = 1) {
+  return score(value, decimals).replace(/\.0+$/, "");
 }
 
 /** Any other figure: three significant digits, thousands grouped. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,22 +11,28 @@ from django.urls import reverse
 
 from cloud.forecast import forecast
 from cloud.simulated_options import SimulatedOptions
-from tests.factories import make_project, make_running_job
+from tests.factories import make_job, make_project, make_running_job
 from tests.quadratic.in_copy import losses, quadratic
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
+from webapp.alerts.text import end_sentence
 from webapp.api.job_serialization import evaluations_of
 from webapp.api.tensorboard import event_file
 from webapp.comparing.curves import curves_of, getting_to, goal_of
 from webapp.comparing.figures import compared
 from webapp.comparing.groups import picked
+from webapp.comparing.sweeps import Axis, Sweep, launch_sweep
+from webapp.job_states import Observed
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.events.job_summary import live_sentences
-from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.forms import job_form, reviewed
 from webapp.jobs.launch.forecast_panel import until
-from webapp.jobs.models import Job
+from webapp.jobs.lineage import Source
+from webapp.jobs.models import Job, JobGroup, Way
+from webapp.jobs.policies.downloads import list_checkpoints
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.spec import JobSpec
+from webapp.reports.job_facts import facts_of
 
 pytestmark = pytest.mark.django_db
 TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
@@ -79,11 +86,84 @@ def test_its_pages_open_and_speak_of_its_loss(client: Client) -> None:
     assert "<dt>Loss</dt>" in page
     assert "<dt>Samples</dt>" in page
     assert "<h2>Loss</h2>" in page
+    assert 'data-score="Loss" data-decimals="4" data-better="lower"' in page
+    assert 'data-axis="steps" aria-pressed="true">Samples<' in page
     assert "Episode length" not in page
     assert client.get(reverse("jobs:series", args=[slug, job.pk])).status_code == 200
     listed = client.get(reverse("jobs:list", args=[slug])).content.decode()
     assert "A rate of 0.3" in listed
     assert client.get(reverse("overview:page", args=[slug])).status_code == 200
+
+
+def test_lists_of_jobs_are_headed_by_what_all_of_them_declare(client: Client) -> None:
+    job, _ = ran(make_project())
+    client.force_login(job.created_by)
+    slug, loss = job.project.slug, f"{job.episode_return_mean:.4f}"
+    group = JobGroup.objects.create(project=job.project, name="Rates", created_at=job.created_at)
+    group.jobs.add(job)
+    pages = [
+        reverse("jobs:list", args=[slug]) + "?columns=return,least,steps",
+        reverse("overview:page", args=[slug]),
+        reverse("comparing:group", args=[slug, group.pk]),
+    ]
+    listed, overview, together = (client.get(page).content.decode() for page in pages)
+    assert all(loss in page for page in (listed, overview, together))
+    assert [column in listed for column in (">Loss<", ">Most<", ">Samples<", ">Return<", ">Steps<")] == [
+        *(True, True, True),
+        *(False, False),
+    ]
+    assert '<th class="number">Loss</th>' in overview
+    assert "Loss from " in overview
+    assert '<th class="number">Loss</th><th class="number">Samples</th>' in together
+    assert "Loss at the end: Rates 0." in together
+    assert 'data-decimals="4"' in together
+    make_job(job.project)
+    listed = client.get(pages[0]).content.decode()
+    assert [column in listed for column in (">Score<", ">Worst<", ">Progress<")] == [True, True, True]
+    assert '<th class="number">Score</th>' in client.get(pages[1]).content.decode()
+
+
+def test_a_sweep_tries_its_fields_and_the_least_loss_leads(client: Client) -> None:
+    job, _ = ran(make_project())
+    client.force_login(job.created_by)
+    page = client.get(
+        reverse("comparing:sweep_new", args=[job.project.slug]) + f"?from={job.pk}"
+    ).content.decode()
+    assert "DESCENT on Quadratic of 4, simulated" in page
+    sweep = Sweep(job_spec(), "Rates", (Axis.read("training.rate", "0.05, 0.3"),), "grid", 1, 1, Decimal(1))
+    group = launch_sweep(project=job.project, user=job.created_by, sweep=sweep)
+    assert [one.parsed_spec().training.rate for one in group.jobs.order_by("name")] == [0.05, 0.3]
+
+
+def test_a_fork_keeps_what_its_task_says() -> None:
+    job, _ = ran(make_project())
+    fork = Source(job, Way.FORK)
+    assert fork.obstacles(job_spec()) == []
+    (problem,) = fork.obstacles(job_spec(dimension=7))
+    assert problem.path == "training.dimension"
+    assert problem.sentence.startswith(f"Dimension (training.dimension): a fork keeps that of {job.name}")
+
+
+def test_its_checkpoints_and_its_end_name_its_loss(client: Client) -> None:
+    job, found = ran(make_project())
+    client.force_login(job.created_by)
+    page = client.get(reverse("jobs:checkpoints", args=[job.project.slug, job.pk])).content.decode()
+    assert '<th class="number">Samples</th>' in page
+    assert next(one.evaluated for one in list_checkpoints(job)) == min(found)
+    job.observed = Observed.SUCCEEDED
+    assert f"finished after 288 samples and a loss of {found[-1]:.4f}." in end_sentence(job)
+
+
+def test_reports_know_the_memory_of_its_functions() -> None:
+    job, _ = ran(make_project())
+    job.spec["platform"] = {"kind": "aws_lambda"}
+    job.save()
+    facts = facts_of([job.pk])[job.pk]
+    assert (facts.function_memory_mb, facts.algorithm, facts.environment) == (
+        1024,
+        "descent",
+        "Quadratic of 4",
+    )
 
 
 def test_compared_the_lower_loss_leads() -> None:
@@ -119,6 +199,12 @@ def test_the_form_draws_one_kind_at_a_time() -> None:
     (choice,) = [one for one in form.tree.choices() if one.path == ("training",)]
     assert [variant.selected for variant in choice.variants] == [False, True]
     assert [variant.title for variant in choice.variants] == ["Reinforcement learning", "A quadratic"]
+    lines = [line for part in reviewed(form).values() for line in part if line.selected]
+    assert [(line.word, str(form[line.control].value())) for line in lines] == [
+        *(("Dimension", "4"), ("Rate", "0.3")),
+        ("Samples", ""),
+    ]
+    assert all(line.control in form.fields for part in reviewed(form).values() for line in part)
     typed = {name: form[name].value() for name in form.fields} | {"training.quadratic.rate": "0.5"}
     sent = job_form({name: value for name, value in typed.items() if value is not None})
     assert sent.is_valid(), sent.errors

@@ -54,6 +54,8 @@ class Quadratic(Training):
 
     progress_unit: ClassVar[str] = "samples"
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
+    reviewed: ClassVar[tuple[tuple[str, str], ...]] = (("Dimension", "dimension"), ("Rate", "rate"))
+    limit_field: ClassVar[str] = "stop.samples"
 
     kind: Literal["quadratic"] = "quadratic"
     schema_version: Literal[1] = 1

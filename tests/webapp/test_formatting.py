@@ -36,6 +36,7 @@ SCORES = [
     (-1234.5, "−1,234"),
     (1234567.8, "1,234,568"),
 ]
+LOSSES = [(0.03125, "0.0312"), (2.0, "2.0000"), (-0.00004, "0.0000"), (1234.5, "1,234")]
 DURATIONS = [
     (None, "–"),
     (0, "0.0 s"),
@@ -105,6 +106,11 @@ def test_scores(figure: float | None, text: str) -> None:
     assert words.format_score(figure) == text
 
 
+@_cases(LOSSES)
+def test_scores_with_decimals_of_their_own(figure: float, text: str) -> None:
+    assert words.format_score(figure, decimals=4) == text
+
+
 def test_scores_that_are_whole_anyway() -> None:
     assert [words.format_score(one, decimals=0) for one in (475, -146.7, 2383)] == ["475", "−147", "2,383"]
 
@@ -147,10 +153,19 @@ def test_the_browser_writes_figures_as_the_server_does(page: "Page") -> None:
     }
     for name, cases in tables.items():
         written = page.evaluate(
-            "async ([url, name, figures]) => figures.map((await import(url))[name])",
+            """async ([url, name, figures]) => {
+                const written = (await import(url))[name];
+                return figures.map((figure) => written(figure));
+            }""",
             [f"data:text/javascript;base64,{code}", name, [figure for figure, _ in cases]],
         )
         assert written == [text for _, text in cases], name
+    for figure, text in LOSSES:
+        written = page.evaluate(
+            "async ([url, figure]) => (await import(url)).score(figure, 4)",
+            [f"data:text/javascript;base64,{code}", figure],
+        )
+        assert written == text
     for number in (0, 1, 2, 1600):
         written = page.evaluate(
             "async ([url, number]) => (await import(url)).plural(number, 'call')",

@@ -7,7 +7,7 @@ from typing import Any
 
 from training.spec import TrainingSpec
 from training.tasks.reinforcement import ReinforcementLearning
-from training.tasks.score import Score
+from training.tasks.score import Declaration, Score
 from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 
@@ -27,6 +27,12 @@ def score_of(stored: Mapping[str, Any]) -> Score:
     """Return what the numbers of a stored report or evaluation are the score of."""
     score: Score = _task_class({"kind": stored.get("training", ReinforcementLearning.kind)}).spec_model.score
     return score
+
+
+def declaration_of(kind: str | None) -> Declaration:
+    """Return what a stored kind of training declares. None: the kind of specs that do not name theirs."""
+    spec_model = _task_class({"kind": kind or ReinforcementLearning.kind}).spec_model
+    return Declaration(spec_model.progress_unit, spec_model.score)
 
 
 def read_training(stored: Mapping[str, Any]) -> AnyTraining:

@@ -21,7 +21,7 @@ from training.learner import LearnerState
 from training.reports import EpisodeFigures, LearningFigures, UpdateReport
 from training.seeds import derive
 from training.spec import TrainingSpec
-from training.tasks.task import Judging, Task
+from training.tasks.task import Judging, Task, Unfit
 from training.tasks.training import TrainingFacts
 
 CALLS_AT_MOST = 16
@@ -47,6 +47,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
             progress_limit=stop.get("env_steps"),
             rounds_limit=stop.get("rounds"),
             minutes_limit=stop.get("minutes"),
+            memory_mb=int((stored.get("rollout") or {}).get("memory_mb") or 0),
         )
 
     def begin(self) -> Progress:
@@ -84,6 +85,18 @@ class ReinforcementLearning(Task[TrainingSpec]):
             if getattr(other, part) != getattr(self.spec, part):
                 return part, getattr(other, part)
         return None
+
+    def unfit(self, other: TrainingSpec) -> list[Unfit]:
+        mine, learned = self.spec, other.algorithm.normalise_observations
+        found = [
+            Unfit(part, path)
+            for part, path in (("environment", "environment.id"), ("network", "network"))
+            if getattr(other, part) != getattr(mine, part)
+        ]
+        if learned != mine.algorithm.normalise_observations:
+            path = "algorithm.normalise_observations"
+            found.append(Unfit("normalise observations", path, "with it" if learned else "without it"))
+        return found
 
     def notes(self) -> tuple[str, ...]:
         spec, notes = self.spec, []

@@ -31,4 +31,12 @@ class Score:
         return f"{target:g} or {'above' if self.higher_is_better else 'below'}"
 
 
+@dataclass(frozen=True)
+class Declaration:
+    """What a kind of training declares of its figures: what its progress counts, and what it is judged by."""
+
+    progress_unit: str
+    score: Score
+
+
 RETURN = Score("return")

@@ -30,6 +30,17 @@ class Judging:
     share: int
 
 
+@dataclass(frozen=True)
+class Unfit:
+    """A part of a spec that does not fit weights which another spec learned. `path` leads to its field. `learned` says
+    how the weights were learned instead; empty if they were learned with another such part.
+    """
+
+    part: str
+    path: str
+    learned: str = ""
+
+
 class Task(ABC, Generic[SpecOfKind]):
     """One kind of training, for one spec. Its subclass is the one file, its row is in `training.tasks.kinds`.
 
@@ -67,6 +78,11 @@ class Task(ABC, Generic[SpecOfKind]):
         fit; None if they do.
         """
         return None
+
+    def unfit(self, other: SpecOfKind) -> list[Unfit]:
+        """Return all parts of this spec that do not fit the weights which `other` learned."""
+        part = self.unlike(other)
+        return [] if part is None else [Unfit(part[0], part[0])]
 
     def notes(self) -> tuple[str, ...]:
         """Return what a user should know before the first round."""

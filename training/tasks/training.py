@@ -44,6 +44,7 @@ class TrainingFacts:
 
     `subject`: what is learned, in a few words. `method`: the name of the algorithm. `progress_unit`: what its
     progress counts. `score`: what it is judged by. The limits are those of its stop rule, None where it has none.
+    `memory_mb`: the memory of one call's place; 0 if it is not stored.
     """
 
     kind: str
@@ -54,16 +55,20 @@ class TrainingFacts:
     progress_limit: int | None
     rounds_limit: int | None
     minutes_limit: float | None
+    memory_mb: int
 
 
 class Training(FrozenModel):
     """A spec of one kind of training. Each kind lists all its fields itself, in the order of its form.
 
-    `progress_unit` is what its progress counts, `score` what it is judged by.
+    `progress_unit` is what its progress counts, `score` what it is judged by. `reviewed` are the fields that sum a new
+    run up, each a word and its path; `limit_field` is the path of the limit of its progress.
     """
 
     progress_unit: ClassVar[str]
     score: ClassVar[Score]
+    reviewed: ClassVar[tuple[tuple[str, str], ...]]
+    limit_field: ClassVar[str]
 
     if TYPE_CHECKING:
         kind: str
@@ -101,6 +106,7 @@ class Training(FrozenModel):
             progress_limit=self.stop.progress_limit,
             rounds_limit=self.stop.rounds,
             minutes_limit=self.stop.minutes,
+            memory_mb=self.memory_mb,
         )
 
     @property

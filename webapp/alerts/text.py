@@ -178,5 +178,9 @@ def end_sentence(job: Job) -> str:
     reached = (
         job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean
     )
-    score = f" and a {training.score.name} of {format_score(reached)}" if reached is not None else ""
+    score = (
+        f" and a {training.score.name} of {format_score(reached, training.score.decimals)}"
+        if reached is not None
+        else ""
+    )
     return f"{job.name} finished after {steps}{score}. {reason}".strip()

@@ -77,7 +77,9 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     return Plane(
         dots,
         tuple(Tick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
-        tuple(Tick(vertical(value), format_score(value).removesuffix(".0")) for value in y_steps),
+        tuple(
+            Tick(vertical(value), format_axis_score(value, known[0].side.score.decimals)) for value in y_steps
+        ),
         _front(dots, by),
     )
 
@@ -94,6 +96,11 @@ def _across(one: SideFigures, by: str) -> float | None:
     return None if one.cost_a_run is None else one.cost_a_run / PICODOLLARS_PER_USD
 
 
+def format_axis_score(value: float, decimals: int) -> str:
+    """A score at a tick, without a fraction of zeros."""
+    return format_score(value, decimals).removesuffix(f".{'0' * decimals}")
+
+
 def _axis(value: float, by: str, longest: float) -> str:
     if by == "usd":
         return f"${value:.3g}"
@@ -107,10 +114,11 @@ def _time_unit(longest_s: float) -> tuple[float, str]:
 
 
 def _words(one: SideFigures) -> str:
-    value = format_score(one.iqm.value) if one.iqm else ""
+    score = one.side.score
+    value = format_score(one.iqm.value, score.decimals) if one.iqm else ""
     cost = "unknown cost" if one.cost_a_run is None else display_usd(one.cost_a_run)
     time = "unknown time" if one.time_s is None else format_duration(one.time_s)
-    return f"{one.side.name}: return {value}, {cost} and {time} a run"
+    return f"{one.side.name}: {score.name} {value}, {cost} and {time} a run"
 
 
 def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:

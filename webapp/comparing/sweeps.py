@@ -31,6 +31,7 @@ from webapp.money.amounts import picodollars
 MOST_RUNS = 100
 _RANGE = re.compile(r"^\s*(-?[\d.]+(?:e-?\d+)?)\s*(?:\.\.|–|to)\s*(-?[\d.]+(?:e-?\d+)?)\s*$", re.IGNORECASE)
 _LOGARITHMIC_FROM = 10.0
+_USUAL_AXIS = "training.algorithm.learning_rate"
 _NOT_SWEPT = ("seed", "schema_version", "kind")
 
 
@@ -248,7 +249,7 @@ class SweepForm(forms.Form):
         known = fields_of(base).values()
         choices = [("", "–"), *((one.path, f"{one.title}, now {one.value}") for one in known)]
         for at in range(MOST_AXES):
-            first = "training.algorithm.learning_rate" if at == 0 else ""
+            first = _USUAL_AXIS if at == 0 and any(one.path == _USUAL_AXIS for one in known) else ""
             self.fields[f"path_{at}"] = forms.ChoiceField(
                 choices=choices, required=False, label="Field", initial=first
             )

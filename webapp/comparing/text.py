@@ -21,7 +21,7 @@ def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[st
         "getting": getting_words(getting) if getting else None,
         "one": one,
         "side": one.side,
-        "score": format_score(one.iqm.value) if one.iqm else UNKNOWN,
+        "score": format_score(one.iqm.value, one.side.score.decimals) if one.iqm else UNKNOWN,
         "time": "unknown" if one.time_s is None else format_duration(one.time_s),
         "interval": _interval(one),
         "runs": _runs(one),
@@ -53,10 +53,12 @@ def _interval(one: SideFigures) -> str:
         return "no round has ended"
     if len(one.scores) < 2:
         return "one run: no interval"
-    if format_score(one.iqm.low) == format_score(one.iqm.high):
-        alike = sum(format_score(float(each)) == format_score(one.iqm.value) for each in one.scores)
+    decimals = one.side.score.decimals
+    value, low, high = (format_score(of, decimals) for of in (one.iqm.value, one.iqm.low, one.iqm.high))
+    if low == high:
+        alike = sum(format_score(float(each), decimals) == value for each in one.scores)
         return f"in {alike} of {len(one.scores)} runs"
-    return f"{format_score(one.iqm.low)} – {format_score(one.iqm.high)}"
+    return f"{low} – {high}"
 
 
 def _runs(one: SideFigures) -> str:
@@ -127,8 +129,9 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
 
 def chart_sentence(whole: Comparison) -> str:
     """The chart as a sentence for screen readers."""
-    ends = [f"{one.side.name} {format_score(one.iqm.value)}" for one in whole.sides if one.iqm]
-    return f"Return at the end: {', '.join(ends)}." if ends else "Return: no rounds yet."
+    decimals, name = whole.score.decimals, whole.score.name.capitalize()
+    ends = [f"{one.side.name} {format_score(one.iqm.value, decimals)}" for one in whole.sides if one.iqm]
+    return f"{name} at the end: {', '.join(ends)}." if ends else f"{name}: no rounds yet."
 
 
 def member_rows(jobs: Iterable[Job]) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.groups import MOST_SIDES, Picked, of_group, picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
+from webapp.jobs.headings import headings_of
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
@@ -59,6 +60,7 @@ def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse
         "rows": rows,
         "budgets": Budget.objects.filter(group=found, closed_at=None),
         "running": sum(row["active"] for row in rows),
+        "headings": headings_of(row["job"] for row in rows),
         **_comparison(chosen, request),
     }
     return render(request, "comparing/group.html", context)
@@ -70,22 +72,24 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
         return {"comparison": None, "left_out": chosen.left_out}
     curves = curves_of(chosen.jobs)
     found: Comparison = compared(chosen, curves)
+    headings = headings_of(chosen.jobs)
     goal = goal_of(chosen.sides, curves) if len(chosen.sides) > 1 else None
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
     return {
         "comparison": found,
+        "headings": headings,
         "left_out": chosen.left_out,
         "verdicts": text.verdicts(found),
         "goal": goal,
         "table": [text.row(one, found, getting.get(one.side.place)) for one in found.sides],
         "chart": {"sides": drawn(chosen.sides, curves), "sentence": text.chart_sentence(found)},
         "planes": [
-            ("usd", "Return and dollars a run", plane(found.sides, "usd")),
-            ("time", "Return and time a run", plane(found.sides, "time")),
+            ("usd", f"{headings.score} and dollars a run", plane(found.sides, "usd")),
+            ("time", f"{headings.score} and time a run", plane(found.sides, "time")),
         ],
         "differences": differences(chosen.sides) if len(chosen.sides) > 1 else [],
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
-        "axes": (("steps", "Steps"), ("time", "Time"), ("usd", "Dollars")),
+        "axes": (("steps", headings.progress), ("time", "Time"), ("usd", "Dollars")),
         "over": request.GET.get("over") if request.GET.get("over") in AXES else AXES[0],
         "simulated": any(side.unreal for side in chosen.sides),
         "idempotency_key": secrets.token_urlsafe(12),

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from training.checkpoints import CheckpointError, read_checkpoint
-from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
+from training.tasks.task import Unfit
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.models import Job, Origin, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
@@ -23,8 +23,6 @@ from webapp.jobs.spec import JobSpec
 
 BEGINNING = "beginning.checkpoint"
 """The file's name. Names of a job's own checkpoints begin with round- or best-."""
-_STAYS = ("environment", "network")
-_NORMALISED = "normalise_observations"
 
 
 @dataclass(frozen=True)
@@ -55,32 +53,16 @@ class Source:
             return []
         was, now = self.job.parsed_spec().training, spec.training
         if was.kind != now.kind:
-            return [self._kept("kind", "training.kind")]
-        if not isinstance(now, TrainingSpec):
-            other = task_of(now).unlike(was)
-            return [self._kept(other[0], f"training.{other[0]}")] if other is not None else []
-        found = []
-        for part in _STAYS:
-            if getattr(was, part) != getattr(now, part):
-                path = "training.environment.id" if part == "environment" else f"training.{part}"
-                found.append(self._kept(part, path))
-        if getattr(was.algorithm, _NORMALISED) != getattr(now.algorithm, _NORMALISED):
-            path = f"training.algorithm.{_NORMALISED}"
-            which = "with" if getattr(was.algorithm, _NORMALISED) else "without"
-            found.append(
-                Problem(
-                    path,
-                    f"Normalise observations ({path}): the weights of {self.job.name} were learned {which} it.",
-                )
-            )
-        return found
+            return [self._problem(Unfit("kind", "kind"))]
+        return [self._problem(one) for one in task_of(now).unfit(was)]
 
-    def _kept(self, part: str, path: str) -> Problem:
-        return Problem(
-            path,
-            f"{part.capitalize()} ({path}): a fork keeps that of {self.job.name}, because it starts with"
-            " its weights. Reset it, or start a new job.",
-        )
+    def _problem(self, one: Unfit) -> Problem:
+        path, name = f"training.{one.path}", self.job.name
+        if one.learned:
+            why = f"the weights of {name} were learned {one.learned}."
+        else:
+            why = f"a fork keeps that of {name}, because it starts with its weights. Reset it, or start a new job."
+        return Problem(path, f"{one.part.capitalize()} ({path}): {why}")
 
 
 def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:

@@ -21,6 +21,7 @@ from webapp.jobs.reasons import ReasonCode
 from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:
+    from training.tasks.score import Declaration
     from training.tasks.training import TrainingFacts
     from webapp.jobs.spec import JobSpec
 
@@ -172,6 +173,16 @@ class Job(models.Model):
     def has_checkpoint(self) -> bool:
         """Whether the job can resume from a checkpoint, or be forked."""
         return self.round_no > 0 and self.checkpoints.exists()
+
+    @property
+    def declaration(self) -> Declaration:
+        """What its progress counts and what it is judged by. Lists that leave the spec out read `training_kind`."""
+        from training.tasks.kinds import declaration_of, kind_of  # migrations do not need the engine
+
+        listed = self.__dict__
+        return declaration_of(
+            listed["training_kind"] if "training_kind" in listed else kind_of(self.spec["training"])
+        )
 
     @cached_property
     def training_facts(self) -> TrainingFacts:

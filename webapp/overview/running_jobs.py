@@ -11,6 +11,7 @@ from django.db.models import Case, Q, QuerySet, When
 
 from webapp.formatting import format_rough_duration, format_score, svg_points
 from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.headings import TRAINING_KIND
 from webapp.jobs.models import Job, Round
 from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
 from webapp.tones import Pill
@@ -75,10 +76,12 @@ def running(project: Any) -> list[Running]:
 def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
     account = job.account
     spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
+    score = job.declaration.score
     words = (
-        f"Return from {format_score(returns[0][1])} to {format_score(returns[-1][1])}"
+        f"{score.name.capitalize()} from {format_score(returns[0][1], score.decimals)}"
+        f" to {format_score(returns[-1][1], score.decimals)}"
         if returns
-        else "No return yet"
+        else f"No {score.name} yet"
     )
     return Running(
         job=job,
@@ -145,6 +148,7 @@ def recent(project: Any) -> list[Recent]:
         Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
         .select_related("account")
         .defer("spec", "summary", "note")
+        .annotate(training_kind=TRAINING_KIND)
         .order_by("-since")[:RECENT]
     )
     rows = []

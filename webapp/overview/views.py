@@ -15,6 +15,7 @@ from webapp.alerts.models import Severity
 from webapp.alerts.queries import bell_of
 from webapp.alerts.views import alert_row
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.headings import headings_of
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
 from webapp.overview.first_steps import guide_for
@@ -41,6 +42,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
         "guide": guide_for(membership) if membership.allows("editor") else None,
         "sentence": state_sentence(burn),
         "running": rows,
+        "headings": headings_of(row.job for row in rows),
         "more_running": max(0, burn.jobs - len(rows)),
         "needs": needs[:NEEDS_SOMEBODY],
         "recent": recent,

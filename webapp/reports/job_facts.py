@@ -9,6 +9,8 @@ from typing import Any
 from cloud.numbers import profile as profiles
 from cloud.numbers.quantity import ProfileError
 from cloud.platform_kinds import PlatformKind
+from training.tasks.kinds import facts_of as training_facts_of
+from training.tasks.training import TrainingFacts
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 from webapp.reports.report_query import Question
@@ -82,7 +84,7 @@ def _facts(job: Job) -> JobFacts:
     platform: Mapping[str, Any] = job.spec.get("platform") or {}
     training: Mapping[str, Any] = job.spec.get("training") or {}
     cloud, provider, home = _cloud(platform)
-    mean = job.evaluation_return_mean
+    mean, facts = job.evaluation_return_mean, _training_facts(training)
     return JobFacts(
         id=job.pk,
         name=job.name,
@@ -93,9 +95,9 @@ def _facts(job: Job) -> JobFacts:
         provider=provider,
         region=str(platform.get("region") or home),
         connection=str(platform.get("connection") or ""),
-        function_memory_mb=_function_memory_mb(platform, training),
-        algorithm=str((training.get("algorithm") or {}).get("kind") or training.get("kind") or ""),
-        environment=str((training.get("environment") or {}).get("id") or ""),
+        function_memory_mb=_function_memory_mb(platform, facts),
+        algorithm=(facts.method if facts else "") or str(training.get("kind") or ""),
+        environment=facts.subject if facts else "",
         env_steps=job.env_steps,
         actors=job.actors,
         mean_return=job.episode_return_mean if mean is None else mean,
@@ -105,10 +107,16 @@ def _facts(job: Job) -> JobFacts:
     )
 
 
-def _function_memory_mb(platform: Mapping[str, Any], training: Mapping[str, Any]) -> int:
-    if platform.get("kind") != PlatformKind.AWS_LAMBDA:
-        return 0
-    return int((training.get("rollout") or {}).get("memory_mb") or 0)
+def _training_facts(training: Mapping[str, Any]) -> TrainingFacts | None:
+    """Return what the stored document says, whatever its kind; None if this release cannot read it."""
+    try:
+        return training_facts_of(training)
+    except ValueError:
+        return None
+
+
+def _function_memory_mb(platform: Mapping[str, Any], facts: TrainingFacts | None) -> int:
+    return facts.memory_mb if facts and platform.get("kind") == PlatformKind.AWS_LAMBDA else 0
 
 
 def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ const WORDS = { figures, score };
 /** @param {HTMLElement} figure @param {{columns: object, view: object}} sight */
 export function recipeFor({ dataset }, sight) {
   const Own = OWN[dataset.chart];
-  if (Own) return new Own(sight);
+  if (Own) return new Own(sight, dataset);
   const { chart: name, legendName: title, words, fromZero } = dataset;
   return new LineRecipe(sight, { name, title, words: WORDS[words], fromZero: fromZero !== undefined, variable: "--series-1" });
 }

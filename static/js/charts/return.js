@@ -1,12 +1,15 @@
-/** Return, with evaluations as dots and marks of what happened to the run. */
+/** The score (a return, a loss), with evaluations as dots and marks of what happened to the run. */
 import { colour } from "./colours.js";
 import { LineRecipe } from "./lines.js";
 import { drawMarks, marksNear } from "./marks.js";
 import { axisScore, count, score } from "../format.js";
 
 export class ReturnRecipe extends LineRecipe {
-  constructor(sight) {
-    super(sight, { name: "return", title: "Return", variable: "--accent", words: score, ticks: axisScore });
+  /** @param {object} sight @param {DOMStringMap} declared the score's name, its decimals, and what is better */
+  constructor(sight, { score: title, decimals, better }) {
+    const [words, ticks] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
+    super(sight, { name: "return", title, variable: "--accent", words, ticks });
+    this.best = better === "lower" ? Math.min : Math.max;
     this.hooks = { draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot)] };
   }
 
@@ -48,7 +51,7 @@ export class ReturnRecipe extends LineRecipe {
     const { columns } = this.sight;
     const { round, mean } = columns.evaluations;
     const upto = at === null ? mean.length - 1 : round.findLastIndex((one) => one <= columns.axes.round[at]);
-    const entries = [...super.legend(at), { name: "Evaluation", value: score(mean[upto]), mark: "dot", variable: "--series-2" }];
+    const entries = [...super.legend(at), { name: "Evaluation", value: this.what.words(mean[upto]), mark: "dot", variable: "--series-2" }];
     return at === null ? entries : [...entries, ...marksNear(columns, at)];
   }
 
@@ -56,7 +59,7 @@ export class ReturnRecipe extends LineRecipe {
     const { round, mean } = this.sight.columns.evaluations;
     const words = super.summary();
     if (!mean.length) return words;
-    const best = mean.indexOf(Math.max(...mean));
-    return `${words} Last evaluation ${score(mean.at(-1))}; the best was ${score(mean[best])} after round ${count(round[best])}.`;
+    const best = mean.indexOf(this.best(...mean));
+    return `${words} Last evaluation ${this.what.words(mean.at(-1))}; the best was ${this.what.words(mean[best])} after round ${count(round[best])}.`;
   }
 }

@@ -13,6 +13,11 @@ export const AXES = {
   time: { column: "platform_s", name: "platform time [s]", least: 10, tick: axisTime, words: duration, nice: niceTimeAbove, increments: TIME_INCREMENTS_S },
   usd: { column: "spent_usd", name: "spent [USD]", least: 0.001, tick: axisMoney, words: money, nice: niceAbove },
 };
+/** Says what the progress of these runs counts. @param {string} unit */
+export function countProgressIn(unit) {
+  Object.assign(AXES.steps, { name: unit, words: (value) => `${count(value)} ${unit}` });
+}
+
 const USUAL = { x: "steps", smooth: "0.9", log: "", from: "", to: "" };
 
 export class View {

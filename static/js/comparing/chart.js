@@ -5,13 +5,15 @@
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "../charts/colours.js";
 import { Plot } from "../charts/plot.js";
-import { AXES } from "../charts/view.js";
+import { AXES, countProgressIn } from "../charts/view.js";
 import { axisScore, score } from "../format.js";
 
 const SERIES_A_SIDE = 3;
 const TABLE_ROWS = 10;
 
 const figure = document.querySelector("[data-compare-chart]");
+const decimals = Number(figure.dataset.decimals);
+countProgressIn(figure.dataset.unit);
 
 /** @param {number} place from 1 */
 function inkOf(place) {
@@ -65,7 +67,7 @@ class CompareChart extends Plot {
     const lines = this.sides.map((side) => side.lines[this.axis]).filter(({ x }) => x.length);
     const last = Math.max(...lines.map(({ x }) => x.at(-1)));
     const places = lines.length ? Array.from({ length: TABLE_ROWS }, (_, at) => (last * (at + 1)) / TABLE_ROWS) : [];
-    const rows = places.map((at) => [AXES[this.axis].words(at), ...this.sides.map(({ lines: { [this.axis]: { x, y } } }) => score(heightAt(x, y, at)))]);
+    const rows = places.map((at) => [AXES[this.axis].words(at), ...this.sides.map(({ lines: { [this.axis]: { x, y } } }) => score(heightAt(x, y, at), decimals))]);
     const table = Object.assign(document.createElement("table"), { className: "grid" });
     table.createTHead().append(tableRow("th", [figure.querySelector("[data-axis][aria-pressed=true]").textContent, ...this.sides.map(({ name }) => name)]));
     table.createTBody().append(...rows.map((cells) => tableRow("td", cells)));
@@ -75,7 +77,7 @@ class CompareChart extends Plot {
   options() {
     const { tick } = AXES[this.axis];
     return {
-      ...this.frame(this.sides.flatMap((side) => seriesOf(side)), { tick }, axisScore),
+      ...this.frame(this.sides.flatMap((side) => seriesOf(side)), { tick }, (value) => axisScore(value, decimals)),
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: { range: { min: { pad: 0.05 }, max: { pad: 0.05 } } } },
       bands: this.sides.map((side, at) => ({
@@ -93,7 +95,7 @@ class CompareChart extends Plot {
     this.sides.forEach(({ lines }, index) => {
       const { x, y } = lines[this.axis];
       const value = at === null ? y.at(-1) : heightAt(x, y, at);
-      this.words[index].textContent = score(value);
+      this.words[index].textContent = score(value, decimals);
     });
     figure.querySelector("[data-cursor-words]").textContent = at === null ? "at the end" : `at ${AXES[this.axis].words(at)}`;
   }

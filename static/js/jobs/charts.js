@@ -2,7 +2,7 @@
 import { Columns } from "../charts/columns.js";
 import { LiveChart } from "../charts/live_chart.js";
 import { recipeFor } from "../charts/panels.js";
-import { View, startBar } from "../charts/view.js";
+import { View, countProgressIn, startBar } from "../charts/view.js";
 import { count } from "../format.js";
 import { joinIn, schedule } from "./page.js";
 
@@ -10,6 +10,7 @@ const page = document.querySelector("[data-job-page]");
 const bar = page.querySelector("[data-chart-bar]");
 const words = bar.querySelector("[data-bucket-words]");
 export const columns = new Columns();
+countProgressIn(bar.dataset.unit);
 const view = new View(changed);
 const sight = { columns, view };
 const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));

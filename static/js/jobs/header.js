@@ -7,12 +7,13 @@ const OVER = new Set(["succeeded", "failed", "cancelled"]);
 const states = JSON.parse(document.getElementById("job-states").textContent);
 const slots = {};
 for (const slot of document.querySelectorAll("[data-live]")) slots[slot.dataset.live] = slot;
+const decimals = Number(document.querySelector("[data-decimals]").dataset.decimals);
 let shownState = "";
 
 /** @param {any} job the header of a message */
 export function showHeader(job) {
-  write("return", score(job.episode_return_mean));
-  write("evaluation", job.evaluation_return_mean === null ? "not evaluated yet" : `evaluated ${score(job.evaluation_return_mean)}`);
+  write("return", score(job.episode_return_mean, decimals));
+  write("evaluation", job.evaluation_return_mean === null ? "not evaluated yet" : `evaluated ${score(job.evaluation_return_mean, decimals)}`);
   write("steps", count(job.env_steps));
   write("actors", job.actors ? count(job.actors) : UNKNOWN);
   write("round", job.round_no ? `round ${count(job.round_no)}` : "no round yet");

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.tasks.reinforcement import ReinforcementLearning
+from training.tasks.score import Score
 from training.tasks.training import TrainingFacts
 
 USD = 10**12
@@ -86,6 +87,8 @@ class Panel:
     sentence: str = ""
     training: str = ""
     """The kind of training that has this chart; empty: every kind."""
+    score: Score | None = None
+    """Of the chart of the score: what a job of this kind declares."""
 
 
 class Line(NamedTuple):
@@ -187,7 +190,9 @@ def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
     """Return the charts of a training of this kind. The first is named after its score."""
     return {
         group: {
-            name: replace(panel, title=training.score.name.capitalize()) if name == "return" else panel
+            name: replace(panel, title=training.score.name.capitalize(), score=training.score)
+            if name == "return"
+            else panel
             for name, panel in panels.items()
             if panel.training in {"", training.kind}
         }

@@ -23,7 +23,7 @@ from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_prefill import FILE, StartingPoint, of_address, starting_point
 from webapp.jobs.form.form_tree import Group
-from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.forms import SpecForm, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
@@ -177,6 +177,7 @@ def _page(
         "section": "jobs",
         "form": form,
         "sections": sections(form.tree),
+        "reviewed": reviewed(form),
         "presets": presets().values(),
         "chosen": sheet.begun.preset.name if sheet.begun.preset else "",
         "begun": sheet.begun,

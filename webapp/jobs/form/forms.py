@@ -15,6 +15,7 @@ from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.platform_kinds import CLOUD_OF
 from cloud.ray import driver as ray_driver
+from training.tasks.kinds import TASKS
 from webapp.jobs.form import learner_places as places
 from webapp.jobs.form.form_tree import Change, Choice, Group, Leaf, Variant, changes_in, mark_changes
 from webapp.jobs.form.spec_fields import (
@@ -278,6 +279,32 @@ def job_form(
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A line of the review: a word, and the control whose value it shows.
+
+    If there are several kinds of training, the line belongs to one of them and is `selected` with it.
+    """
+
+    word: str
+    control: str
+    kind: str = ""
+    selected: bool = True
+
+
+def reviewed(form: SpecForm) -> dict[str, list[Reviewed]]:
+    """Return the review's lines of every kind of training: what is learned, and the limits of its progress."""
+    lines: dict[str, list[Reviewed]] = {"learned": [], "limits": []}
+    chosen = form["training.kind"].value() if "training.kind" in form.fields else ""
+    for kind, task in TASKS.items():
+        model = task.spec_model
+        prefix, of = (f"training.{kind}", (kind, kind == chosen)) if chosen else ("training", ("", True))
+        lines["learned"] += [Reviewed(word, f"{prefix}.{path}", *of) for word, path in model.reviewed]
+        limit = Reviewed(model.progress_unit.capitalize(), f"{prefix}.{model.limit_field}", *of)
+        lines["limits"].append(limit)
+    return lines
 
 
 def _named(files: Any, first: str) -> list[Named]:

@@ -6,9 +6,9 @@ Name and state always come first and are not in this table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
@@ -24,6 +24,7 @@ from webapp.formatting import (
     format_duration,
     format_score,
 )
+from webapp.jobs.headings import Headings
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.tones import Pill
@@ -31,7 +32,10 @@ from webapp.tones import Pill
 
 @dataclass(frozen=True)
 class Column:
-    """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text needs."""
+    """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text needs.
+
+    `heading` names the word of `Headings` that heads it; empty: `word` heads it, whatever the jobs learn.
+    """
 
     key: str
     word: str
@@ -40,12 +44,26 @@ class Column:
     number: bool = True
     reads: tuple[str, ...] = ()
     css: str = ""
+    heading: Literal["", "score", "worst", "progress"] = ""
+
+    def headed(self, headings: Headings) -> Column:
+        """Return the column as it stands above jobs that have these headings."""
+        return _reworded(self, getattr(headings, self.heading)) if self.heading else self
 
     @cached_property
     def cell(self) -> str:
         """The start of its cells, the same for all rows, so it is built once."""
         css = f"column-{self.key}{' number' if self.number else ''} {self.css}".strip()
         return format_html('<td class="{}" data-label="{}">', css, self.word)
+
+
+@cache
+def _reworded(column: Column, word: str) -> Column:
+    return column if column.word == word else replace(column, word=word)
+
+
+def _score(field: str) -> Callable[[Job], str]:
+    return lambda job: format_score(getattr(job, field), job.declaration.score.decimals)
 
 
 def _started(job: Job) -> str:
@@ -82,16 +100,11 @@ def _words(names: list[str]) -> str:
 
 
 COLUMNS = (
-    Column("return", "Return", lambda job: format_score(job.episode_return_mean), "episode_return_mean"),
-    Column("best", "Best", lambda job: format_score(job.return_best), "return_best"),
-    Column("least", "Least", lambda job: format_score(job.return_least), "return_least"),
-    Column(
-        "evaluation",
-        "Evaluated",
-        lambda job: format_score(job.evaluation_return_mean),
-        "evaluation_return_mean",
-    ),
-    Column("steps", "Steps", lambda job: format_count(job.env_steps), "env_steps"),
+    Column("return", "Return", _score("episode_return_mean"), "episode_return_mean", heading="score"),
+    Column("best", "Best", _score("return_best"), "return_best"),
+    Column("least", "Least", _score("return_least"), "return_least", heading="worst"),
+    Column("evaluation", "Evaluated", _score("evaluation_return_mean"), "evaluation_return_mean"),
+    Column("steps", "Steps", lambda job: format_count(job.env_steps), "env_steps", heading="progress"),
     Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no"),
     Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors"),
     Column("spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell"),

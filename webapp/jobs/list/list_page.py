@@ -19,6 +19,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS
 from webapp.jobs import queries
 from webapp.jobs.form.presets import presets
+from webapp.jobs.headings import Headings, headings_of
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
@@ -69,20 +70,22 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     # Counting a search would read every job, so one query returns both the number and the page.
     page = Paginator(list(ids) if query.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
     jobs = run_table.load_columns(list(page.object_list), query.columns)
-    rows = render_rows(jobs, query.columns, reverse("jobs:list", args=[project.slug]))
-    context: dict[str, Any] = {"columns": query.columns, "rows": rows, "query": query}
+    headings = headings_of(jobs)
+    columns = [column.headed(headings) for column in query.columns]
+    rows = render_rows(jobs, columns, reverse("jobs:list", args=[project.slug]))
+    context: dict[str, Any] = {"columns": columns, "rows": rows, "query": query}
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
-    context |= {"section": "jobs", "page": page, **_page_context(project, query, page)}
+    context |= {"section": "jobs", "page": page, **_page_context(project, query, page, headings)}
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
 
 
-def _page_context(project: Project, query: ListQuery, page: Any) -> dict[str, Any]:
+def _page_context(project: Project, query: ListQuery, page: Any, headings: Headings) -> dict[str, Any]:
     """Return the context of everything but the rows."""
     heads = [
         {
-            "column": column,
+            "column": column.headed(headings),
             "sorted": query.order.removeprefix("-") == column.key,
             "descending": query.order.startswith("-"),
             "address": query.address(
@@ -94,9 +97,9 @@ def _page_context(project: Project, query: ListQuery, page: Any) -> dict[str, An
     nothing = page.paginator.count == 0 and not query.question
     return {
         "heads": heads,
-        "every_column": [(column, column in query.columns) for column in COLUMNS],
-        "sorts": [column for column in COLUMNS if column.order],
-        "sorted_by": BY_KEY[query.order.removeprefix("-")],
+        "every_column": [(column.headed(headings), column in query.columns) for column in COLUMNS],
+        "sorts": [column.headed(headings) for column in COLUMNS if column.order],
+        "sorted_by": BY_KEY[query.order.removeprefix("-")].headed(headings),
         "filters": [
             (f"state:{key}", word, query.address(q=f"state:{key}")) for key, (word, _) in FILTERS.items()
         ],

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.headings import TRAINING_KIND
 from webapp.jobs.list.columns import BY_KEY, Column
 from webapp.jobs.list.search_query import Term, condition
 from webapp.jobs.models import Job, JobGroup, SavedView
@@ -43,7 +44,8 @@ def load_columns(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))
     rows = Job.objects.filter(pk__in=job_ids).select_related("account", *joined)
-    rows = rows.defer("spec", "summary", "note").prefetch_related(*sorted(reads & {"tags", "groups"}))
+    rows = rows.defer("spec", "summary", "note").annotate(training_kind=TRAINING_KIND)
+    rows = rows.prefetch_related(*sorted(reads & {"tags", "groups"}))
     found = {job.pk: job for job in rows}
     return [found[job_id] for job_id in job_ids if job_id in found]
 
@@ -76,9 +78,10 @@ def list_comparison_candidates(project: Any) -> dict[str, Any]:
     """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
     jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
+    jobs = jobs.only("id", "name", "episode_return_mean").annotate(training_kind=TRAINING_KIND)
     return {
         "groups": list(groups.order_by("-created_at")[:_OFFERED]),
-        "offered": list(jobs.only("id", "name", "episode_return_mean").order_by("-created_at")[:_OFFERED]),
+        "offered": list(jobs.order_by("-created_at")[:_OFFERED]),
     }
 
 

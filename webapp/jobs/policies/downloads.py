@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeptCheckpoint:
-    """One checkpoint as the page lists it. `steps` and `evaluated` (a mean return) are None if unknown."""
+    """One checkpoint as the page lists it. `steps` and `evaluated` (a score) are None if unknown."""
 
     name: str
     sha256: str

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
 from webapp.jobs.form.form_page import sections
-from webapp.jobs.form.forms import SpecForm, job_form
+from webapp.jobs.form.forms import Reviewed, SpecForm, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Shape, as_typed, clean_value
 from webapp.jobs.spec import JobSpec
@@ -186,3 +186,14 @@ def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
 def test_the_models_fields_all_have_titles() -> None:
     for leaf in job_form(start=JobSpec()).tree.leaves():
         assert leaf.info.title or leaf.name.endswith(".kind"), leaf.name
+
+
+def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> None:
+    lines = reviewed(job_form(start=make_spec()))
+    assert lines == {
+        "learned": [
+            Reviewed("Environment", "training.environment.id"),
+            Reviewed("Algorithm", "training.algorithm.kind"),
+        ],
+        "limits": [Reviewed("Steps", "training.stop.env_steps")],
+    }

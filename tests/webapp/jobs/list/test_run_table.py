@@ -12,6 +12,7 @@ from django.utils import timezone
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.jobs.test_pages import copies_of, text
+from webapp.jobs.headings import Headings, headings_of
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import COLUMNS, chosen_columns
 from webapp.jobs.list.search_query import parse
@@ -132,6 +133,16 @@ def test_every_column_shows_something(client: Client, project: Any, known: dict[
         assert shown in words, shown
     assert [column.key for column in chosen_columns("spent,return,nonsense")] == ["return", "spent"]
     assert chosen_columns("nonsense") == chosen_columns("")
+
+
+def test_reinforcement_jobs_are_headed_by_return_and_steps(
+    client: Client, project: Any, known: dict[str, Job]
+) -> None:
+    assert headings_of([]) == headings_of(known.values()) == Headings("Return", "Least", "Steps", 1)
+    page = client.get(f"/p/{project.slug}/jobs/?columns=return,best,least,evaluation,steps").content.decode()
+    heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w+)', page)
+    assert heads == ["Return", "Best", "Least", "Evaluated", "Steps"]
+    assert 'data-label="Return">10.0<' in page
 
 
 def test_what_is_not_understood_is_said_and_all_jobs_stay(
