@@ -46,7 +46,7 @@ class BlobShelf:
 
 
 def bytes_in(call: Call) -> int:
-    """Return the bytes sent to a function: weights, the environments' state and other inputs."""
+    """Return the bytes sent to a function: weights, the state that its slot keeps and other inputs."""
     weights = call.weights.byte_count if call.weights is not None else 0
     return weights + len(call.env_state or b"") + sum(map(len, call.inputs))
 

@@ -43,7 +43,7 @@ def aws_clients(connection: AwsConnection) -> ClientMaker:
 
 
 def _with_our_own_identity(service: str, connection: AwsConnection) -> Any:
-    """Return a client with the credentials of this machine's own cloud or environment, but of no file."""
+    """Return a client with the credentials of this machine's own cloud or variables, but of no file."""
     import botocore.session
     from botocore.config import Config
 

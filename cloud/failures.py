@@ -27,7 +27,7 @@ CANCELLED = Failure("cancelled", "cancelled")
 
 
 def from_exception(error: BaseException) -> Failure:
-    """Return `ValueError: message at training/functions/rollout.py:31`, then the last few frames, one a line."""
+    """Return `ValueError: message at training/functions/update.py:31`, then the last few frames, one a line."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
     lines = [f"{type(error).__name__}: {error}{where}"]

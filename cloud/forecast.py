@@ -31,10 +31,10 @@ from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
 from training.environments.expectations import expectation_of
-from training.environments.spaces import Spaces
 from training.loops.model import Asynchronous
 from training.scaling.plan import Bounds
 from training.seeds import derive
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 

@@ -1,7 +1,7 @@
 """How much memory an actor's function should have: from measured calls to a table and a choice with its reason.
 
 Memory buys processor time, so more memory makes a call more expensive by the second and shorter. What counts is the
-cost and the time of a step; both are given for a million steps of the environment.
+cost and the time of a step; both are given for a million steps.
 """
 
 from __future__ import annotations

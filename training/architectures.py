@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from training.base_model import FrozenModel
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 

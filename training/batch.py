@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.codec import Document, decode
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 _OBSERVATIONS = ("observations", "last_observations", "final_observations")
 _DTYPES = {

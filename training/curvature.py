@@ -19,10 +19,10 @@ from pydantic import Field
 
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
-from training.environments.spaces import Spaces
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
 from training.reports import CurvatureReport
+from training.spaces import Spaces
 from training.surface import Surface, surface_of
 from training.torch_loading import import_torch
 from training.update_samples import LossWeights, ObjectiveKind, UpdateSamples

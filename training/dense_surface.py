@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from training.algorithms.closed_form import compute_in_one_thread
 from training.architectures import MLP, towers
-from training.environments.spaces import Spaces
 from training.inference import LOG_STD_LIMITS
 from training.networks import Floats, Parameters
+from training.spaces import Spaces
 from training.update_samples import ObjectiveKind, UpdateSamples, policy_part, slopes_of
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 LOG_STD_LIMITS = (-5.0, 2.0)

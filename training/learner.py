@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from training.architectures import CNN, MLP, Convolution, Dense, policy_macs, towers
 from training.codec import Document, decode, encode
-from training.environments.spaces import Spaces
 from training.networks import Parameters, initial_parameters
 from training.normalisers import Moments
+from training.spaces import Spaces
 
 _GROUPS = {"w": "parameters", "m": "first_moments", "v": "second_moments", "t": "target_parameters"}
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import torch
 
 from training.architectures import CNN, MLP
-from training.environments.spaces import Spaces
 from training.networks import Parameters
+from training.spaces import Spaces
 from training.tensor_surface import TensorSurface
 from training.update_samples import LossWeights, UpdateSamples
 

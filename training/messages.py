@@ -105,7 +105,7 @@ class Outcome(Message):
 
 
 class Started(Message):
-    """`stepping` says who steps the environment; `notes` say what a user should know before the first round."""
+    """`stepping` says who computes what is sampled; `notes` say what a user should know before the first round."""
 
     kind: Literal["started"] = "started"
     resumed_from_round: int | None = None

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.architectures import CNN, MLP, Convolution, Layer, Towers, towers
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 if TYPE_CHECKING:
     import torch

@@ -16,9 +16,9 @@ import numpy as np
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
 from training.curvature import standardise
-from training.environments.spaces import Spaces
 from training.networks import Parameters
 from training.reports import NoiseScaleReport
+from training.spaces import Spaces
 from training.surface import surface_of
 from training.update_samples import UpdateSamples
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
-from training.environments.spaces import Spaces
 from training.networks import Parameters, TorchNetwork
+from training.spaces import Spaces
 from training.torch_loading import import_torch
 from training.update_samples import UpdateSamples
 

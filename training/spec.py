@@ -138,6 +138,7 @@ class TrainingSpec(Training):
         ("Algorithm", "algorithm.kind"),
     )
     limit_field: ClassVar[str] = "stop.env_steps"
+    memory_field: ClassVar[str] = "rollout.memory_mb"
 
     kind: Literal["reinforcement"] = "reinforcement"
     schema_version: Literal[1] = 1

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from training.architectures import CNN, MLP
-from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters
+from training.spaces import Spaces
 from training.torch_loading import import_torch
 from training.update_samples import ObjectiveKind, UpdateSamples
 

@@ -9,8 +9,8 @@ import torch
 from training.architectures import CNN, MLP
 from training.batch_shards import PART
 from training.distributions import Distribution
-from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters, TorchNetwork
+from training.spaces import Spaces
 from training.update_samples import ObjectiveKind, UpdateSamples, policy_part
 
 

@@ -26,7 +26,7 @@ class LossWeights(NamedTuple):
 class UpdateSamples:
     """The samples of an update: [sample, …] each, observations as the network gets them. `targets` are the critic's.
 
-    Samples flattened from [time, environment] are in rows of `columns` environments.
+    Samples flattened from [time, copy] are in rows of `columns` copies.
     """
 
     observations: npt.NDArray[Any]
@@ -51,7 +51,7 @@ class UpdateSamples:
 
 
 def flatten_time(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return [time, environment, …] as [sample, …]."""
+    """Return [time, copy, …] as [sample, …]."""
     return array.reshape(-1, *array.shape[2:])
 
 

@@ -1,4 +1,4 @@
-"""Django settings, and the only place that reads the environment.
+"""Django settings, and the only place that reads the process's variables.
 
 The variables an operator may set, with their defaults, are in docs/settings.md. Every one has a default that works
 on one machine with nothing installed.

@@ -44,14 +44,14 @@ _PLATFORMS = (
     "manylinux_2_17_x86_64",
     "manylinux2014_x86_64",
 )
-# Everything that rollouts import. Dependencies are not resolved, so nothing else is installed.
+# Everything that actors import. Dependencies are not resolved, so nothing else is installed.
 _PACKAGES = (
     "numpy",
     "gymnasium",
     "farama-notifications",
     "cloudpickle",
     "mujoco-core",
-    # Gymnasium imports these two with every MuJoCo environment, though nothing is drawn.
+    # Gymnasium imports these two with MuJoCo, though nothing is drawn.
     "glfw",
     "imageio",
     "ale-py",
@@ -105,7 +105,7 @@ def portable() -> Bundle:
 
 
 def light(python: str = LAMBDA_PYTHON) -> Bundle:
-    """Return everything that rollouts and evaluations need, without torch. Fetches wheels from the package registry."""
+    """Return everything that actors need, without torch. Fetches wheels from the package registry."""
     with tempfile.TemporaryDirectory(prefix="starling-bundle-") as folder:
         site = Path(folder) / "site"
         _install(site, python)

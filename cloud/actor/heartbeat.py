@@ -24,7 +24,7 @@ _END_GRACE_S = 5.0
 
 
 class Dropped(BaseException):
-    """The call is no longer wanted. Not an Exception, so that no environment's `except Exception` catches it."""
+    """The call is no longer wanted. Not an Exception, so that no `except Exception` of what it runs catches it."""
 
 
 class Terminated(BaseException):

@@ -19,7 +19,7 @@ LAST_WORDS = "Timeout ("
 
 
 class DeadlineExceeded(BaseException):
-    """The call took too long. Not an Exception, so that no environment's `except Exception` catches it."""
+    """The call took too long. Not an Exception, so that no `except Exception` of what it runs catches it."""
 
 
 class Watchdog:

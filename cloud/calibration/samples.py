@@ -16,10 +16,10 @@ from training.calls.update import UpdateRequest
 from training.codec import encode
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
-from training.environments.spaces import Spaces
 from training.learner import LearnerState
 from training.messages import BlobRef, Call
 from training.seeds import derive
+from training.spaces import Spaces
 
 DEADLINE_S = 600.0
 

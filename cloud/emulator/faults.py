@@ -16,7 +16,7 @@ AwsFault = Literal[
     "lost_request",  # the connection breaks before anything happens
     "lost_reply",  # the connection breaks after it was done
     "crash",  # the process of the function is killed while it runs
-    "slow_start",  # a new environment takes longer
+    "slow_start",  # a new sandbox takes longer
     "zombie_delete",  # the answer says deleted, and it still exists
 ]
 AzureFault = Literal[

@@ -15,8 +15,8 @@ from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
-from training.environments.spaces import Spaces
 from training.loops.model import AnyLoop, Asynchronous
+from training.spaces import Spaces
 from training.tasks.training import Training
 
 Name = tuple[str, ...]

@@ -58,7 +58,7 @@ class WaitingRounds:
 
     def _sample(self, actors: int, with_them: list[Work]) -> int:
         self._number += 1
-        works = [self._works.rollout(f"r{self._number}-s{slot}") for slot in range(actors)]
+        works = [self._works.sampling(f"r{self._number}-s{slot}") for slot in range(actors)]
         return self._flight.gather([*with_them, *works])
 
     def _update(self, trajectories: int) -> Work:
@@ -119,7 +119,7 @@ class AsynchronousRounds:
         works: list[Work] = []
         while room > len(works) and self._idle and self._idle[0] < self._actors:
             self._serial += 1
-            work = self._works.rollout(f"n{self._serial}")
+            work = self._works.sampling(f"n{self._serial}")
             self._sampling[work.name] = (heapq.heappop(self._idle), self._version)
             works.append(work)
         if works:

@@ -51,7 +51,7 @@ def run_trial(
     scale: Scale,
     anchors: Sequence[int],
     effort: Effort,
-    episode_steps: float,
+    judged_steps: float,
     seed: int,
 ) -> Trial:
     rounds, flight = configuration.dry_run(works, scale.loop(loop), seed)
@@ -75,7 +75,7 @@ def run_trial(
     before = flight.snapshot()
     rounds.settle()
     settled = flight.snapshot()
-    flight.gather(works.evaluation(max(1, round(anchors[-1])), episode_steps))
+    flight.gather(works.evaluation(max(1, round(anchors[-1])), judged_steps))
     judged = flight.snapshot() - settled
     full = _of_full_size(scale)
     whole = [_whole_rounds(loop, scale, actors) for actors in anchors]

@@ -10,8 +10,8 @@ from training.calls import KINDS
 from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.deadlines import Deadlines
 from training.environments.catalogue import ENTRIES
-from training.environments.spaces import Spaces
 from training.reports import Usage
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
@@ -77,7 +77,7 @@ class Workload:
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
         return replace(like, id=f"{name}-a{attempt}", name=name, attempt=attempt)
 
-    def rollout(self, name: str, *, attempt: int = 1) -> Work:
+    def sampling(self, name: str, *, attempt: int = 1) -> Work:
         key = f"{name}-a{attempt}"
         found = self._kept.get(key)
         if found is None:

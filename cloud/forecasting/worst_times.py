@@ -29,7 +29,7 @@ _WORST_LUCK = Draws(start_normal=6.0, straggler_normal=6.0, failure=1.0, failure
 _MORE_WORK = 1.25
 """Work is counted before it is done, and may be this many times as much."""
 _UNKNOWN = 4.0
-"""The same for an environment that is unknown before it is built, and for an update on a machine that was not
+"""The same for what is unknown before it is built, and for an update on a machine that was not
 measured.
 """
 _LEARNER_LOADS_S = 60.0
@@ -72,13 +72,13 @@ def worst_times(configuration: Configuration, training: Training, actors: int) -
 def _simulated(configuration: Configuration, training: Training, actors: int) -> WorstTimes:
     spaces, known = spaces_of(training)
     works = Workload(training, spaces)
-    rollout, update = works.rollout("first"), _first_update(works, actors)
+    sampling, update = works.sampling("first"), _first_update(works, actors)
     speeds = Speeds(configuration.profile, configuration.stack, gpu=configuration.setting.learner_gpu)
     network, learner = configuration.profile.network, configuration.profile.learner
     late_s = configuration.profile.chance.late_s.value if speeds.late_share else 0.0
     coordinator_s = (actors + 1) * speeds.coordinator_ns / NS
     more = _MORE_WORK if known else _UNKNOWN
-    run_s = min(rollout.deadline_s, more * speeds.run_ns(rollout, _WORST_LUCK) / NS)
+    run_s = min(sampling.deadline_s, more * speeds.run_ns(sampling, _WORST_LUCK) / NS)
     start_s = _start_s(configuration, speeds)
     update_run_s = min(update.deadline_s, _MORE_WORK * speeds.update_ns(update) / NS)
     update_start_s, update_way_s = 0.0, 0.0
@@ -87,11 +87,11 @@ def _simulated(configuration: Configuration, training: Training, actors: int) ->
         update_way_s = _way_s(network, update, 1) + late_s
     return WorstTimes(
         actors_ready_s=_actors_ready_s(configuration, speeds, actors, training.attempts),
-        attempt_s=start_s + run_s + _way_s(network, rollout, actors) + late_s + coordinator_s,
+        attempt_s=start_s + run_s + _way_s(network, sampling, actors) + late_s + coordinator_s,
         billed_s=start_s + run_s,
         at_once=_at_once(configuration),
         tries=BARREN_ROUNDS_ALLOWED,
-        overruns=run_s >= rollout.deadline_s,
+        overruns=run_s >= sampling.deadline_s,
         learner_ready_s=learner.server_start_s.value if configuration.setting.learner == "server" else 0.0,
         update_s=update_start_s
         + update_run_s

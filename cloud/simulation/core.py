@@ -119,7 +119,7 @@ class Simulation:
         self._deliver(trip)
 
     def shares_of_run(self, work: Work) -> tuple[float, float]:
-        """Return how much of an actor's run is spent on environments and on the policy."""
+        """Return how much of an actor's run is spent on what it samples and on the policy."""
         return self._speeds.shares_of_run(work) if work.where == "actor" else (0.0, 0.0)
 
     def close(self) -> list[Trip]:

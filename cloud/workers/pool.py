@@ -40,7 +40,7 @@ class _Task:
 class WorkerPool:
     """`count` workers with one call each at a time; other calls wait in order.
 
-    A call goes to the worker that ran its slot last if that one is idle, as its environments are warm there; it never
+    A call goes to the worker that ran its slot last if that one is idle, as what it works on is warm there; it never
     waits for it. A worker that dies or takes too long is replaced and its call fails. A worker that fails to start
     three times in a row is given up; if none is left, calls fail with what a worker printed last.
     """

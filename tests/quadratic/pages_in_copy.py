@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from training.tasks.quadratic import Quadratic
 
 from cloud.forecast import forecast
 from cloud.simulated_options import SimulatedOptions
@@ -196,6 +197,7 @@ def test_the_form_draws_one_kind_at_a_time() -> None:
     form = job_form(start=job_spec())
     assert form.initial["training.kind"] == "quadratic"
     assert form.controls_at("training.rate") == ["training.quadratic.rate"]
+    assert form.controls_at("training.calls.memory_mb") == [f"training.quadratic.{Quadratic.memory_field}"]
     (choice,) = [one for one in form.tree.choices() if one.path == ("training",)]
     assert [variant.selected for variant in choice.variants] == [False, True]
     assert [variant.title for variant in choice.variants] == ["Reinforcement learning", "A quadratic"]

@@ -56,6 +56,7 @@ class Quadratic(Training):
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
     reviewed: ClassVar[tuple[tuple[str, str], ...]] = (("Dimension", "dimension"), ("Rate", "rate"))
     limit_field: ClassVar[str] = "stop.samples"
+    memory_field: ClassVar[str] = "calls.memory_mb"
 
     kind: Literal["quadratic"] = "quadratic"
     schema_version: Literal[1] = 1

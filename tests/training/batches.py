@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from training.batch import Batch
-from training.environments.spaces import Spaces
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
+from training.spaces import Spaces
 
 STEPS, COPIES = 6, 4
 SPACES = {

@@ -8,12 +8,12 @@ from training.calls.evaluate import EvaluateRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.environments.making import spaces_of
-from training.environments.spaces import Spaces
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.messages import BlobRef, Call
+from training.spaces import Spaces
 
 CARTPOLE = Spaces((4,), action_counts=(2,))
 HOPPER = Spaces((11,), action_low=(-1.0,) * 3, action_high=(1.0,) * 3)

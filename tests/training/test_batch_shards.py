@@ -9,8 +9,8 @@ import torch
 from tests.training.test_inference import state_of
 from training import batch_shards
 from training.architectures import CNN
-from training.environments.spaces import Spaces
 from training.networks import TorchNetwork
+from training.spaces import Spaces
 
 SPACES = Spaces((4, 84, 84), (6,))
 

@@ -20,7 +20,7 @@ from training.algorithms.impala import Impala
 from training.algorithms.optimisation import BadLoss, descent_of
 from training.algorithms.ppo import PPO
 from training.architectures import CNN, MLP
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 
 PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "form" / "preset_files"

@@ -17,12 +17,12 @@ from training.architectures import CNN, MLP
 from training.curvature import RATIO_LIMIT, CurvatureSpec, measure_curvature, ratio, standardise
 from training.dense_surface import DenseSurface
 from training.distributions import Distribution
-from training.environments.spaces import Spaces
 from training.lanczos import spectrum_ends
 from training.loss_surface import LossSurface
 from training.networks import TorchNetwork, initial_parameters
 from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
+from training.spaces import Spaces
 from training.surface import surface_of
 from training.tensor_surface import TensorSurface
 from training.update_samples import LossWeights, UpdateSamples, policy_part

@@ -20,13 +20,13 @@ from training.architectures import CNN, MLP
 from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.environments.making import spaces_of
-from training.environments.spaces import Spaces
 from training.export import export_onnx
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.loader import ATARI_LOADER, LOADER, package
 from training.messages import Evaluated
 from training.model_card import EvaluationScore, evaluation_seeds, model_card
+from training.spaces import Spaces
 from training.trained import TrainedPolicy
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")

@@ -12,11 +12,11 @@ from tests.training.specs import tiny
 from training.architectures import CNN, MLP
 from training.batch import Batch
 from training.distributions import Distribution
-from training.environments.spaces import Spaces
 from training.inference import NumpyPolicy, normalise
 from training.learner import LearnerState
 from training.networks import TorchNetwork
 from training.normalisers import Moments
+from training.spaces import Spaces
 
 VECTORS = {
     "discrete": Spaces((4,), (2,)),

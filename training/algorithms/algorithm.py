@@ -10,9 +10,9 @@ from pydantic import Field
 
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
-from training.environments.spaces import Spaces
 from training.learner import LearnerState
 from training.reports import UpdateReport
+from training.spaces import Spaces
 from training.update_samples import LossWeights, UpdateSamples, flatten_time
 
 if TYPE_CHECKING:

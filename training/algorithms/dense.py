@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from training.architectures import MLP, Layer, towers
-from training.environments.spaces import Spaces
 from training.networks import Floats, Parameters
+from training.spaces import Spaces
 
 
 class NamedVector:

@@ -14,9 +14,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from training.environments.spaces import Spaces
 from training.inference import LOG_STD_LIMITS
 from training.networks import Floats
+from training.spaces import Spaces
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 

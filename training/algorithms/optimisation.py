@@ -86,14 +86,14 @@ class Optimisation:
     def log_probs(
         self, batch: Batch, observations: npt.NDArray[Any], parameters: Parameters | None = None
     ) -> Floats:
-        """Return log-probabilities of the batch's actions, as [time, environment], under the policy with `parameters`
+        """Return log-probabilities of the batch's actions, as [time, copy], under the policy with `parameters`
         or under the current one.
         """
         flat = self.descent.log_probs(flatten_time(observations), flatten_time(batch.actions), parameters)
         return flat.reshape(batch.rewards.shape)
 
     def to_device(self, samples: dict[str, npt.NDArray[Any]]) -> dict[str, Array]:
-        """Return arrays of [time, environment, …] as [sample, …] on the descent's device; real numbers become
+        """Return arrays of [time, copy, …] as [sample, …] on the descent's device; real numbers become
         float32.
         """
         return {

@@ -10,7 +10,7 @@ import numpy as np
 from training.architectures import Convolution, Layer, learner_macs, policy_macs, towers
 from training.codec import encode
 from training.environments.expectations import Expectation, expectation_of
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 
 _HEADER_BYTES_AN_ARRAY = 55

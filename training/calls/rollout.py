@@ -19,9 +19,9 @@ from training.calls.kind import (
 )
 from training.codec import Document
 from training.environments.model import EnvironmentSpec
-from training.environments.spaces import Spaces
 from training.functions.body import Result, WarmCache
 from training.reports import Usage
+from training.spaces import Spaces
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall

@@ -11,7 +11,7 @@ import difflib
 import struct
 from dataclasses import dataclass
 
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 
 @dataclass(frozen=True)

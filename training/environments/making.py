@@ -11,7 +11,7 @@ import numpy as np
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
 from training.environments.native.families import COMPARED_VERSIONS, recognise
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 
 if TYPE_CHECKING:
     from training.environments.copies import Copies

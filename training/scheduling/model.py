@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
 from training.base_model import FrozenModel
-from training.environments.spaces import Spaces
 from training.scaling.learned import Learned
 from training.scheduling.state import STATE_SIZE, StateKind
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 
 _ADVANCED: dict[str, Any] = {"advanced": True}

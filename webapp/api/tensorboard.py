@@ -1,4 +1,4 @@
-"""A run for TensorBoard: every figure of every round by environment step, under common names.
+"""A run for TensorBoard: every figure of every round by step, under common names.
 
 An event file is a sequence of records: the length of an event, the masked CRC-32C of that, the event, and the masked
 CRC-32C of the event. An event holds scalars in protobuf's wire format.

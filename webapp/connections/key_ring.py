@@ -51,14 +51,14 @@ def keys_file() -> Path:
     return Path(settings.STARLING_DATA) / FILE_NAME
 
 
-def from_environment() -> bool:
-    """Whether the operator keeps the keys in the environment. Otherwise Starling keeps them in the file."""
+def given_by_operator() -> bool:
+    """Whether the operator gives the keys as a variable. Otherwise Starling keeps them in the file."""
     return bool(settings.STARLING_MASTER_KEYS)
 
 
 def ring() -> KeyRing:
     """The current keys, read again each time: another process may have added one. Raises KeysUnusable."""
-    if from_environment():
+    if given_by_operator():
         return _parsed(settings.STARLING_MASTER_KEYS, "STARLING_MASTER_KEYS")
     path = keys_file()
     if not path.exists():
@@ -73,7 +73,7 @@ def locked(*, alone: bool = False) -> Iterator[None]:
 
     A process that seals holds a shared lock. One that removes keys holds it alone until the remaining keys are stored.
     """
-    if from_environment():
+    if given_by_operator():
         yield
         return
     descriptor = os.open(keys_file().with_name(f"{FILE_NAME}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -176,13 +176,13 @@ def rotate(*, retire: bool = False) -> Rotation:
     With `retire`, keys that no row needs are removed from the file. A row that cannot be opened stays unchanged and is
     reported, and its key stays.
     """
-    if not from_environment():
+    if not given_by_operator():
         ring()  # makes the file if there is none, and refuses one that is not private
         with locked(alone=True):
             add_first(new_key())
     rewrapped, unopened = _rewrap_all()
     retired: list[str] = []
-    if retire and not from_environment():
+    if retire and not given_by_operator():
         with locked(alone=True):
             retired = remove_others(set(queries.secrets_by_key()))
     return Rotation(ring().first.id, rewrapped, tuple(unopened), tuple(retired))

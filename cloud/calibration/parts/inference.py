@@ -11,8 +11,8 @@ import numpy as np
 from cloud.calibration.samples import initial, recipe
 from training.architectures import CNN, MLP, policy_macs
 from training.environments.catalogue import ENTRIES
-from training.environments.spaces import Spaces
 from training.inference import NumpyPolicy
+from training.spaces import Spaces
 
 _MLPS = (
     ("CartPole-v1", (64, 64)),

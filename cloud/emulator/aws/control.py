@@ -63,7 +63,7 @@ class _Call:
 
 
 class Control:
-    """One method for each operation, found by its name. `retire` ends the environments of a function's old versions."""
+    """One method for each operation, found by its name. `retire` ends the sandboxes of a function's old versions."""
 
     def __init__(
         self,

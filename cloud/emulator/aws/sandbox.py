@@ -1,4 +1,4 @@
-"""One execution environment: a process with the function's code under AWS's runtime client, and the API it uses."""
+"""One sandbox of a function: a process with the function's code under AWS's runtime client, and the API it uses."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Sandbox:
         folder = self.version.folder
         assert folder is not None
         command = [sys.executable, "-m", "awslambdaric", self.version.handler]
-        self._process.start(command, folder, self._environment(port, folder))
+        self._process.start(command, folder, self._variables(port, folder))
         await _first_of(self._ready.wait(), self._process.exited.wait())
         self.init_s = time.monotonic() - began_s
         if self._ready.is_set():
@@ -127,7 +127,7 @@ class Sandbox:
             else "Runtime exited without providing a reason"
         )
 
-    def _environment(self, port: int, folder: Path) -> dict[str, str]:
+    def _variables(self, port: int, folder: Path) -> dict[str, str]:
         version = self.version
         return {
             "TZ": ":UTC",

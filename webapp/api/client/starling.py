@@ -128,8 +128,8 @@ class Starling:
         raise AssertionError("the last attempt answers or raises")
 
 
-def _set(environment: Any) -> dict[str, str]:
-    return _given({name: environment.get(f"STARLING_{name.upper()}") for name in ("url", "token", "project")})
+def _set(variables: Any) -> dict[str, str]:
+    return _given({name: variables.get(f"STARLING_{name.upper()}") for name in ("url", "token", "project")})
 
 
 def _given(names: dict[str, Any]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The problems of a spec as sentences: each names the field and what is allowed. The form and the command
 line use them.
 
-A field is named by its title and its path, such as `training.rollout.steps_per_call`. The path leaves out the
+A field is named by its title and its path, such as `training.algorithm.clip`. The path leaves out the
 tags of unions.
 """
 

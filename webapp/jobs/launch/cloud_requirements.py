@@ -19,6 +19,7 @@ from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
 from training.calls.planned import sizes_of
+from training.tasks.training import Training
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
@@ -28,7 +29,6 @@ from webapp.jobs.launch.preflight import cluster_obstacle, missing_price, price_
 from webapp.jobs.spec import JobSpec
 
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
-_MEMORY = "training.rollout.memory_mb"
 _KIND = "platform.kind"
 _AT_ONCE, _CORES, _GROUPS = "Functions at once", "Cores", "Container groups"
 """The quotas' names in a connection's test report (cloud.aws.checks, cloud.azure.checks)."""
@@ -135,12 +135,11 @@ def _not_ready(connection: Connection) -> Iterator[Problem]:
 
 
 def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
-    memory_mb = spec.training.memory_mb
-    if missing := list(_without_function(connection, queries.set_up_of(connection), memory_mb)):
+    if missing := list(_without_function(connection, queries.set_up_of(connection), spec.training)):
         yield from missing
         return
     placed = options.model_copy(update={"region": connection.region})
-    if words := missing_price(placed, memory_mb):
+    if words := missing_price(placed, spec.training.memory_mb):
         yield at_connection(words)
         return
     yield from _too_large(connection, spec)
@@ -160,15 +159,16 @@ def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions)
         yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
 
 
-def _without_function(connection: Connection, made: SetUp | None, memory_mb: int) -> Iterator[Problem]:
+def _without_function(connection: Connection, made: SetUp | None, training: Training) -> Iterator[Problem]:
     if made is None or not made.ready_mb:
         words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
         yield at_connection(words)
-    elif memory_mb not in made.ready_mb:
+    elif training.memory_mb not in made.ready_mb:
+        path = f"training.{training.memory_field}"
         sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)
         yield Problem(
-            _MEMORY,
-            f"Memory of an actor ({_MEMORY}): {connection.name} has no function with {memory_mb:,} MB. It has"
+            path,
+            f"Memory of an actor ({path}): {connection.name} has no function with {training.memory_mb:,} MB. It has"
             f" {sizes_mb}: take that, or set another one up under Clouds.",
         )
 

@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
-from training.environments.spaces import Spaces
+from training.spaces import Spaces
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import Observed

@@ -252,7 +252,7 @@ class _Run:
 
     def _bounds_of(self, least: int | None, most: int | None) -> Bounds:
         """Return the user's bounds, with the memory sizes that the platform has."""
-        sizes_mb = self._spec.platform.memory_sizes_mb(self._spec.training.rollout.memory_mb)
+        sizes_mb = self._spec.platform.memory_sizes_mb(self._spec.training.memory_mb)
         return replace(bounds_of(least, most, self._allowed), memory_sizes_mb=sizes_mb)
 
     def _control(self) -> Control:

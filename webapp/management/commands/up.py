@@ -129,7 +129,7 @@ def _manage(command: str) -> list[str]:
 
 
 def _answers(host: str, port: int) -> Callable[[], bool]:
-    """A probe of /readyz that goes there directly, whatever proxy the environment names."""
+    """A probe of /readyz that goes there directly, whatever proxy the machine names."""
 
     def probe() -> bool:
         connection = http.client.HTTPConnection(host, port, timeout=1)

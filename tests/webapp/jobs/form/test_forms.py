@@ -197,3 +197,9 @@ def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> Non
         ],
         "limits": [Reviewed("Steps", "training.stop.env_steps")],
     }
+
+
+def test_the_memory_of_a_call_is_at_the_field_that_its_kind_declares() -> None:
+    form = job_form(start=make_spec())
+    assert f"training.{make_spec().training.memory_field}" == "training.rollout.memory_mb"
+    assert form.controls_at("training.rollout.memory_mb") == ["training.rollout.memory_mb"]

@@ -8,7 +8,7 @@ from math import prod
 
 @dataclass(frozen=True)
 class Spaces:
-    """What a policy needs to know of an environment: the shape of what it sees, and how it acts.
+    """What a policy needs to know of its task: the shape of what it sees, and how it acts.
 
     Pictures are bytes of [channel, row, column]; everything else is a vector of float32. `action_counts` holds the
     number of choices of each discrete action; `action_low` and `action_high` are for continuous ones.
