@@ -34,6 +34,7 @@ def test_from_signing_up_to_deleting(
     _signs_up(hands)
     hands.press("link", "Launch the demo")
     hands.press("button", "Launch – at most $1.00")
+    page.wait_for_url("**/jobs/job_*/")
     page.wait_for_selector("[data-chart=return] [data-nothing]", state="hidden")
     _launches_a_pole(hands)
     _compares(hands)

@@ -67,6 +67,15 @@ class Visit:
         self.page.click("text=Create the account")
         self.page.wait_for_selector("text=0 of 5 taken")
 
+    def confirms_her_address(self) -> None:
+        """Alerts are mailed to confirmed addresses only."""
+        self.gets_a_mail("confirm it here")
+        links = re.findall(r"http\S+/accounts/confirm-email/\S+", " ".join(self.letters()))
+        self.page.goto(self.site + links[-1][links[-1].index("/accounts/") :])
+        self.page.click("text=Confirm the address")
+        self.page.wait_for_url(lambda address: "confirm-email" not in address)
+        self.page.goto(self.site)
+
     def sets_a_budget(self, usd: str) -> None:
         self.page.click("nav >> text=Budgets")
         self.page.click("text=Set a budget")
@@ -129,6 +138,7 @@ def test_from_a_new_budget_to_the_files_for_finance(
 ) -> None:
     ada = Visit(live_site, page, mails)
     ada.signs_up()
+    ada.confirms_her_address()
     ada.sets_a_budget("0.06")
     job = ada.launches(
         training__scaling__fixed__actors=1,
