@@ -303,7 +303,7 @@ _NAMES_A_KIND = {
     "cloud/calibration",
     "cloud/profiling_runs.py",
     "cloud/trajectory_cache.py",
-    "webapp/jobs/management/commands/export.py",
+    "webapp/management/commands/export.py",
 }
 
 
