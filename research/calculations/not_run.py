@@ -1,4 +1,4 @@
-"""Every figure and table of the two papers: which experiment repeats it, or why none does."""
+"""Every figure and table of the papers: which experiment repeats it, or why none does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         )
         for one in FIGURES
     ]
-    rows.append(("Atari, both papers", "not run", _ATARI))
+    rows.append(("Atari, MinionsRL and Nitro", "not run", _ATARI))
     table = Table("Figures and where they are", ("figure", "experiment", "remark"), tuple(rows), DRAWINGS)
     return [table], [
         Statement(f"{figure}.", "not run", f"{remark[:1].upper()}{remark[1:]}", "reason")
@@ -28,7 +28,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
 
 
 CALCULATION = Calculation(
-    title="Figures of MinionsRL and Nitro: where each is repeated, and what is not",
+    title="Figures of the papers: where each is repeated, and what is not",
     question="Which figures are repeated here, by what, and why are the others not?",
     oracle="Every experiment that is named here exists.",
     can_claim="Nothing but where to look.",

@@ -18,13 +18,11 @@ from cloud.numbers import machines
 from cloud.pricing import FunctionPrice, Part, lines_of, total
 from tests.cloud import calls
 from tests.cloud.paper_arithmetic import (
-    TimeByFunctions,
     creates_per_hour,
     cut,
     decayed_most,
     doubling,
     early_floor,
-    implied_gb,
     per_hour,
 )
 from training.messages import Call
@@ -286,68 +284,6 @@ def test_stellaris_the_price_of_one_of_four_learners() -> None:
 
 
 # --- Siren ---
-
-# Functions: (cost in $, time in s) of the grid search, and the dynamic runs against it.
-GRID = {828: ("299.89", 2452.3), 482: ("199.67", 2816.9), 138: ("99.99", 4979.7)}
-DYNAMIC_S = {828: 1569.5, 482: 2454.4, 138: 4480.4}
-TOY_S = {20: 237.40, 150: 50.04}
-TOY_COST = {20: "0.019", 150: "0.031"}
-
-
-def test_siren_the_grid_fits_1949_and_418200_over_n() -> None:
-    fit = TimeByFunctions.fit({functions: seconds for functions, (_, seconds) in GRID.items()})
-    assert fit.fixed_s == pytest.approx(1949, rel=0.001)
-    assert fit.shared_s == pytest.approx(418_200, rel=0.002)
-    for functions, (_, seconds) in GRID.items():
-        assert fit.seconds(functions) == pytest.approx(seconds, rel=0.001)
-
-
-def test_siren_the_grid_implies_8_7_to_8_9_gb() -> None:
-    duration = BOOK.row("lambda.duration.x86")
-    implied = [implied_gb(printed_picodollars(cost), n * s, duration) for n, (cost, s) in GRID.items()]
-    assert all(8.7 <= memory_gb <= 8.9 for memory_gb in implied), implied
-
-
-def test_siren_its_first_row_paid_45_percent_more_for_a_function_second_so_it_changed_memory() -> None:
-    cost, seconds = GRID[828]
-    of_grid = float(cost) / (828 * seconds)
-    assert 299.92 / (892 * DYNAMIC_S[828]) / of_grid == near(1.45, 2)
-
-
-def test_siren_the_cuts_of_time() -> None:
-    cuts = [100 * cut(seconds, DYNAMIC_S[functions]) for functions, (_, seconds) in GRID.items()]
-    assert cuts == [near(36.0, 1), near(12.9, 1), near(10.0, 1)]
-
-
-def test_siren_both_toy_rows_imply_256_mb() -> None:
-    duration = BOOK.row("lambda.duration.x86")
-    implied_mb = [
-        1024 * implied_gb(printed_picodollars(cost), functions * TOY_S[functions], duration)
-        for functions, cost in TOY_COST.items()
-    ]
-    assert implied_mb == [near(246, 0), near(254, 0)]
-    assert [64 * round(memory_mb / 64) for memory_mb in implied_mb] == [256, 256]
-
-
-def test_siren_the_toy_cost_of_20_functions_does_not_follow_by_rounding() -> None:
-    """At 256 MB it is $.0198, which the slide has as .019; 150 functions come out as printed."""
-    times = {n: RoundTimes(seconds, 0.0, (seconds,) * n, memory_mb=256) for n, seconds in TOY_S.items()}
-    assert formula("siren", times[20]) == near(0.0198, 4)
-    assert formula("siren", times[150]) == near(0.031, 3)
-
-
-def test_siren_the_toy_server_is_a_c5_2xlarge() -> None:
-    assert per_hour(printed_picodollars("0.029"), 307.87) == near(0.34, 2)
-    assert part_hour(Part(BOOK.row("c5.2xlarge"))) == near(0.34, 2)
-
-
-@pytest.mark.parametrize("epochs", [2, 5, 20, 100])
-def test_siren_the_dynamic_toy_row_of_202_55_s_does_not_follow_at_equal_epochs(epochs: int) -> None:
-    """With 120 functions in the first epoch and 10 in the last it is 237.4 + 36/E s, longer than with 20 throughout."""
-    fit = TimeByFunctions.fit(TOY_S)
-    seconds = fit.scheduled_s({120: 1, 20: epochs - 2, 10: 1})
-    assert seconds == pytest.approx(237.4 + 36.0 / epochs, abs=0.1)
-    assert seconds > 202.55
 
 
 def test_siren_the_servers_it_compares_with() -> None:

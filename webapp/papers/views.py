@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from webapp.papers import pages
-from webapp.papers.figures import DRAWINGS, find_result
+from webapp.papers.figures import DRAWINGS, PAPERS, find_result
 
 
 @login_required
@@ -16,7 +16,7 @@ from webapp.papers.figures import DRAWINGS, find_result
 def figure_list(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "papers",
-        "papers": [(paper, pages.figure_rows(paper)) for paper in ("MinionsRL", "Nitro")],
+        "papers": [(paper, pages.figure_rows(paper)) for paper in PAPERS],
         "others": pages.others(),
         "totals": pages.totals(),
         "drawings": DRAWINGS,
