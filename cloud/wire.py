@@ -71,6 +71,12 @@ class Work(Message):
     hessian_products: int = Field(0, ge=0)
     environment_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     inference_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    fetched_bytes: int = Field(0, ge=0)
+    fetch_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    compute_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    push_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
+    processor_s: float = Field(0.0, ge=0.0, le=2_592_000.0, allow_inf_nan=False)
+    most_memory_mb: int = Field(0, ge=0)
 
     @staticmethod
     def of(usage: Usage) -> Work:

@@ -30,6 +30,10 @@ class Usage(Message):
     samples each as a minibatch had. `provisioned`: it ran on warm capacity that is paid for separately. `detours`:
     payloads too large for a request, which went by storage. Of a rollout's `run_s`, `environment_s` is the
     environments' steps and `inference_s` the policy; the rest is reading weights and states and packing the samples.
+
+    Of a call that learns from data, `fetch_s`, `compute_s` and `push_s` are what fetching its data, computing and
+    handing over its result took. `processor_s` is processor time, `most_memory_mb` the most memory that it used. They
+    are left out of what is stored where they were not measured.
     """
 
     env_steps: int = 0
@@ -52,6 +56,23 @@ class Usage(Message):
     transfer_s: float = 0.0
     billed_s: float | None = None
     memory_mb: int = 0
+    fetched_bytes: int = 0
+    fetch_s: float = 0.0
+    compute_s: float = 0.0
+    push_s: float = 0.0
+    processor_s: float = 0.0
+    most_memory_mb: int = 0
+
+    @model_serializer(mode="wrap")
+    def _without_unmeasured_parts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = handler(self)
+        for name in _LATER_MEASURED:
+            if not document.get(name, 1):
+                del document[name]
+        return document
+
+
+_LATER_MEASURED = ("fetched_bytes", "fetch_s", "compute_s", "push_s", "processor_s", "most_memory_mb")
 
 
 class Spend(Message):

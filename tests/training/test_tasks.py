@@ -4,14 +4,15 @@ import json
 
 import pytest
 
+from cloud.wire import Work
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.checkpoints import Progress
-from training.loops.run import Run
+from training.loops.run import Run, sum_usages
 from training.messages import Evaluated, RoundFinished
 from training.ports import Control
-from training.reports import RoundReport
+from training.reports import RoundReport, Usage
 from training.spec import StopRule
 from training.stopping import verdict
 from training.tasks.kinds import TASKS, task_of
@@ -48,6 +49,18 @@ STORED_EVALUATION = (
 def test_stored_reports_load_and_are_written_as_they_were(model, stored):
     assert model.model_validate_json(stored).model_dump_json() == stored
     assert model.model_validate(json.loads(stored)).model_dump(mode="json") == json.loads(stored)
+
+
+def test_what_a_call_fetched_and_computed_is_stored_where_it_was_measured():
+    one = Usage(fetched_bytes=5, fetch_s=0.5, compute_s=1.5, push_s=0.25, processor_s=2.0, most_memory_mb=90)
+    stored = one.model_dump(mode="json")
+    assert Usage.model_validate(stored) == one
+    assert {"fetch_s", "push_s", "most_memory_mb"} <= set(stored)
+    assert "fetch_s" not in Usage().model_dump()
+    both = sum_usages([one, one.model_copy(update={"most_memory_mb": 70})])
+    assert (both.fetched_bytes, both.fetch_s, both.compute_s, both.push_s) == (10, 1.0, 3.0, 0.5)
+    assert (both.processor_s, both.most_memory_mb) == (4.0, 90)
+    assert Work.of(one).usage() == one
 
 
 def test_figures_are_told_apart_from_what_every_round_has():

@@ -367,4 +367,10 @@ def sum_usages(usages: Sequence[Usage]) -> Usage:
         transfer_s=sum(usage.transfer_s for usage in usages),
         billed_s=sum(usage.billed_s or 0.0 for usage in usages),
         memory_mb=max((usage.memory_mb for usage in usages), default=0),
+        fetched_bytes=sum(usage.fetched_bytes for usage in usages),
+        fetch_s=sum(usage.fetch_s for usage in usages),
+        compute_s=sum(usage.compute_s for usage in usages),
+        push_s=sum(usage.push_s for usage in usages),
+        processor_s=sum(usage.processor_s for usage in usages),
+        most_memory_mb=max((usage.most_memory_mb for usage in usages), default=0),
     )
