@@ -1,0 +1,147 @@
+"""A table becomes a data set: rows are held out, shuffled, divided into shards and stored with their manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from training.data.manifest import Column, Manifest, ShardRef
+from training.data.rows import DenseFeatures, Features, Rows
+from training.data.shard import SHARD_BYTES, encode_shard
+from training.data.split import held_out_rows, shuffled
+from training.data.store import WritableDataStore
+
+
+class BadTable(ValueError):
+    """No data set can be made of this table. The message is for people."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as they were read, not yet standardised. Arrays may be memory-mapped files.
+
+    `columns` says what features are made of; `standardise` asks for the mean and the scale of each dense column, from
+    the rows that are learned from.
+    """
+
+    name: str
+    source: str
+    features: Features
+    targets: npt.NDArray[np.int32]
+    target: str
+    classes: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    picture: tuple[int, int] | None = None
+    standardise: bool = False
+
+
+def write_dataset(
+    table: Table, store: WritableDataStore, *, held_out_share: float = 0.2, seed: int = 0
+) -> Manifest:
+    """Store the table's shards and its manifest, and return the manifest. Raises BadTable.
+
+    Only one shard is in memory beside the table.
+    """
+    counts = np.bincount(table.targets, minlength=len(table.classes))
+    _check(table, counts)
+    held_out = held_out_rows(table.targets, held_out_share, seed)
+    order = shuffled(len(table.targets), seed)
+    learned, judged = order[~held_out[order]], order[held_out[order]]
+    table = _standardised(table, np.sort(learned))
+    held_out_counts = np.bincount(table.targets[judged], minlength=len(table.classes))
+    features = table.features
+    manifest = Manifest(
+        name=table.name,
+        source=table.source,
+        kind="dense" if isinstance(features, DenseFeatures) else "sparse",
+        width=features.width,
+        picture=table.picture,
+        nonzeros=features.nonzeros / len(table.targets),
+        columns=table.columns,
+        target=table.target,
+        classes=table.classes,
+        class_counts=tuple(map(int, counts - held_out_counts)),
+        held_out_class_counts=tuple(map(int, held_out_counts)),
+        held_out_share=held_out_share,
+        seed=seed,
+        shards=tuple(_stored(table, learned, store)),
+        held_out_shards=tuple(_stored(table, judged, store)),
+    )
+    store.put(manifest.encode())
+    return manifest
+
+
+def _check(table: Table, counts: npt.NDArray[np.intp]) -> None:
+    if len(table.targets) < 2:
+        raise BadTable("A data set needs at least 2 rows.")
+    present = int((counts > 0).sum())
+    if present < 2:
+        raise BadTable(
+            f"Every row has the same value in {table.target!r}: choose a target with two or more classes."
+        )
+    if int(counts.max()) < 2:
+        raise BadTable("Every class has one row only, so nothing can be held out: choose another target.")
+
+
+def _standardised(table: Table, learned: npt.NDArray[np.intp]) -> Table:
+    """Return the table with the mean and scale of its columns, by the rows with these numbers."""
+    features = table.features
+    if not table.standardise or not isinstance(features, DenseFeatures):
+        return table
+    means, deviations = _moments(features, learned)
+    columns = tuple(
+        column.model_copy(
+            update={"mean": float(mean), "scale": 1.0 / float(deviation) if deviation > 0 else 1.0}
+        )
+        for column, mean, deviation in zip(table.columns, means, deviations, strict=True)
+    )
+    return replace(table, columns=columns)
+
+
+def _moments(
+    features: DenseFeatures, learned: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the mean and standard deviation of each column. NaN, a missing number, counts for neither."""
+    count, mean, squares = (np.zeros(features.width) for _ in range(3))
+    for part in _parts(learned, features.width * 8):
+        values = features.take(part).numbers(np.float64)
+        known = ~np.isnan(values)
+        here = known.sum(axis=0)
+        total = count + here
+        part_mean = np.divide(np.where(known, values, 0.0).sum(axis=0), here, where=here > 0, out=mean.copy())
+        away = np.where(known, values - part_mean, 0.0)
+        squares += (away * away).sum(axis=0)
+        shift = part_mean - mean
+        share = np.divide(here, total, where=total > 0, out=np.zeros_like(mean))
+        squares += shift * shift * count * share
+        mean += shift * share
+        count = total
+    return mean, np.sqrt(np.divide(squares, count, where=count > 0, out=np.zeros_like(mean)))
+
+
+def _parts(order: npt.NDArray[np.intp], row_bytes: int) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the numbers in groups of rows that make one shard."""
+    rows = max(1, SHARD_BYTES // max(1, row_bytes))
+    for begin in range(0, len(order), rows):
+        yield order[begin : begin + rows]
+
+
+def _stored(table: Table, order: npt.NDArray[np.intp], store: WritableDataStore) -> Iterator[ShardRef]:
+    """Store the rows with these numbers as shards, in this order."""
+    features = table.features
+    if isinstance(features, DenseFeatures):
+        row_bytes = features.values.itemsize * features.width + 4
+    else:
+        row_bytes = 12 + 8 * -(-features.nonzeros // max(1, len(features)))
+    mean = np.array([column.mean for column in table.columns])
+    scale = np.array([column.scale for column in table.columns])
+    for part in _parts(order, row_bytes):
+        chosen = features.take(part)
+        if table.standardise and isinstance(chosen, DenseFeatures):
+            standard = (chosen.numbers(np.float64) - mean) * scale
+            chosen = DenseFeatures(np.where(np.isnan(standard), 0.0, standard).astype(np.float32))
+        shard = encode_shard(Rows(chosen, table.targets[part]), len(table.classes))
+        yield ShardRef(hash=store.put(shard), rows=len(part), byte_count=len(shard))

@@ -1,0 +1,13 @@
+"""Models that learn a class from a row of features, in numpy alone, one file a kind: fields are the form, methods the
+mathematics. `optimisers` move their parameters, `metrics` judge them, `export` and `package` take them away.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from training.models.click_through import ClickThrough
+from training.models.lenet import LeNet
+from training.models.logistic import LogisticRegression
+
+AnyModel = Annotated[LogisticRegression | ClickThrough | LeNet, Field(discriminator="kind")]
