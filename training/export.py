@@ -8,19 +8,14 @@ several. What else a loader needs (the environment's id, the frames in a stack) 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from training.architectures import CNN, MLP, Convolution, Dense, towers
 from training.environments.model import EnvironmentSpec
 from training.inference import OBSERVATION_CLIP
 from training.learner import LearnerState
-
-# Old enough for the runtimes of recent years; these operators have not changed since.
-_OPSET, _IR_VERSION = 17, 8
+from training.onnx_graph import OnnxGraph
 
 
 def export_onnx(
@@ -39,36 +34,25 @@ def export_onnx(
         kind, shape = TensorProto.FLOAT, [len(state.spaces.action_low)]
     input_kind = TensorProto.UINT8 if state.spaces.pictures else TensorProto.FLOAT
     observation: list[str | int | None] = ["batch", *state.spaces.observation_shape]
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "policy",
-            [helper.make_tensor_value_info("observation", input_kind, observation)],
-            [helper.make_tensor_value_info("action", kind, ["batch", *shape])],
-            graph.constants,
-        ),
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-        ir_version=_IR_VERSION,
-        producer_name="starling",
-        model_version=state.version,
-        doc_string=about,
-    )
+    facts = {}
     if environment is not None:
-        facts = {"environment": environment.id, "frame_stack": str(environment.frame_stack)}
         dtype = "uint8" if state.spaces.pictures else "float32"
-        helper.set_model_props(model, {**facts, "observation_dtype": dtype})
-    onnx.checker.check_model(model)
-    data: bytes = model.SerializeToString()
-    return data
+        facts = {
+            "environment": environment.id,
+            "frame_stack": str(environment.frame_stack),
+            "observation_dtype": dtype,
+        }
+    return graph.model(
+        "policy",
+        [helper.make_tensor_value_info("observation", input_kind, observation)],
+        [helper.make_tensor_value_info("action", kind, ["batch", *shape])],
+        version=state.version,
+        about=about,
+        facts=facts,
+    )
 
 
-class _Graph:
-    """Nodes in order of computation. Each method adds nodes and returns the name of their output."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
+class _Graph(OnnxGraph):
     def normalise(self, state: LearnerState) -> str:
         """Return (observation - mean) · scale, clipped, in float32; the observation itself if the policy has no
         normaliser.
@@ -76,15 +60,15 @@ class _Graph:
         mean, scale = state.normaliser()
         if mean is None or scale is None:
             return "observation"
-        shifted = self._node("Sub", "observation", self._constant("observation_mean", mean))
-        scaled = self._node("Mul", shifted, self._constant("observation_scale", scale))
-        low = self._constant("observation_low", np.float32(-OBSERVATION_CLIP))
-        high = self._constant("observation_high", np.float32(OBSERVATION_CLIP))
-        return self._node("Clip", scaled, low, high)
+        shifted = self.node("Sub", "observation", self.constant("observation_mean", mean))
+        scaled = self.node("Mul", shifted, self.constant("observation_scale", scale))
+        low = self.constant("observation_low", np.float32(-OBSERVATION_CLIP))
+        high = self.constant("observation_high", np.float32(OBSERVATION_CLIP))
+        return self.node("Clip", scaled, low, high)
 
     def scaled_pictures(self) -> str:
-        numbers = self._node("Cast", "observation", to=TensorProto.FLOAT)
-        return self._node("Mul", numbers, self._constant("picture_scale", np.float32(1.0 / 255.0)))
+        numbers = self.node("Cast", "observation", to=TensorProto.FLOAT)
+        return self.node("Mul", numbers, self.constant("picture_scale", np.float32(1.0 / 255.0)))
 
     def layers(self, x: str, state: LearnerState, network: MLP | CNN) -> str:
         """Add the policy's layers: activations between them, none after the last."""
@@ -93,54 +77,43 @@ class _Graph:
         named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
         flat = not state.spaces.pictures
         for at, (name, layer) in enumerate(named):
-            weight = self._constant(f"{name}.weight", state.parameters[f"{name}.weight"])
-            bias = self._constant(f"{name}.bias", state.parameters[f"{name}.bias"])
+            weight = self.constant(f"{name}.weight", state.parameters[f"{name}.weight"])
+            bias = self.constant(f"{name}.bias", state.parameters[f"{name}.bias"])
             if isinstance(layer, Convolution):
                 before, after = layer.pad
                 sides = [before, before, after, after]
-                x = self._node("Conv", x, weight, bias, pads=sides, strides=[layer.stride] * 2)
+                x = self.node("Conv", x, weight, bias, pads=sides, strides=[layer.stride] * 2)
             else:
                 assert isinstance(layer, Dense)
-                x = x if flat else self._node("Flatten", x, axis=1)
+                x = x if flat else self.node("Flatten", x, axis=1)
                 flat = True
-                x = self._node("Gemm", x, weight, bias, transB=1)
+                x = self.node("Gemm", x, weight, bias, transB=1)
             if at < len(named) - 1:
-                x = self._node("Relu" if network.activation == "relu" else "Tanh", x)
+                x = self.node("Relu" if network.activation == "relu" else "Tanh", x)
         return x
 
     def choices(self, logits: str, counts: tuple[int, ...]) -> None:
         """Add the likeliest choice of each discrete action."""
         if len(counts) == 1:
-            self._node("ArgMax", logits, gives="action", axis=1, keepdims=0)
+            self.node("ArgMax", logits, gives="action", axis=1, keepdims=0)
             return
         ends = np.cumsum(counts)
         parts = [
-            self._node("ArgMax", self._columns(logits, int(end) - count, int(end)), axis=1, keepdims=1)
+            self.node("ArgMax", self._columns(logits, int(end) - count, int(end)), axis=1, keepdims=1)
             for count, end in zip(counts, ends, strict=True)
         ]
-        self._node("Concat", *parts, gives="action", axis=1)
+        self.node("Concat", *parts, gives="action", axis=1)
 
     def clipped_means(
         self, outputs: str, low: tuple[float, ...], high: tuple[float, ...], log_std: str
     ) -> None:
         """Add the means, without the deviations that may follow them, clipped to the environment's bounds."""
         means = self._columns(outputs, 0, len(low)) if log_std == "state" else outputs
-        least = self._constant("action_low", np.array(low, dtype=np.float32))
-        most = self._constant("action_high", np.array(high, dtype=np.float32))
-        self._node("Min", self._node("Max", means, least), most, gives="action")
+        least = self.constant("action_low", np.array(low, dtype=np.float32))
+        most = self.constant("action_high", np.array(high, dtype=np.float32))
+        self.node("Min", self.node("Max", means, least), most, gives="action")
 
     def _columns(self, x: str, begin: int, end: int) -> str:
         bounds = (("begin", begin), ("end", end), ("axis", 1))
-        names = [self._constant(f"{x}.{begin}.{word}", np.array([at], dtype=np.int64)) for word, at in bounds]
-        return self._node("Slice", x, *names)
-
-    def _constant(self, name: str, value: Any) -> str:
-        self.constants.append(
-            numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name)
-        )
-        return name
-
-    def _node(self, operator: str, *inputs: str, gives: str = "", **attributes: Any) -> str:
-        gives = gives or f"x{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [gives], **attributes))
-        return gives
+        names = [self.constant(f"{x}.{begin}.{word}", np.array([at], dtype=np.int64)) for word, at in bounds]
+        return self.node("Slice", x, *names)
