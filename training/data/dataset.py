@@ -59,6 +59,7 @@ def write_dataset(
         kind="dense" if isinstance(features, DenseFeatures) else "sparse",
         width=features.width,
         picture=table.picture,
+        of_bytes=isinstance(features, DenseFeatures) and features.values.dtype == np.uint8,
         nonzeros=features.nonzeros / len(table.targets),
         columns=table.columns,
         target=table.target,

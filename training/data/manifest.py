@@ -22,16 +22,18 @@ _HASH = r"^[0-9a-f]{64}$"
 class Column(FrozenModel):
     """A column that features are made of.
 
-    `number`: dense features hold (value - mean) · scale of each number. `text`: each text is one of the places of
-    sparse features, by `training.data.hashing`. Columns of a picture's pixels are not listed. `missing` counts empty
-    cells: an empty number counts as the mean, an empty text as no place.
+    `number`: features hold (value - mean) · scale; sparse ones at the column's own place. The others are only in sparse
+    features, by `training.data.hashing`: a `text` takes a place, a `count` the place of its bucket, and of `words` each
+    word and each pair of words takes one. Pixels of pictures are no columns. `missing` counts empty cells: an empty
+    number counts as the mean, others take no place. `frequent` are texts that come often, to name coefficients by.
     """
 
     name: str = Field(max_length=200)
-    type: Literal["number", "text"] = "number"
+    type: Literal["number", "text", "count", "words"] = "number"
     mean: float = 0.0
     scale: float = 1.0
     missing: int = 0
+    frequent: tuple[str, ...] = Field((), max_length=100)
 
 
 class ShardRef(FrozenModel):
@@ -74,7 +76,9 @@ class DataShape:
 
 
 class Manifest(FrozenModel):
-    """A data set. `class_counts` and `held_out_class_counts` follow the order of `classes`."""
+    """A data set. `class_counts` and `held_out_class_counts` follow the order of `classes`. `of_bytes`: dense features
+    are bytes that stand for 0 to 1.
+    """
 
     format: Literal[1] = 1
     name: str = Field(max_length=200)
@@ -82,6 +86,7 @@ class Manifest(FrozenModel):
     kind: Literal["dense", "sparse"]
     width: int = Field(ge=1, le=WIDTH_LIMIT)
     picture: tuple[int, int] | None = None
+    of_bytes: bool = False
     nonzeros: float = Field(ge=0)
     columns: tuple[Column, ...] = Field((), max_length=20_000)
     target: str = Field(max_length=200)
