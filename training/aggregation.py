@@ -1,0 +1,232 @@
+"""Staleness-aware aggregation (Stellaris, SC 2024): when gradients of many learners become one step, and how long.
+
+The clock counts aggregates. A gradient's staleness δ is the clock now minus the clock of the parameters that it was
+computed with. Gradients wait in a queue until their mean staleness is within a bound, which shrinks with the rounds:
+
+    mean δ ≤ max(1, δ_max d^k)
+
+or until as many wait as learners may fly, or until nothing flies any more. Each weighs 1/√max(1, δ). The paper steps by
+α/H Σ g_i/√δ_i. Adam makes a common factor of all gradients disappear, so the weighted mean Σ w g / Σ w is the direction
+and the mean weight is the length of the step, which is the paper's formula exactly where the optimiser is SGD.
+
+Everything here is pure: no call, no clock of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+WeightRule = Literal["sqrt", "inverse", "threshold", "none", "released"]
+AggregationRule = Literal["mean", "weigh_gradients", "sequential"]
+CalibrationRule = Literal["largest", "mean"]
+ReleaseReason = Literal["bound", "full", "idle"]
+DropReason = Literal["duplicate", "unknown_version", "too_old"]
+AGE_LIMIT = 100
+"""A gradient that is more versions late than this is dropped."""
+Gradient = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How a gradient's weight follows from its staleness.
+
+    `sqrt` is the paper's. `threshold`: the same, but only above `threshold`. `released`: the third root, but 1 where
+    that is below `decay`, as the released code resets it.
+    """
+
+    rule: WeightRule = "sqrt"
+    threshold: float = 1.0
+    decay: float = 0.9
+
+    def weight(self, staleness: float) -> float:
+        late = max(1.0, staleness)
+        if self.rule == "none" or (self.rule == "threshold" and staleness <= self.threshold):
+            return 1.0
+        if self.rule == "inverse":
+            return 1.0 / late
+        if self.rule == "released":
+            factor = float(late ** (-1.0 / 3.0))
+            return factor if factor >= self.decay else 1.0
+        return float(late**-0.5)
+
+
+@dataclass(frozen=True)
+class QueuedGradient:
+    """A gradient that has landed: the number of its launch, the clock of its parameters, and what its call returned."""
+
+    number: int
+    version: int
+    payload: bytes
+
+
+class Release(NamedTuple):
+    """Gradients that become one aggregate, in order of launch, why now, and the staleness and weight of each."""
+
+    gradients: tuple[QueuedGradient, ...]
+    reason: ReleaseReason
+    staleness: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+class GradientQueue:
+    """Gradients from their launch to their release.
+
+    Each launch ends once: released, dropped with a reason, or lost. A gradient that has landed is admitted to the
+    queue in the order of arrival or, if `in_order_of_launch`, when all launched before it were admitted or lost.
+    """
+
+    def __init__(
+        self,
+        learners: int,
+        weighting: Weighting,
+        *,
+        in_order_of_launch: bool = False,
+        launched: int = 0,
+        waiting: Iterable[QueuedGradient] = (),
+    ) -> None:
+        """`launched` is the number of the last launch, `waiting` what is in the queue, both from a checkpoint."""
+        self.learners = learners
+        self._weighting = weighting
+        self._in_order_of_launch = in_order_of_launch
+        self._launched = launched
+        self._flying: dict[int, int] = {}  # clocks of parameters by number, in order of launch
+        self._landed: dict[int, QueuedGradient] = {}
+        self._waiting: list[QueuedGradient] = list(waiting)
+
+    @property
+    def waiting(self) -> tuple[QueuedGradient, ...]:
+        """What is in the queue, in the order in which it was admitted."""
+        return tuple(self._waiting)
+
+    @property
+    def launched(self) -> int:
+        """The number of the last launch."""
+        return self._launched
+
+    @property
+    def flying(self) -> int:
+        """How many gradients are on their way: launched and not yet admitted, dropped or lost."""
+        return len(self._flying)
+
+    @property
+    def flying_versions(self) -> tuple[int, ...]:
+        """The distinct clocks of the parameters of those, oldest first."""
+        return tuple(sorted(set(self._flying.values())))
+
+    def launch(self, version: int) -> int:
+        """Return the number of a new launch with the parameters of `version`."""
+        self._launched += 1
+        self._flying[self._launched] = version
+        return self._launched
+
+    def land(self, number: int, version: int, payload: bytes, clock: int) -> DropReason | None:
+        """Take a gradient that has landed. Return why it is dropped, None if it waits to be admitted."""
+        if number not in self._flying or number in self._landed:
+            return "duplicate"
+        if version != self._flying[number]:
+            del self._flying[number]
+            return "unknown_version"
+        if clock - version > AGE_LIMIT:
+            del self._flying[number]
+            return "too_old"
+        self._landed[number] = QueuedGradient(number, version, payload)
+        return None
+
+    def lose(self, number: int) -> None:
+        """Forget a launch that failed. Unknown numbers are ignored."""
+        if number not in self._landed:
+            self._flying.pop(number, None)
+
+    def admit(self) -> QueuedGradient | None:
+        """Move the next gradient that has landed into the queue and return it; None if none may be admitted now."""
+        if self._in_order_of_launch:
+            number = next(iter(self._flying), None)
+        else:
+            number = next(iter(self._landed), None)
+        if number is None or number not in self._landed:
+            return None
+        del self._flying[number]
+        gradient = self._landed.pop(number)
+        self._waiting.append(gradient)
+        return gradient
+
+    def release(
+        self, clock: int, bound: float, distances: Mapping[int, float] | None = None
+    ) -> Release | None:
+        """Return the whole queue if it may become an aggregate now, and empty it; None if it is held or empty.
+
+        `distances` takes the place of staleness: how far each version is from the newest.
+        """
+        gradients = tuple(sorted(self._waiting, key=lambda gradient: gradient.number))
+        if not gradients:
+            return None
+        staleness = tuple(
+            float(clock - gradient.version) if distances is None else distances[gradient.version]
+            for gradient in gradients
+        )
+        reason: ReleaseReason
+        if sum(staleness) / len(staleness) <= bound:
+            reason = "bound"
+        elif len(gradients) >= self.learners:
+            reason = "full"
+        elif not self._flying:
+            reason = "idle"
+        else:
+            return None
+        self._waiting.clear()
+        return Release(gradients, reason, staleness, tuple(map(self._weighting.weight, staleness)))
+
+
+def calibrated(staleness: Sequence[float], rule: CalibrationRule) -> float:
+    """Return δ_max from the staleness of a round that held nothing: the largest (paper) or the mean, rounded down,
+    plus 1 (released code). At least 1.
+    """
+    if not staleness:
+        return 1.0
+    if rule == "mean":
+        return float(int(sum(staleness) / len(staleness)) + 1)
+    return max(1.0, *staleness)
+
+
+def bound_after(rounds: int, largest: float, decay: float) -> float:
+    """Return the bound of mean staleness after `rounds` bounded rounds. It never falls below 1: a queue held until
+    its gradients are fresh would be held for ever.
+    """
+    return max(1.0, largest * decay**rounds)
+
+
+class Step(NamedTuple):
+    """One step of the optimiser: down `direction`, `length` times as long as usual."""
+
+    direction: Gradient
+    length: float
+
+
+def steps_of(gradients: Sequence[Gradient], weights: Sequence[float], rule: AggregationRule) -> list[Step]:
+    """Return the steps that gradients in order of launch become.
+
+    `mean`: one step down the weighted mean, as long as the mean weight. `weigh_gradients`: one step down Σ w g / H, as
+    the paper prints it. `sequential`: a step each, as long as its weight, as the released code steps.
+    """
+    if rule == "sequential":
+        return [Step(gradient, weight) for gradient, weight in zip(gradients, weights, strict=True)]
+    total = sum(weights)
+    divisor = total if rule == "mean" else float(len(gradients))
+    direction = {
+        name: (_weighted_sum([one[name] for one in gradients], weights) / divisor).astype(first.dtype)
+        for name, first in gradients[0].items()
+    }
+    return [Step(direction, total / len(gradients) if rule == "mean" else 1.0)]
+
+
+def _weighted_sum(arrays: Sequence[npt.NDArray[Any]], weights: Sequence[float]) -> npt.NDArray[np.float64]:
+    total = arrays[0].astype(np.float64)
+    total *= weights[0]
+    for array, weight in zip(arrays[1:], weights[1:], strict=True):
+        total += array.astype(np.float64) * weight
+    return total
