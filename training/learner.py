@@ -7,7 +7,7 @@ that holds the state is complete.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,47 @@ from training.spaces import Spaces
 _GROUPS = {"w": "parameters", "m": "first_moments", "v": "second_moments", "t": "target_parameters"}
 
 
+class RoundSums(NamedTuple):
+    """What learners have found in a round of several versions. What is due once a round reads it at the round's end:
+    normalisers merge the moments, and PPO's KL weight follows the mean divergence of that many gradients.
+    """
+
+    observation_moments: Moments | None = None
+    return_moments: Moments | None = None
+    divergence: float = 0.0
+    divergences: int = 0
+
+    @property
+    def mean_divergence(self) -> float | None:
+        return self.divergence / self.divergences if self.divergences else None
+
+    def add(
+        self, observations: Moments | None, returns: Moments | None, divergence: float | None
+    ) -> RoundSums:
+        return RoundSums(
+            _joined(self.observation_moments, observations),
+            _joined(self.return_moments, returns),
+            self.divergence + (divergence or 0.0),
+            self.divergences + (divergence is not None),
+        )
+
+
+NO_SUMS = RoundSums()
+
+
+def _joined(one: Moments | None, other: Moments | None) -> Moments | None:
+    if one is None or other is None:
+        return one or other
+    return one.join(other)
+
+
 @dataclass(frozen=True)
 class LearnerState:
     """Weights, optimiser and normalisers. `version` counts published policies; the first is 0.
 
     `target_parameters` are the slowly following copy that IMPACT learns against, `updates` the number of updates so
-    far, `kl_coefficient` the adaptive weight of PPO's optional KL penalty.
+    far, `kl_coefficient` the adaptive weight of PPO's optional KL penalty. `round_sums` is empty where a version ends
+    its round. The state that a gradient is computed with has no moments of the optimiser.
     """
 
     version: int
@@ -39,6 +74,7 @@ class LearnerState:
     return_moments: Moments | None
     target_parameters: Parameters
     kl_coefficient: float = 0.0
+    round_sums: RoundSums = NO_SUMS
 
     @staticmethod
     def initial(
@@ -85,7 +121,17 @@ class LearnerState:
         for letter, group in _GROUPS.items():
             for name, array in getattr(self, group).items():
                 document[f"{letter}:{name}"] = array
-        for key, moments in (("observation", self.observation_moments), ("return", self.return_moments)):
+        # Neither is written where every version ends a round.
+        if not self.first_moments:
+            document["optimiser"] = False
+        if self.round_sums.divergences:
+            document["round_divergence"] = list(self.round_sums[2:])
+        for key, moments in (
+            ("observation", self.observation_moments),
+            ("return", self.return_moments),
+            ("round_observation", self.round_sums.observation_moments),
+            ("round_return", self.round_sums.return_moments),
+        ):
             if moments is not None:
                 document[f"{key}_count"] = moments.count
                 document[f"{key}_mean"] = moments.mean
@@ -105,18 +151,28 @@ class LearnerState:
                 return None
             return Moments(document[f"{key}_mean"], document[f"{key}_variance"], document[f"{key}_count"])
 
+        optimiser = document.get("optimiser", True)
         return LearnerState(
             version=document["version"],
             spaces=Spaces(*(tuple(part) for part in document["spaces"])),
             parameters=group("w"),
-            first_moments=group("m"),
-            second_moments=group("v"),
+            first_moments=group("m") if optimiser else {},
+            second_moments=group("v") if optimiser else {},
             optimiser_steps=document["optimiser_steps"],
             observation_moments=moments("observation"),
             return_moments=moments("return"),
             target_parameters=group("t") if document["target"] else {},
             kl_coefficient=document["kl_coefficient"],
+            round_sums=RoundSums(
+                moments("round_observation"),
+                moments("round_return"),
+                *document.get("round_divergence", (0.0, 0)),
+            ),
         )
+
+    def for_gradients(self) -> LearnerState:
+        """Return what a gradient is computed with: all but the optimiser and what the round has brought so far."""
+        return replace(self, first_moments={}, second_moments={}, optimiser_steps=0, round_sums=NO_SUMS)
 
     def with_moments_of(
         self, observations: npt.NDArray[Any], discounted_returns: npt.NDArray[Any]
@@ -159,6 +215,29 @@ class LearnerState:
             document["observation_mean"] = mean
             document["observation_scale"] = scale
         return encode(document)
+
+
+class PublishedPolicy(NamedTuple):
+    """A version of the policy as actors have it: its parameters, and how it normalises observations."""
+
+    version: int
+    parameters: Parameters
+    observation_mean: npt.NDArray[np.float32] | None
+    observation_scale: npt.NDArray[np.float32] | None
+
+    @staticmethod
+    def decode(weights: bytes) -> PublishedPolicy:
+        """Return the policy in the bytes that actors get."""
+        document = decode(weights)
+        names = [f"{layer[0]}.{part}" for layer in document["layers"] for part in ("weight", "bias")]
+        if "policy.log_std" in document:
+            names.append("policy.log_std")
+        return PublishedPolicy(
+            document["version"],
+            {name: document[name] for name in names},
+            document.get("observation_mean"),
+            document.get("observation_scale"),
+        )
 
 
 def _policy_layers(network: MLP | CNN, spaces: Spaces) -> list[list[Any]]:

@@ -22,16 +22,24 @@ class Moments:
     def empty(size: int) -> Moments:
         return Moments(np.zeros(size), np.ones(size), 0.0)
 
+    @staticmethod
+    def of(samples: npt.NDArray[np.floating]) -> Moments:
+        """Return the moments of `samples` ([n, size]) alone. There must be one at least."""
+        values = samples.astype(np.float64, copy=False)
+        return Moments(values.mean(axis=0), values.var(axis=0), float(len(samples)))
+
     def merge(self, samples: npt.NDArray[np.floating]) -> Moments:
         """Return these moments merged with those of `samples` ([n, size])."""
-        count = float(len(samples))
-        if count == 0:
-            return self
-        values = samples.astype(np.float64, copy=False)
-        mean, variance = values.mean(axis=0), values.var(axis=0)
+        return self.join(Moments.of(samples)) if len(samples) else self
+
+    def join(self, other: Moments) -> Moments:
+        """Return the moments of both sets of samples together."""
+        count = other.count
         total = self.count + count
-        shift = mean - self.mean
-        square_sum = self.variance * self.count + variance * count + shift**2 * (self.count * count / total)
+        shift = other.mean - self.mean
+        square_sum = (
+            self.variance * self.count + other.variance * count + shift**2 * (self.count * count / total)
+        )
         return Moments(self.mean + shift * (count / total), square_sum / total, total)
 
     def scale(self) -> Doubles:

@@ -42,15 +42,19 @@ def vtrace(
     trace_decay: float = 1.0,
     rho_limit: float = 1.0,
     c_limit: float = 1.0,
+    truncated: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return V-trace targets and policy-gradient advantages, Espeholt et al. 2018, for ratios π/μ.
 
         ρ_t = min(ρ̄, π/μ), c_t = λ min(c̄, π/μ), δ_t = ρ_t (r_t + γ V(s_{t+1}) − V(s_t))
         v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}));  advantage_t = ρ_t (r_t + γ v_{t+1} − V(s_t))
 
-    On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE.
+    On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE. `truncated` are ratios
+    that limit each ρ_t further (`training.truncation`).
     """
     rho = np.minimum(ratios, rho_limit)
+    if truncated is not None:
+        rho = np.minimum(rho, truncated)
     c = trace_decay * np.minimum(ratios, c_limit)
     deltas = rho * (rewards + discount * next_values * ~terminated - values)
     excess = _accumulated(deltas, discount * c * ~ended)

@@ -11,7 +11,7 @@ released code and the literal derivative are options. The same code runs in nump
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +42,26 @@ class Truncation(FrozenModel):
         return self.rule != "off"
 
     @property
+    def weighs_samples(self) -> bool:
+        """Whether it changes what single samples count."""
+        return self.rule not in ("mean_step", "off")
+
+    @property
     def is_inside_surrogate(self) -> bool:
         """Whether it changes PPO's surrogate itself, so that only PPO can have it."""
         return self.rule in ("released", "differentiated")
+
+
+class Truncating(NamedTuple):
+    """A truncation at work on a slice: with min_i π_i/μ of the other learners, [time, copy]; None if none flies."""
+
+    truncation: Truncation
+    others: Floats | None
+
+    def ratios(self, own: Floats) -> Floats:
+        """Return R' from a learner's own ratios."""
+        truncated: Floats = truncated_ratios(np, own, self.others, self.truncation.limit)
+        return truncated
 
 
 def least_ratios(log_probs: list[Floats], behaviour: Floats) -> Floats | None:

@@ -5,21 +5,26 @@ L = −E[A log π(a|s)] + c_v · ½ E[(V(s) − R)²] − c_e · entropy
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
 from training.algorithms.algorithm import (
     ADVANCED,
     Algorithm,
+    Slice,
     UpdateResult,
     collect_update_samples,
     explained_variance,
 )
+from training.algorithms.descent import Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
+from training.truncation import Truncating, Truncation, truncated_ratios
 
 if TYPE_CHECKING:
     from training.architectures import CNN, MLP
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 class A2C(Algorithm):
     """A2C: a single gradient step on each round's data. Simple, but needs many samples."""
+
+    shuffles: ClassVar[bool] = False
 
     kind: Literal["a2c"] = "a2c"
     learning_rate: float = Field(7e-4, gt=0, le=1, title="Learning rate")
@@ -40,6 +47,31 @@ class A2C(Algorithm):
     ) -> UpdateResult:
         optimisation = Optimisation(state, network, self, progress)
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
+        prepared = self.prepare(optimisation, batch, renormalised)
+        chosen = optimisation.to_device(prepared.samples)
+        objective = self.objective_of(optimisation.arrays, chosen, progress)
+        optimisation.step(chosen["observations"], chosen["actions"], objective)
+        report = optimisation.report(
+            explained_variance(prepared.targets, prepared.values), **prepared.measured
+        )
+        return UpdateResult(
+            optimisation.next_state(renormalised),
+            report,
+            optimisation.minibatches,
+            batch.size,
+            collect_update_samples(
+                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
+            ),
+        )
+
+    def prepare(
+        self,
+        optimisation: Optimisation,
+        batch: Batch,
+        renormalised: LearnerState,
+        start: Mapping[str, npt.NDArray[Any]] | None = None,
+        truncating: Truncating | None = None,
+    ) -> Slice:
         observations = optimisation.observations(batch)
         values = optimisation.values(observations)
         advantages = generalised_advantages(
@@ -54,26 +86,30 @@ class A2C(Algorithm):
         targets = advantages + values
         if self.normalise_advantages:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        device_arrays = optimisation.to_device(
-            {
-                "observations": observations,
-                "actions": batch.actions,
-                "advantages": advantages,
-                "targets": targets,
-            }
-        )
-        objective = partial(
-            losses.actor_critic, device_arrays["advantages"], device_arrays["targets"], self.value_coefficient
-        )
-        optimisation.step(device_arrays["observations"], device_arrays["actions"], objective)
-        report = optimisation.report(
-            explained_variance(targets, values), approximate_kl=0.0, clip_fraction=0.0
-        )
-        update_samples = collect_update_samples(observations, batch, advantages, targets)
-        return UpdateResult(
-            optimisation.next_state(renormalised),
-            report,
-            optimisation.minibatches,
-            batch.size,
-            update_samples,
-        )
+        samples = {
+            "observations": observations,
+            "actions": batch.actions,
+            "advantages": advantages,
+            "targets": targets,
+        }
+        measured = {"approximate_kl": 0.0, "clip_fraction": 0.0}
+        return Slice(samples, values, advantages, targets, measured=measured)
+
+    def objective_of(
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        progress: float,
+        truncation: Truncation | None = None,
+    ) -> Objective:
+        plain = partial(losses.actor_critic, chosen["advantages"], chosen["targets"], self.value_coefficient)
+        if truncation is None:
+            return plain
+
+        def weighted(log_probs: Array, values: Array) -> Slopes:
+            own = arrays.exp(log_probs - chosen["log_probs"])
+            weights = truncated_ratios(arrays, own, chosen.get("others"), truncation.limit)
+            slopes = plain(log_probs, values)
+            return slopes._replace(log_probs=slopes.log_probs * weights)
+
+        return weighted

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from training.algorithms.descent import Anchor, Array, Objective
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
 from training.learner import LearnerState
+from training.networks import Parameters
 from training.reports import UpdateReport
 from training.spaces import Spaces
+from training.truncation import Truncating, Truncation
 from training.update_samples import LossWeights, UpdateSamples, flatten_time
 
 if TYPE_CHECKING:
+    from training.algorithms.optimisation import Optimisation
     from training.batch import Batch
 
 REWARD_CLIP = 10.0
@@ -33,10 +39,35 @@ class UpdateResult(NamedTuple):
     update_samples: UpdateSamples
 
 
+@dataclass(frozen=True)
+class Slice:
+    """Samples prepared for one pass. `samples` are what the objective takes, [time, copy, …] by name; `kept` names
+    those that later passes bring again; `measured` is what the algorithm measures in its own way.
+    """
+
+    samples: dict[str, npt.NDArray[Any]]
+    values: Floats
+    advantages: Floats
+    targets: Floats
+    kept: tuple[str, ...] = ()
+    measured: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def start(self) -> dict[str, npt.NDArray[Any]]:
+        """What later passes bring again."""
+        return {name: self.samples[name] for name in self.kept}
+
+
 class Algorithm(FrozenModel):
-    """The fields that every algorithm has. Each subclass adds its own fields and a method `learn`."""
+    """The fields that every algorithm has. Each subclass adds its own fields and a method `learn`.
+
+    `learn` makes all passes over a batch. A pass is `prepare`, then `objective_of` for each minibatch, so a gradient of
+    a slice that is computed somewhere else is that of a minibatch here.
+    """
 
     follows_a_target: ClassVar[bool] = False
+    shuffles: ClassVar[bool] = True
+    """Whether a pass takes its samples in random order."""
 
     learning_rate: float = Field(3e-4, gt=0, le=1, title="Learning rate")
     learning_rate_decay: bool = Field(
@@ -82,6 +113,55 @@ class Algorithm(FrozenModel):
             with_target=self.follows_a_target,
             kl_coefficient=self.initial_kl_coefficient,
         )
+
+    def prepare(
+        self,
+        optimisation: Optimisation,
+        batch: Batch,
+        renormalised: LearnerState,
+        start: Mapping[str, npt.NDArray[Any]] | None = None,
+        truncating: Truncating | None = None,
+    ) -> Slice:
+        """Return the batch prepared for a pass under the current parameters. `start` is what the first pass kept.
+        `truncating` limits V-trace's ρ, where an algorithm has one.
+        """
+        raise NotImplementedError
+
+    def objective_of(
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        progress: float,
+        truncation: Truncation | None = None,
+    ) -> Objective:
+        """Return the objective of chosen samples. With `truncation`, `chosen` may have the ratios of `others`."""
+        raise NotImplementedError
+
+    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
+        """Return the anchor of a KL penalty, None without one. `sampling` is the policy that sampled the data, where
+        it is not the state's own.
+        """
+        return None
+
+    @property
+    def anchors_to_sampling(self) -> bool:
+        """Whether the anchor is the policy that sampled the data."""
+        return False
+
+    @property
+    def passes(self) -> int:
+        """How often an update passes over its data."""
+        return 1
+
+    def is_enough(self, approximate_kl: float) -> bool:
+        """Whether a pass that found this divergence is the last one."""
+        return False
+
+    def end_round(self, state: LearnerState, rounds: int) -> LearnerState:
+        """Return `state` after what is due once an update of a round's data, where the round made several versions.
+        `rounds` counts this one.
+        """
+        return state
 
     @property
     def initial_kl_coefficient(self) -> float:

@@ -6,6 +6,7 @@ a small minibatch's time in Python.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,8 +52,11 @@ class Autograd:
         self._names = list(state.parameters)
         self._parameters = self._named(state.parameters)
         self._leaves = [self._parameters[name].requires_grad_() for name in self._names]
-        self._first = [self.array(state.first_moments[name]) for name in self._names]
-        self._second = [self.array(state.second_moments[name]) for name in self._names]
+        # A state for gradients has no moments, and is never moved.
+        moved = self._names if state.first_moments else []
+        self._first = [self.array(state.first_moments[name]) for name in moved]
+        self._second = [self.array(state.second_moments[name]) for name in moved]
+        self._gradients: list[torch.Tensor] = []
         self._steps = [torch.tensor(float(state.optimiser_steps), device=self.device) for _ in self._names]
         self._anchor = None if anchor is None else (self._named(anchor.parameters), anchor.weight)
 
@@ -88,6 +92,19 @@ class Autograd:
     def step(
         self, observations: torch.Tensor, actions: torch.Tensor, objective: Objective
     ) -> dict[str, torch.Tensor]:
+        measured = self.gradient(observations, actions, objective)
+        return {**measured, **self.move()}
+
+    @property
+    def kept_gradient(self) -> Parameters:
+        return self._copied(self._gradients)
+
+    def keep(self, gradient: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._gradients = [self.array(gradient[name]) for name in self._names]
+
+    def gradient(
+        self, observations: torch.Tensor, actions: torch.Tensor, objective: Objective
+    ) -> dict[str, torch.Tensor]:
         outputs, values = self._network.policy_and_value(self._parameters, observations)
         distribution = self._distribution(outputs, self._parameters)
         log_probs, entropy = distribution.log_prob(actions), distribution.entropy()
@@ -104,8 +121,8 @@ class Autograd:
             measured["divergence"] = divergence.detach()
             down.append(divergence)
             steepness.append(torch.full_like(divergence, weight))
-        gradients = list(torch.autograd.grad(down, self._leaves, steepness))
-        return {**measured, **self._descend(gradients)}
+        self._gradients = list(torch.autograd.grad(down, self._leaves, steepness))
+        return measured
 
     def means(self, measured: dict[str, list[torch.Tensor]]) -> dict[str, float]:
         stacked = torch.stack([torch.stack(values).float().mean() for values in measured.values()])
@@ -140,8 +157,8 @@ class Autograd:
             torch._foreach_mul_(parts[name], factor)
         return norms
 
-    def _descend(self, gradients: list[torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Clip the gradients and take one Adam step. Return the norms before clipping."""
+    def move(self, length: float = 1.0) -> dict[str, torch.Tensor]:
+        gradients = self._gradients
         norms = self._clip(gradients)
         torch._foreach_add_(self._steps, 1.0)
         with torch.no_grad():
@@ -152,7 +169,7 @@ class Autograd:
                 self._second,
                 [],
                 self._steps,
-                lr=self._learning_rate,
+                lr=length * self._learning_rate,
                 beta1=BETAS[0],
                 beta2=BETAS[1],
                 weight_decay=0.0,

@@ -6,7 +6,8 @@ Equal inputs give bit-equal results on every machine, so it computes in one thre
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +58,13 @@ class ClosedForm:
             "policy_gradient_norm": self._gradients.views_of(lambda name: not is_of_critic(name)),
             "critic_gradient_norm": self._gradients.views_of(is_of_critic),
         }
-        self._adam = _Adam(state, learning_rate, algorithm.adam_epsilon)
+        self._state = state
+        self._learning_rate = learning_rate
+
+    @cached_property
+    def _adam(self) -> _Adam:
+        """Made for the first move: a state for gradients has no moments."""
+        return _Adam(self._state, self._learning_rate, self._algorithm.adam_epsilon)
 
     def array(self, data: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return data
@@ -81,12 +88,29 @@ class ClosedForm:
         return np.concatenate(parts)
 
     def step(self, observations: Floats, actions: npt.NDArray[Any], objective: Objective) -> dict[str, Any]:
+        measured = self.gradient(observations, actions, objective)
+        return {**measured, **self.move()}
+
+    def gradient(
+        self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
+    ) -> dict[str, Any]:
         # An overflow gives a loss that is not finite. `Optimisation.means` rejects such an update.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            measured = self.gradient(observations, actions, objective)
+            return self._propagate(observations, actions, objective)
+
+    @property
+    def kept_gradient(self) -> Parameters:
+        return self._gradients.copies()
+
+    def keep(self, gradient: Mapping[str, npt.NDArray[Any]]) -> None:
+        for name, view in self._gradients.named.items():
+            view[...] = gradient[name]
+
+    def move(self, length: float = 1.0) -> dict[str, Any]:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             norms = self._clip()
-            self._adam.move(self._parameters.vector, self._gradients.vector)
-        return {**measured, **norms}
+            self._adam.move(self._parameters.vector, self._gradients.vector, length)
+        return norms
 
     def _clip(self) -> dict[str, float]:
         """Clip the gradient in place. Return the norms before that."""
@@ -98,7 +122,7 @@ class ClosedForm:
                     view *= longest / (norms[name] + 1e-6)
         return norms
 
-    def gradient(
+    def _propagate(
         self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
     ) -> dict[str, Any]:
         """Compute the loss's gradient, in place, and return the measurements."""
@@ -135,8 +159,8 @@ class _Adam:
         self._epsilon = epsilon
         self._scratch = np.empty_like(self.first.vector)
 
-    def move(self, parameters: Floats, gradient: Floats) -> None:
-        """Move `parameters` by one step, in place. `gradient` is overwritten."""
+    def move(self, parameters: Floats, gradient: Floats, length: float) -> None:
+        """Move `parameters` by one step, in place, `length` times as long as usual. `gradient` is overwritten."""
         self.steps += 1
         first, second, scratch = self.first.vector, self.second.vector, self._scratch
         np.multiply(gradient, gradient, out=scratch)
@@ -150,7 +174,7 @@ class _Adam:
         scratch *= 1.0 / math.sqrt(1.0 - BETAS[1] ** self.steps)
         scratch += self._epsilon
         np.divide(first, scratch, out=scratch)
-        scratch *= self._learning_rate / (1.0 - BETAS[0] ** self.steps)
+        scratch *= length * self._learning_rate / (1.0 - BETAS[0] ** self.steps)
         parameters -= scratch
 
 

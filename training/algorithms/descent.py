@@ -8,7 +8,7 @@ propagates that back through the network. There are two: `ClosedForm`, in numpy,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -83,10 +83,25 @@ class Descent(Protocol):
     ) -> Floats:
         """Return log-probabilities of [n, …] actions under the policy with `parameters`, or under the current one."""
 
-    def step(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
-        """Take one step. Return the objective's measurements, the entropy, the norms of the gradient and of its two
-        parts, and the KL divergence, if any.
+    def gradient(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
+        """Compute the loss's gradient and keep it. Return the objective's measurements, the entropy, and the KL
+        divergence, if any.
         """
+
+    @property
+    def kept_gradient(self) -> Parameters:
+        """A copy of the gradient that is kept, by name."""
+
+    def keep(self, gradient: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Keep this gradient instead."""
+
+    def move(self, length: float = 1.0) -> dict[str, Array]:
+        """Clip the gradient that is kept and take one step down it, `length` times as long as usual. Return the norms
+        of the gradient and of its two parts before clipping.
+        """
+
+    def step(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
+        """Take one step down the loss: `gradient` and `move`. Return what both return."""
 
     def means(self, measured: dict[str, list[Array]]) -> dict[str, float]:
         """Return the mean of each measurement."""

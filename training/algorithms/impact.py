@@ -10,24 +10,29 @@ come from V-trace with π_tgt/μ. Data is used several times from a circular buf
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
 from training.algorithms.algorithm import (
     ADVANCED,
     Algorithm,
+    Slice,
     UpdateResult,
     collect_update_samples,
     explained_variance,
 )
-from training.algorithms.descent import Anchor, Array, Slopes
+from training.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
+from training.networks import Parameters
 from training.returns import vtrace
+from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
     from training.architectures import CNN, MLP
@@ -95,13 +100,50 @@ class Impact(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> UpdateResult:
-        anchor = Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
-        optimisation = Optimisation(state, network, self, progress, anchor)
+        optimisation = Optimisation(state, network, self, progress, self.anchor(state))
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
+        prepared = self.prepare(optimisation, batch, renormalised)
+        device_arrays = optimisation.to_device(prepared.samples)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        for _ in range(self.epochs):
+            for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
+                objective = self.objective_of(optimisation.arrays, chosen, progress)
+                optimisation.step(chosen["observations"], chosen["actions"], objective)
+        report = optimisation.report(explained_variance(prepared.targets, prepared.values))
+        after = optimisation.next_state(renormalised)
+        return UpdateResult(
+            self.end_round(after, after.version),
+            report,
+            optimisation.minibatches,
+            batch.size * self.epochs,
+            collect_update_samples(
+                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
+            ),
+        )
+
+    def prepare(
+        self,
+        optimisation: Optimisation,
+        batch: Batch,
+        renormalised: LearnerState,
+        start: Mapping[str, npt.NDArray[Any]] | None = None,
+        truncating: Truncating | None = None,
+    ) -> Slice:
+        """Return the batch prepared. V-trace is computed once, before the first pass, because it depends on the
+        target policy.
+        """
         observations = optimisation.observations(batch)
-        target_log_probs = optimisation.log_probs(batch, observations, state.target_parameters)
+        given = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
+        if start is not None:
+            samples = {**given, **start}
+            return Slice(samples, start["values"], start["advantages"], start["targets"], tuple(start))
+        target_log_probs = optimisation.log_probs(batch, observations, renormalised.target_parameters)
         to_target = np.exp(np.clip(target_log_probs - batch.log_probs, -20.0, 20.0))
         values = optimisation.values(observations)
+        truncated = None
+        if truncating is not None:
+            log_ratio = optimisation.log_probs(batch, observations) - batch.log_probs
+            truncated = truncating.ratios(np.exp(np.clip(log_ratio, -20.0, 20.0)))
         targets, advantages = vtrace(
             to_target,
             self.rewards(batch, renormalised),
@@ -113,28 +155,33 @@ class Impact(Algorithm):
             self.trace_decay,
             self.rho_limit,
             self.c_limit,
+            truncated,
         )
-        device_arrays = optimisation.to_device(
-            {
-                "observations": observations,
-                "actions": batch.actions,
-                "log_probs": batch.log_probs,
-                "weights": np.minimum(1.0 / to_target, _WEIGHT_LIMIT),
-                "advantages": advantages,
-                "targets": targets,
-            }
-        )
-        rng = np.random.Generator(np.random.PCG64(seed))
-        for _ in range(self.epochs):
-            for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
-                objective = partial(self.slopes, optimisation.arrays, chosen)
-                optimisation.step(chosen["observations"], chosen["actions"], objective)
-        report = optimisation.report(explained_variance(targets, values))
-        after = optimisation.next_state(renormalised)
-        if after.version % self.target_every_updates == 0:
-            after = replace(after, target_parameters=after.parameters)
-        update_samples = collect_update_samples(observations, batch, advantages, targets)
-        return UpdateResult(after, report, optimisation.minibatches, batch.size * self.epochs, update_samples)
+        weights = np.minimum(1.0 / to_target, _WEIGHT_LIMIT)
+        found = {"weights": weights, "advantages": advantages, "targets": targets, "values": values}
+        return Slice({**given, **found}, values, advantages, targets, tuple(found))
+
+    def objective_of(
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        progress: float,
+        truncation: Truncation | None = None,
+    ) -> Objective:
+        # V-trace has truncated the advantages already.
+        return partial(self.slopes, arrays, chosen)
+
+    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
+        return Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
+
+    @property
+    def passes(self) -> int:
+        return self.epochs
+
+    def end_round(self, state: LearnerState, rounds: int) -> LearnerState:
+        if rounds % self.target_every_updates:
+            return state
+        return replace(state, target_parameters=state.parameters)
 
     def slopes(self, arrays: Any, chosen: dict[str, Array], log_probs: Array, values: Array) -> Slopes:
         """Return a minibatch's loss gradients, given the network's current log-probabilities and values."""

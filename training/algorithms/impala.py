@@ -5,22 +5,27 @@ L = −E[ ρ_t log π(a|s) (r_t + γ v_{t+1} − V(s_t)) ] + c_v · ½ E[(V(s_t)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
 from training.algorithms.algorithm import (
     ADVANCED,
     Algorithm,
+    Slice,
     UpdateResult,
     collect_update_samples,
     explained_variance,
 )
+from training.algorithms.descent import Array, Objective
 from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
+from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
     from training.architectures import CNN, MLP
@@ -51,43 +56,75 @@ class Impala(Algorithm):
         """
         optimisation = Optimisation(state, network, self, progress)
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
-        observations = optimisation.observations(batch)
-        rewards = self.rewards(batch, renormalised)
         rng = np.random.Generator(np.random.PCG64(seed))
-        device_arrays = optimisation.to_device({"observations": observations, "actions": batch.actions})
-        distance = 0.0
         for _ in range(self.epochs):
-            values = optimisation.values(observations)
-            log_ratio = optimisation.log_probs(batch, observations) - batch.log_probs
-            ratios = np.exp(np.clip(log_ratio, -20.0, 20.0))
-            distance = float((ratios - 1.0 - log_ratio).mean())
-            targets, advantages = vtrace(
-                ratios,
-                rewards,
-                values,
-                optimisation.next_values(batch, values),
-                batch.terminated,
-                batch.ended,
-                self.discount,
-                self.trace_decay,
-                self.rho_limit,
-                self.c_limit,
-            )
-            if self.normalise_advantages:
-                advantages = advantages / (advantages.std() + 1e-8)
-            device_arrays |= optimisation.to_device({"advantages": advantages, "targets": targets})
+            prepared = self.prepare(optimisation, batch, renormalised)
+            device_arrays = optimisation.to_device(prepared.samples)
             for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
-                objective = partial(
-                    losses.actor_critic, chosen["advantages"], chosen["targets"], self.value_coefficient
-                )
+                objective = self.objective_of(optimisation.arrays, chosen, progress)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
         report = optimisation.report(
-            explained_variance(targets, values),
-            approximate_kl=distance,
-            clip_fraction=float((ratios > self.rho_limit).mean()),
+            explained_variance(prepared.targets, prepared.values), **prepared.measured
         )
-        samples = batch.size * self.epochs
-        update_samples = collect_update_samples(observations, batch, advantages, targets)
         return UpdateResult(
-            optimisation.next_state(renormalised), report, optimisation.minibatches, samples, update_samples
+            optimisation.next_state(renormalised),
+            report,
+            optimisation.minibatches,
+            batch.size * self.epochs,
+            collect_update_samples(
+                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
+            ),
         )
+
+    def prepare(
+        self,
+        optimisation: Optimisation,
+        batch: Batch,
+        renormalised: LearnerState,
+        start: Mapping[str, npt.NDArray[Any]] | None = None,
+        truncating: Truncating | None = None,
+    ) -> Slice:
+        observations = optimisation.observations(batch)
+        values = optimisation.values(observations)
+        log_ratio = optimisation.log_probs(batch, observations) - batch.log_probs
+        ratios = np.exp(np.clip(log_ratio, -20.0, 20.0))
+        targets, advantages = vtrace(
+            ratios,
+            self.rewards(batch, renormalised),
+            values,
+            optimisation.next_values(batch, values),
+            batch.terminated,
+            batch.ended,
+            self.discount,
+            self.trace_decay,
+            self.rho_limit,
+            self.c_limit,
+            None if truncating is None else truncating.ratios(ratios),
+        )
+        if self.normalise_advantages:
+            advantages = advantages / (advantages.std() + 1e-8)
+        samples = {
+            "observations": observations,
+            "actions": batch.actions,
+            "advantages": advantages,
+            "targets": targets,
+        }
+        measured = {
+            "approximate_kl": float((ratios - 1.0 - log_ratio).mean()),
+            "clip_fraction": float((ratios > self.rho_limit).mean()),
+        }
+        return Slice(samples, values, advantages, targets, measured=measured)
+
+    def objective_of(
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        progress: float,
+        truncation: Truncation | None = None,
+    ) -> Objective:
+        # V-trace has truncated the advantages already.
+        return partial(losses.actor_critic, chosen["advantages"], chosen["targets"], self.value_coefficient)
+
+    @property
+    def passes(self) -> int:
+        return self.epochs

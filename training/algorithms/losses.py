@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from training.algorithms.descent import Array, Slopes
+from training.truncation import Truncation, capped_ratios, truncated_ratios
 
 
 def mean(samples: Array) -> Array:
@@ -30,6 +31,31 @@ def clipped_gains(arrays: Any, ratios: Array, advantages: Array, clip: float) ->
     free = ratios * advantages
     gains = arrays.minimum(free, ratios.clip(1.0 - clip, 1.0 + clip) * advantages)
     return gains, arrays.where(free <= gains, free, 0.0)
+
+
+def truncated_gains(
+    arrays: Any,
+    truncation: Truncation,
+    ratios: Array,
+    others: Array | None,
+    moved: Array,
+    advantages: Array,
+    clip: float,
+) -> tuple[Array, Array]:
+    """Return PPO's gains with truncated ratios, and their derivative by log π. `ratios` are a learner's own π/μ,
+    `others` the least of the other learners, `moved` the ratios that PPO clips.
+
+    A constant weight is 0 only where PPO's own clip says so. Inside the surrogate, a ratio that was replaced does not
+    depend on the policy, so its derivative is 0.
+    """
+    if truncation.rule == "constant":
+        kept = moved * advantages <= moved.clip(1.0 - clip, 1.0 + clip) * advantages
+        gains = truncated_ratios(arrays, ratios, others, truncation.limit) * advantages
+        return gains, arrays.where(kept, gains, 0.0)
+    replaced = capped_ratios if truncation.rule == "released" else truncated_ratios
+    used = replaced(arrays, ratios, others, truncation.limit)
+    gains, rising = clipped_gains(arrays, used, advantages, clip)
+    return gains, arrays.where(used < ratios, 0.0, rising)
 
 
 def squared_error(values: Array, targets: Array) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,23 @@ class Optimisation:
         """Take one gradient step. Its measurements are read once, at the end of the update."""
         self.minibatches += 1
         for name, value in self.descent.step(observations, actions, objective).items():
+            self._measured.setdefault(name, []).append(value)
+
+    def gradient(self, observations: Array, actions: Array, objective: Objective) -> Parameters:
+        """Return the gradient of one minibatch, without a step. Raises BadLoss if it is not finite."""
+        self.minibatches += 1
+        for name, value in self.descent.gradient(observations, actions, objective).items():
+            self._measured.setdefault(name, []).append(value)
+        gradient = self.descent.kept_gradient
+        for array in gradient.values():
+            if not np.isfinite(array).all():
+                raise BadLoss("the gradient is not a finite number; it was discarded")
+        return gradient
+
+    def move(self, gradient: Mapping[str, npt.NDArray[Any]], length: float) -> None:
+        """Take one step down a gradient that was computed elsewhere, `length` times as long as usual."""
+        self.descent.keep(gradient)
+        for name, value in self.descent.move(length).items():
             self._measured.setdefault(name, []).append(value)
 
     def last(self, name: str) -> float:

@@ -12,11 +12,13 @@ weights by the ratio of π_prox to the behaviour: L = E[ −π_prox/π_behaviour
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
@@ -24,13 +26,16 @@ from training.algorithms.algorithm import (
     ADVANCED,
     Algorithm,
     Floats,
+    Slice,
     UpdateResult,
     collect_update_samples,
     explained_variance,
 )
-from training.algorithms.descent import Anchor, Array, Slopes
+from training.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
+from training.networks import Parameters
 from training.returns import generalised_advantages
+from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
     from training.architectures import CNN, MLP
@@ -115,43 +120,88 @@ class PPO(Algorithm):
         normalised them, so ratios of fresh data start at 1 up to rounding. The batch's own statistics count from the
         next version on.
         """
-        anchor = Anchor(state.parameters, state.kl_coefficient) if self.kl_coefficient else None
-        optimisation = Optimisation(state, network, self, progress, anchor)
+        optimisation = Optimisation(state, network, self, progress, self.anchor(state))
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
-        observations = optimisation.observations(batch)
-        rewards = self.rewards(batch, renormalised)
-        values, advantages = self._advantages(optimisation, batch, observations, rewards)
-        targets = advantages + values
-        samples = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
-        if self.objective == "decoupled":
-            samples["start_log_probs"] = optimisation.log_probs(batch, observations)
-        device_arrays = optimisation.to_device(samples)
+        prepared = self.prepare(optimisation, batch, renormalised)
+        device_arrays = optimisation.to_device(prepared.samples)
         rng = np.random.Generator(np.random.PCG64(seed))
-        clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
         passes = 0
         for passes in range(1, self.epochs + 1):
             if passes > 1 and self.recompute_advantages:
-                values, advantages = self._advantages(optimisation, batch, observations, rewards)
-                targets = advantages + values
-            device_arrays |= optimisation.to_device(
-                {"advantages": advantages, "values": values, "targets": targets}
-            )
+                prepared = self.prepare(optimisation, batch, renormalised, prepared.start)
+                device_arrays = optimisation.to_device(prepared.samples)
             for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
-                objective = partial(self.slopes, optimisation.arrays, chosen, clip)
+                objective = self.objective_of(optimisation.arrays, chosen, progress)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
-            if self.target_kl is not None and optimisation.last("approximate_kl") > 1.5 * self.target_kl:
+            if self.target_kl is not None and self.is_enough(optimisation.last("approximate_kl")):
                 break
-        report = optimisation.report(explained_variance(targets, values))
-        renormalised = replace(
-            renormalised, kl_coefficient=self._next_kl_coefficient(state, optimisation.means())
-        )
+        report = optimisation.report(explained_variance(prepared.targets, prepared.values))
+        divergence = optimisation.means().get("divergence")
         return UpdateResult(
-            optimisation.next_state(renormalised),
+            optimisation.next_state(self._with_next_kl_coefficient(renormalised, divergence)),
             report,
             optimisation.minibatches,
             batch.size * passes,
-            collect_update_samples(observations, batch, advantages, targets),
+            collect_update_samples(
+                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
+            ),
         )
+
+    def prepare(
+        self,
+        optimisation: Optimisation,
+        batch: Batch,
+        renormalised: LearnerState,
+        start: Mapping[str, npt.NDArray[Any]] | None = None,
+        truncating: Truncating | None = None,
+    ) -> Slice:
+        observations = optimisation.observations(batch)
+        samples = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
+        kept: tuple[str, ...] = ()
+        if start is None or self.recompute_advantages:
+            rewards = self.rewards(batch, renormalised)
+            values, advantages = self._advantages(optimisation, batch, observations, rewards)
+        else:
+            values, advantages = start["values"], start["advantages"]
+        if self.objective == "decoupled":
+            kept = ("start_log_probs",)
+            samples["start_log_probs"] = (
+                optimisation.log_probs(batch, observations) if start is None else start["start_log_probs"]
+            )
+        targets = advantages + values
+        samples |= {"advantages": advantages, "values": values, "targets": targets}
+        if not self.recompute_advantages:
+            kept = (*kept, "advantages", "values")
+        return Slice(samples, values, advantages, targets, kept)
+
+    def objective_of(
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        progress: float,
+        truncation: Truncation | None = None,
+    ) -> Objective:
+        clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
+        return partial(self.slopes, arrays, chosen, clip, truncation=truncation)
+
+    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
+        if not self.anchors_to_sampling:
+            return None
+        return Anchor(state.parameters if sampling is None else sampling, state.kl_coefficient)
+
+    @property
+    def anchors_to_sampling(self) -> bool:
+        return self.kl_coefficient > 0.0
+
+    @property
+    def passes(self) -> int:
+        return self.epochs
+
+    def is_enough(self, approximate_kl: float) -> bool:
+        return self.target_kl is not None and approximate_kl > 1.5 * self.target_kl
+
+    def end_round(self, state: LearnerState, rounds: int) -> LearnerState:
+        return self._with_next_kl_coefficient(state, state.round_sums.mean_divergence)
 
     def _advantages(
         self, optimisation: Optimisation, batch: Batch, observations: Floats, rewards: Floats
@@ -165,7 +215,14 @@ class PPO(Algorithm):
         return values, advantages
 
     def slopes(
-        self, arrays: Any, chosen: dict[str, Array], clip: float, log_probs: Array, values: Array
+        self,
+        arrays: Any,
+        chosen: dict[str, Array],
+        clip: float,
+        log_probs: Array,
+        values: Array,
+        *,
+        truncation: Truncation | None = None,
     ) -> Slopes:
         """Return a minibatch's loss gradients, given the network's current log-probabilities and values."""
         decoupled = self.objective == "decoupled"
@@ -177,8 +234,14 @@ class PPO(Algorithm):
         n = len(advantages)
         if self.normalise_advantages and n > 1:
             advantages = losses.standardise(arrays, advantages)
-        gains, rising = losses.clipped_gains(arrays, ratio, advantages, clip)
-        if decoupled:
+        if truncation is not None:
+            own = arrays.exp(log_probs - behaviour) if decoupled else ratio
+            gains, rising = losses.truncated_gains(
+                arrays, truncation, own, chosen.get("others"), ratio, advantages, clip
+            )
+        else:
+            gains, rising = losses.clipped_gains(arrays, ratio, advantages, clip)
+        if decoupled and truncation is None:
             weights = arrays.exp(reference - behaviour).clip(max=_WEIGHT_LIMIT)
             gains, rising = gains * weights, rising * weights
         value_loss, by_value = self._value_loss(arrays, values, chosen)
@@ -207,14 +270,14 @@ class PPO(Algorithm):
         slopes = arrays.where(own >= clipped, errors, 0.0) * (1.0 / len(errors))
         return 0.5 * losses.mean(arrays.maximum(own, clipped)), slopes
 
-    def _next_kl_coefficient(self, state: LearnerState, means: dict[str, float]) -> float:
-        """Return the next coefficient: 1.5 times as much if the divergence is over twice its target, half if it is
-        under half.
+    def _with_next_kl_coefficient(self, state: LearnerState, divergence: float | None) -> LearnerState:
+        """Return `state` with the next coefficient: 1.5 times as much if the divergence is over twice its target, half
+        if it is under half.
         """
-        if not self.kl_coefficient:
-            return state.kl_coefficient
-        if means["divergence"] > 2.0 * self.kl_target:
-            return state.kl_coefficient * 1.5
-        return (
-            state.kl_coefficient * 0.5 if means["divergence"] < 0.5 * self.kl_target else state.kl_coefficient
-        )
+        if not self.kl_coefficient or divergence is None:
+            return state
+        if divergence > 2.0 * self.kl_target:
+            return replace(state, kl_coefficient=state.kl_coefficient * 1.5)
+        if divergence < 0.5 * self.kl_target:
+            return replace(state, kl_coefficient=state.kl_coefficient * 0.5)
+        return state
