@@ -7,6 +7,7 @@ Only the forward pass imports torch; making the first parameters needs numpy alo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,11 +50,28 @@ def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Paramet
     return parameters
 
 
-def _weights(rng: np.random.Generator, layer: Layer, gain: float, orthogonal: bool) -> Floats:
+@lru_cache(maxsize=16)
+def parameter_shapes(network: MLP | CNN, spaces: Spaces) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter, in the order of `initial_parameters`."""
+    layout = towers(network, spaces)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for tower in ("trunk", "policy", "value"):
+        for i, layer in enumerate(getattr(layout, tower)):
+            shapes[f"{tower}.{i}.weight"] = _shape(layer)
+            shapes[f"{tower}.{i}.bias"] = _shape(layer)[:1]
+    if not spaces.discrete and network.log_std == "free":
+        shapes["policy.log_std"] = (len(spaces.action_low),)
+    return shapes
+
+
+def _shape(layer: Layer) -> tuple[int, ...]:
     if isinstance(layer, Convolution):
-        shape: tuple[int, ...] = (layer.filters, layer.inputs, layer.kernel, layer.kernel)
-    else:
-        shape = (layer.outputs, layer.inputs)
+        return layer.filters, layer.inputs, layer.kernel, layer.kernel
+    return layer.outputs, layer.inputs
+
+
+def _weights(rng: np.random.Generator, layer: Layer, gain: float, orthogonal: bool) -> Floats:
+    shape = _shape(layer)
     rows, columns = shape[0], int(np.prod(shape[1:]))
     if not orthogonal:
         # Torch's own default, which Stable-Baselines3's tuned MuJoCo recipes use.

@@ -41,21 +41,15 @@ class UpdateResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Slice:
-    """Samples prepared for one pass. `samples` are what the objective takes, [time, copy, …] by name; `kept` names
-    those that later passes bring again; `measured` is what the algorithm measures in its own way.
+    """Samples prepared for one pass. `samples` are what the objective takes, [time, copy, …] by name; `measured` is
+    what the algorithm measures in its own way.
     """
 
     samples: dict[str, npt.NDArray[Any]]
     values: Floats
     advantages: Floats
     targets: Floats
-    kept: tuple[str, ...] = ()
     measured: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def start(self) -> dict[str, npt.NDArray[Any]]:
-        """What later passes bring again."""
-        return {name: self.samples[name] for name in self.kept}
 
 
 class Algorithm(FrozenModel):
@@ -147,6 +141,11 @@ class Algorithm(FrozenModel):
     def anchors_to_sampling(self) -> bool:
         """Whether the anchor is the policy that sampled the data."""
         return False
+
+    @property
+    def kept_of_first_pass(self) -> tuple[str, ...]:
+        """The names of samples that later passes bring as the first pass prepared them."""
+        return ()
 
     @property
     def passes(self) -> int:

@@ -136,7 +136,7 @@ class Impact(Algorithm):
         given = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
         if start is not None:
             samples = {**given, **start}
-            return Slice(samples, start["values"], start["advantages"], start["targets"], tuple(start))
+            return Slice(samples, start["values"], start["advantages"], start["targets"])
         target_log_probs = optimisation.log_probs(batch, observations, renormalised.target_parameters)
         to_target = np.exp(np.clip(target_log_probs - batch.log_probs, -20.0, 20.0))
         values = optimisation.values(observations)
@@ -159,7 +159,7 @@ class Impact(Algorithm):
         )
         weights = np.minimum(1.0 / to_target, _WEIGHT_LIMIT)
         found = {"weights": weights, "advantages": advantages, "targets": targets, "values": values}
-        return Slice({**given, **found}, values, advantages, targets, tuple(found))
+        return Slice({**given, **found}, values, advantages, targets)
 
     def objective_of(
         self,
@@ -173,6 +173,10 @@ class Impact(Algorithm):
 
     def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
         return Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
+
+    @property
+    def kept_of_first_pass(self) -> tuple[str, ...]:
+        return "weights", "advantages", "targets", "values"
 
     @property
     def passes(self) -> int:

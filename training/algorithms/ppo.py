@@ -128,7 +128,8 @@ class PPO(Algorithm):
         passes = 0
         for passes in range(1, self.epochs + 1):
             if passes > 1 and self.recompute_advantages:
-                prepared = self.prepare(optimisation, batch, renormalised, prepared.start)
+                start = {name: prepared.samples[name] for name in self.kept_of_first_pass}
+                prepared = self.prepare(optimisation, batch, renormalised, start)
                 device_arrays = optimisation.to_device(prepared.samples)
             for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = self.objective_of(optimisation.arrays, chosen, progress)
@@ -157,22 +158,18 @@ class PPO(Algorithm):
     ) -> Slice:
         observations = optimisation.observations(batch)
         samples = {"observations": observations, "actions": batch.actions, "log_probs": batch.log_probs}
-        kept: tuple[str, ...] = ()
         if start is None or self.recompute_advantages:
             rewards = self.rewards(batch, renormalised)
             values, advantages = self._advantages(optimisation, batch, observations, rewards)
         else:
             values, advantages = start["values"], start["advantages"]
         if self.objective == "decoupled":
-            kept = ("start_log_probs",)
             samples["start_log_probs"] = (
                 optimisation.log_probs(batch, observations) if start is None else start["start_log_probs"]
             )
         targets = advantages + values
         samples |= {"advantages": advantages, "values": values, "targets": targets}
-        if not self.recompute_advantages:
-            kept = (*kept, "advantages", "values")
-        return Slice(samples, values, advantages, targets, kept)
+        return Slice(samples, values, advantages, targets)
 
     def objective_of(
         self,
@@ -192,6 +189,11 @@ class PPO(Algorithm):
     @property
     def anchors_to_sampling(self) -> bool:
         return self.kl_coefficient > 0.0
+
+    @property
+    def kept_of_first_pass(self) -> tuple[str, ...]:
+        advantages = () if self.recompute_advantages else ("advantages", "values")
+        return (*advantages, "start_log_probs") if self.objective == "decoupled" else advantages
 
     @property
     def passes(self) -> int:

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError
 
+from training.calls.apply import Apply
 from training.calls.evaluate import Evaluate
+from training.calls.gradient import Gradient
 from training.calls.kind import AnyKind, CallRequest
 from training.calls.rollout import Rollout
 from training.calls.update import Update
@@ -20,6 +22,8 @@ KINDS: dict[str, AnyKind] = {
         Rollout(),
         Evaluate(),
         Update(),
+        Gradient(),
+        Apply(),
     )
 }
 

@@ -20,10 +20,14 @@ _STATE_HEADER_BYTES, _STATE_NUMBERS_BYTES = 170, 24
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call."""
+    """Bytes of messages, and multiplications of one sample. A trajectory and a state are those of one call.
+    `parameters` are the learner's without its optimiser, `gradient` is as large as all weights.
+    """
 
     weights: int
     learner: int
+    parameters: int
+    gradient: int
     trajectory: int
     state: int
     policy_macs: int
@@ -35,13 +39,16 @@ class Sizes:
 class PlannedCall:
     """A call that has not run, and how much of the job falls to it.
 
-    `trajectories` come in, `episodes` of `env_steps` in all are played. `fewer`: each trajectory stands for this many,
+    `trajectories` and other learners' `policies` come in, `gradients` become a version, `episodes` of `env_steps` in
+    all are played. `fewer`: each trajectory stands for this many,
     where a small fleet represents one that is as many times larger and whose lines are as many times faster.
     """
 
     training: Any
     sizes: Sizes
     trajectories: int = 0
+    policies: int = 0
+    gradients: int = 0
     episodes: int = 0
     env_steps: int = 0
     fewer: int = 1
@@ -55,12 +62,16 @@ def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
     seen = 0 if spaces.pictures or not training.algorithm.normalise_observations else spaces.observation_size
     copies = 4 if training.algorithm.follows_a_target else 3
     parameters = sum(policy) + sum(value)
+
+    def of_learner(copies: int) -> int:
+        numbers = 4 * copies * parameters + 16 * seen
+        return numbers + _HEADER_BYTES + copies * arrays * _HEADER_BYTES_AN_ARRAY
+
     return Sizes(
         weights=4 * sum(policy) + 8 * seen + _HEADER_BYTES + 2 * len(policy) * _HEADER_BYTES_AN_ARRAY,
-        learner=4 * copies * parameters
-        + 16 * seen
-        + _HEADER_BYTES
-        + copies * arrays * _HEADER_BYTES_AN_ARRAY,
+        learner=of_learner(copies),
+        parameters=of_learner(copies - 2),
+        gradient=4 * parameters + arrays * _HEADER_BYTES_AN_ARRAY,
         trajectory=_trajectory_bytes(training, spaces),
         state=_state_bytes(
             training, spaces, expectation_of(training.environment.id, pictures=spaces.pictures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
@@ -118,11 +117,10 @@ class Rollout(CallKind[RolloutRequest]):
         return request.slot
 
 
-@cache
 def _spaces_of(environment: EnvironmentSpec) -> Spaces:
-    from training.environments.making import spaces_of
+    from training.environments.making import known_spaces
 
-    return spaces_of(environment)
+    return known_spaces(environment)
 
 
 def _trajectory_bytes(request: RolloutRequest, spaces: Spaces) -> int:

@@ -83,7 +83,7 @@ class Update(CallKind[UpdateRequest]):
         facts = facts_of(before, batch)
         keys = {"state", "weights", "version", "report", "policy_shift", *_MEASURED, *facts}
         document = read_document(result.payload, self.answer_limit_bytes(call, request), keys, "update")
-        after = _state_in(document["state"])
+        after = state_in(document["state"])
         _check_state(before, after, batch.size)
         if type(document["version"]) is not int or document["version"] != after.version:
             raise BadAnswer("update", f"the update is of version {document['version']!r}, its state is not")
@@ -93,7 +93,7 @@ class Update(CallKind[UpdateRequest]):
         for name, value in facts.items():
             if type(document[name]) is not type(value) or document[name] != value:
                 raise BadAnswer("update", f"{name} is {document[name]!r}; the trajectories have {value!r}")
-        _check_reports(document)
+        check_reports(document)
         _check_work(request, result.usage, after, batch.size)
 
     def expected_work(self, planned: PlannedCall) -> Usage:
@@ -143,7 +143,7 @@ def _batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch
         raise BadAnswer("update", f"no update can learn from these trajectories: {error}") from None
 
 
-def _state_in(data: Any) -> LearnerState:
+def state_in(data: Any) -> LearnerState:
     """Return the state in an answer, if the bytes are those of a state and nothing else."""
     from training.learner import LearnerState
 
@@ -170,7 +170,7 @@ def _check_state(before: LearnerState, after: LearnerState, samples: int) -> Non
     if type(after.kl_coefficient) is not float or not isfinite(after.kl_coefficient):
         raise BadAnswer("update", f"the state has {after.kl_coefficient!r} as the weight of its KL penalty")
     for group in _GROUPS:
-        _check_arrays(getattr(before, group), getattr(after, group), group)
+        check_arrays(getattr(before, group), getattr(after, group), group)
     for name in _MOMENTS:
         old, new = getattr(before, name), getattr(after, name)
         if (old is None) != (new is None):
@@ -178,12 +178,12 @@ def _check_state(before: LearnerState, after: LearnerState, samples: int) -> Non
         if old is None:
             continue
         arrays = [{"mean": one.mean, "variance": one.variance} for one in (old, new)]
-        _check_arrays(arrays[0], arrays[1], name)
+        check_arrays(arrays[0], arrays[1], name)
         if type(new.count) is not float or new.count != old.count + samples:
             raise BadAnswer("update", f"{name} are of {new.count!r} samples, not {old.count + samples:g}")
 
 
-def _check_arrays(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
+def check_arrays(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
     if list(before) != list(after):
         raise BadAnswer("update", f"{what} have other names than before")
     for name, old in before.items():
@@ -194,7 +194,7 @@ def _check_arrays(before: dict[str, Any], after: dict[str, Any], what: str) -> N
             raise BadAnswer("update", f"{what} have {name} that are not finite numbers")
 
 
-def _check_reports(document: dict[str, Any]) -> None:
+def check_reports(document: dict[str, Any]) -> None:
     try:
         UpdateReport.model_validate(document["report"], strict=True)
         for name, model in _MEASURED.items():

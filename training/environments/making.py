@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,12 @@ def spaces_of(environment: EnvironmentSpec) -> Spaces:
         return measured_spaces(environment.id, made)
     finally:
         made.close()
+
+
+@cache
+def known_spaces(environment: EnvironmentSpec) -> Spaces:
+    """Return `spaces_of`, found once in a process."""
+    return spaces_of(environment)
 
 
 def can_travel(environment: EnvironmentSpec) -> bool:

@@ -1,0 +1,221 @@
+"""Applying: the parameter function takes the learner's state and gradients, and returns the next version.
+
+The optimiser, the normalisers, IMPACT's target and the weight of PPO's KL penalty live only here. At most one runs at
+a time, beside the coordinator.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.aggregation import AggregationRule
+from training.algorithms import AnyAlgorithm
+from training.architectures import AnyNetwork, learner_macs
+from training.calls.gradient import IMPORTANCE
+from training.calls.kind import (
+    LONGEST_CALL_S,
+    SLACK_BYTES,
+    BadAnswer,
+    BillPart,
+    CallKind,
+    CallRequest,
+    read_document,
+)
+from training.calls.update import UPDATE_ATTEMPTS, check_arrays, check_reports, state_in
+from training.codec import Document, decode
+from training.functions.body import Result, WarmCache
+from training.reports import Usage
+
+if TYPE_CHECKING:
+    from training.calls.planned import PlannedCall
+    from training.learner import LearnerState, RoundSums
+    from training.messages import Call
+
+_REPORT_BYTES = 800
+_KEYS = {
+    "state",
+    "weights",
+    "version",
+    "report",
+    "curvature",
+    "noise_scale",
+    "policy_shift",
+}
+_GROUPS = ("parameters", "first_moments", "second_moments", "target_parameters")
+
+
+class ApplyRequest(CallRequest):
+    """One version from the gradients of an aggregate. The call's inputs are the learner's state, then what the calls
+    for gradients returned, in order of launch, each with its weight.
+
+    What is due once a round (normalisers, the KL penalty's weight, the target) is done if this version `ends_round`.
+    """
+
+    kind: Literal["apply"] = "apply"
+    algorithm: AnyAlgorithm
+    network: AnyNetwork
+    progress: float = Field(ge=0.0, le=1.0)
+    weights: tuple[float, ...] = Field(min_length=1)
+    rule: AggregationRule = "mean"
+    ends_round: bool = True
+
+    @model_validator(mode="after")
+    def _weighs_by_positive_numbers(self) -> ApplyRequest:
+        if not all(isfinite(weight) and weight > 0 for weight in self.weights):
+            raise ValueError("the weight of a gradient is a positive number")
+        return self
+
+
+class Apply(CallKind[ApplyRequest]):
+    name = "apply"
+    request = ApplyRequest
+    role = "learning"
+    makes_version = True
+    timed_as = "learning"
+    where = "learner"
+    part = BillPart("aggregation", "Aggregation", "Steps that gradients became")
+    title = "Aggregation"
+    who = "Learner"
+    subject = "An aggregation"
+    attempts = UPDATE_ATTEMPTS
+    deadline_s = LONGEST_CALL_S
+
+    def run(self, call: Call, request: ApplyRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
+        from training.functions.apply import apply
+
+        return apply(call, request)
+
+    def answer_limit_bytes(self, call: Call, request: ApplyRequest) -> int:
+        # The next state has the arrays of the state before, its weights are some of them, and so are its moments.
+        return 3 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
+
+    def check(self, call: Call, request: ApplyRequest, result: Result) -> None:
+        from training.learner import LearnerState
+
+        before = LearnerState.decode(call.inputs[0])
+        gradients = [decode(payload) for payload in call.inputs[1:]]
+        facts = facts_of(before, request, gradients)
+        document = read_document(
+            result.payload, self.answer_limit_bytes(call, request), _KEYS | set(facts), "update"
+        )
+        after = state_in(document["state"])
+        _check_state(call, request, before, after, gradients)
+        if type(document["version"]) is not int or document["version"] != after.version:
+            raise BadAnswer("update", f"the update is of version {document['version']!r}, its state is not")
+        if document["weights"] != after.actor_weights(request.network):
+            raise BadAnswer("update", "the weights are not those of the learner's state")
+        for name, value in facts.items():
+            if type(document[name]) is not type(value) or document[name] != value:
+                raise BadAnswer("update", f"{name} is {document[name]!r}; the gradients have {value!r}")
+        check_reports(document)
+        usage = result.usage
+        steps = len(gradients) if request.rule == "sequential" else 1
+        work = usage.minibatches, usage.macs, usage.pictures
+        if work != (steps, learner_macs(request.network, after.spaces), after.spaces.pictures):
+            raise BadAnswer("work", f"{usage.minibatches} steps are told of; {steps} were asked for")
+
+    def expected_work(self, planned: PlannedCall) -> Usage:
+        sizes = planned.sizes
+        return Usage(
+            minibatches=1,
+            macs=sizes.learner_macs,
+            pictures=sizes.pictures,
+            bytes_in=sizes.learner + max(1, planned.gradients) * sizes.gradient,
+            bytes_out=sizes.learner + sizes.weights + _REPORT_BYTES,
+        )
+
+
+def weights_of(request: ApplyRequest, gradients: list[Document]) -> list[float]:
+    """Return the weight of each gradient, with what its own slice makes of the step's length."""
+    return [weight * gradient["length"] for weight, gradient in zip(request.weights, gradients, strict=True)]
+
+
+def facts_of(before: LearnerState, request: ApplyRequest, gradients: list[Document]) -> dict[str, Any]:
+    """Return what a version reports of its gradients."""
+    samples = [gradient["samples"] for gradient in gradients]
+    ended = [gradient for gradient in gradients if gradient["episodes"]]
+    episodes = [gradient["episodes"] for gradient in ended]
+    late = [before.version - gradient["version"] + gradient["staleness_mean"] for gradient in gradients]
+    weights = weights_of(request, gradients)
+    return {
+        "env_steps": sum(gradient["env_steps"] for gradient in gradients),
+        "staleness_mean": float(np.average(late, weights=samples)),
+        "episodes": sum(episodes),
+        **{
+            name: float(np.average([gradient[name] for gradient in ended], weights=episodes))
+            if ended
+            else None
+            for name in ("episode_return_mean", "episode_length_mean")
+        },
+        "gradients": len(gradients),
+        "step_length": sum(weights) / len(weights),
+        "importance": {
+            name: float(np.average([gradient["importance"][name] for gradient in gradients], weights=samples))
+            for name in IMPORTANCE
+        },
+    }
+
+
+def sums_with(before: LearnerState, gradients: list[Document]) -> RoundSums:
+    """Return the round's sums with those of these gradients."""
+    from training.normalisers import Moments
+
+    def moments(gradient: Document, name: str) -> Moments | None:
+        if f"{name}_count" not in gradient:
+            return None
+        return Moments(gradient[f"{name}_mean"], gradient[f"{name}_variance"], gradient[f"{name}_count"])
+
+    sums = before.round_sums
+    for gradient in gradients:
+        sums = sums.add(moments(gradient, "observation"), moments(gradient, "return"), gradient["divergence"])
+    return sums
+
+
+def _check_state(
+    call: Call,
+    request: ApplyRequest,
+    before: LearnerState,
+    after: LearnerState,
+    gradients: list[Document],
+) -> None:
+    """Check that it can follow the state before: all but the numbers of its parameters are known."""
+    from dataclasses import replace
+
+    from training.algorithms.slice_gradient import end_round
+
+    steps = len(gradients) if request.rule == "sequential" else 1
+    facts = {
+        "version": before.version + 1,
+        "optimiser_steps": before.optimiser_steps + steps,
+        "spaces": before.spaces,
+    }
+    for name, value in facts.items():
+        if getattr(after, name) != value:
+            raise BadAnswer("update", f"the state has {name} {getattr(after, name)!r}, not {value!r}")
+    for group in _GROUPS:
+        check_arrays(getattr(before, group), getattr(after, group), group)
+    expected = replace(before, round_sums=sums_with(before, gradients), parameters=after.parameters)
+    if request.ends_round:
+        expected = end_round(request.algorithm, expected, call.round_no)
+    if after.kl_coefficient != expected.kl_coefficient:
+        raise BadAnswer("update", f"the state has {after.kl_coefficient!r} as the weight of its KL penalty")
+    for name in ("observation_moments", "return_moments", "round_sums", "target_parameters"):
+        if not _are_equal(getattr(after, name), getattr(expected, name)):
+            raise BadAnswer("update", f"{name} are not those of the gradients")
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether moments, sums of a round or parameters have the same numbers."""
+    if one is None or other is None or isinstance(one, (int, float)):
+        return bool(one == other and type(one) is type(other))
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    parts, others = (
+        tuple(each) if isinstance(each, tuple) else tuple((each if isinstance(each, dict) else vars(each)).values())
+        for each in (one, other)
+    )
+    return len(parts) == len(others) and all(map(_are_equal, parts, others))

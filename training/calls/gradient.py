@@ -1,0 +1,261 @@
+"""Gradients: a learner passes over a slice of trajectories with one version's parameters and returns the gradient.
+
+It needs no optimiser and makes no version, so many may run at once, on any place. `apply` makes versions of them.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.algorithms import AnyAlgorithm
+from training.architectures import AnyNetwork, learner_macs
+from training.calls.kind import (
+    SLACK_BYTES,
+    BadAnswer,
+    BillPart,
+    CallKind,
+    CallRequest,
+    read_document,
+    required_weights,
+)
+from training.codec import Document, decode
+from training.environments.model import EnvironmentSpec
+from training.functions.body import Result, WarmCache
+from training.reports import Usage
+from training.truncation import Truncation
+
+if TYPE_CHECKING:
+    from training.calls.planned import PlannedCall
+    from training.messages import Call
+
+PREFIX = "g:"
+"""Before the names of a gradient's arrays in its document."""
+IMPORTANCE = ("weight", "effective", "truncated")
+MEASURED = (
+    "policy_loss",
+    "value_loss",
+    "entropy",
+    "approximate_kl",
+    "clip_fraction",
+    "explained_variance",
+)
+MOMENTS = ("observation", "return")
+_HEADER_BYTES = 1200
+_PLAIN = {
+    "version",
+    "pass_no",
+    "last",
+    "samples",
+    "env_steps",
+    "staleness_mean",
+    "episodes",
+    "episode_return_mean",
+    "episode_length_mean",
+    "length",
+    "importance",
+    "report",
+    "divergence",
+    "device",
+}
+
+
+class GradientRequest(CallRequest):
+    """The gradient of one pass over a slice.
+
+    The call's weights are the learner's parameters of one version (`LearnerState.for_gradients`). Its inputs are the
+    trajectories in order of slot, then as many `policies` as learners fly, as actors have them, and the policy that
+    sampled, if it is `anchored` to another than its own. `env_state` is what the first pass returned as its own.
+    """
+
+    kind: Literal["gradient"] = "gradient"
+    environment: EnvironmentSpec
+    algorithm: AnyAlgorithm
+    network: AnyNetwork
+    progress: float = Field(ge=0.0, le=1.0)
+    pass_no: int = Field(1, ge=1)
+    passes: int = Field(1, ge=1)
+    policies: int = Field(0, ge=0)
+    anchored: bool = False
+    truncation: Truncation = Truncation()
+
+    @model_validator(mode="after")
+    def _is_one_of_its_passes(self) -> GradientRequest:
+        if self.pass_no > self.passes:
+            raise ValueError(f"pass {self.pass_no} is not one of {self.passes}")
+        return self
+
+
+class Gradient(CallKind[GradientRequest]):
+    name = "gradient"
+    request = GradientRequest
+    role = "learning"
+    timed_as = "learning"
+    where = "actor"
+    part = BillPart("gradients", "Gradients", "Learners that computed gradients")
+    title = "Gradient"
+    who = "Learner"
+    subject = "A gradient"
+
+    def run(
+        self, call: Call, request: GradientRequest, weights: bytes | None, warm_cache: WarmCache
+    ) -> Result:
+        from training.functions.gradient import gradient
+
+        return gradient(call, request, required_weights(weights))
+
+    def answer_limit_bytes(self, call: Call, request: GradientRequest) -> int:
+        sizes = [4 * int(np.prod(shape)) for shape in _shapes(request).values()]
+        # Observations have a mean and a variance of eight bytes each, and a slice keeps a few numbers of each sample.
+        kept = 0 if request.passes == 1 else sum(map(len, call.inputs))
+        return sum(sizes) + 16 * _spaces(request).observation_size + kept + SLACK_BYTES
+
+    def check(self, call: Call, request: GradientRequest, result: Result) -> None:
+        shapes = _shapes(request)
+        document = read_document(result.payload, self.answer_limit_bytes(call, request), None, "gradient")
+        moments = [name for name in MOMENTS if f"{name}_count" in document]
+        wanted = _PLAIN | {f"{PREFIX}{name}" for name in shapes}
+        wanted |= {f"{name}_{part}" for name in moments for part in ("count", "mean", "variance")}
+        if set(document) != wanted:
+            odd = sorted(map(str, set(document) ^ wanted))[:5]
+            raise BadAnswer("gradient", f"the gradient lacks or adds: {', '.join(odd)}")
+        for name, shape in shapes.items():
+            _check_array(f"the gradient of {name}", document[f"{PREFIX}{name}"], "<f4", shape)
+        size = _spaces(request).observation_size
+        for name in moments:
+            length = size if name == "observation" else 1
+            for part in ("mean", "variance"):
+                _check_array(f"the {part} of {name}s", document[f"{name}_{part}"], "<f8", (length,))
+        facts = slice_facts(call, request)
+        _check_plain(call, request, document, facts, moments)
+        _check_start(result.env_state, request, document["last"], facts["shape"])
+        work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures
+        spaces = _spaces(request)
+        if work != (1, facts["samples"], learner_macs(request.network, spaces), spaces.pictures):
+            raise BadAnswer("work", f"{result.usage.samples} samples are told of; {facts['samples']} came in")
+
+    def expected_work(self, planned: PlannedCall) -> Usage:
+        rollout, sizes = planned.training.rollout, planned.sizes
+        samples = max(1, planned.trajectories * rollout.steps_per_call * rollout.environments_per_actor)
+        return Usage(
+            minibatches=1,
+            samples=samples,
+            macs=sizes.learner_macs,
+            pictures=sizes.pictures,
+            bytes_in=sizes.parameters
+            + planned.trajectories * sizes.trajectory
+            + planned.policies * sizes.weights,
+            bytes_out=sizes.gradient + _HEADER_BYTES,
+        )
+
+
+def trajectories_of(call: Call, request: GradientRequest) -> tuple[bytes, ...]:
+    """Return the trajectories among a call's inputs."""
+    return call.inputs[: len(call.inputs) - request.policies - request.anchored]
+
+
+def slice_facts(call: Call, request: GradientRequest) -> dict[str, Any]:
+    """Return what a gradient must tell of its trajectories, which are read but not joined."""
+    version = call.weights.version if call.weights is not None else 0
+    documents = [decode(trajectory) for trajectory in trajectories_of(call, request)]
+    steps = documents[0]["rewards"].shape[0]
+    columns = [document["rewards"].shape[1] for document in documents]
+    returns = np.concatenate([document["episode_returns"] for document in documents])
+    lengths = np.concatenate([document["episode_lengths"] for document in documents])
+    versions = np.repeat([document["version"] for document in documents], columns)
+    return {
+        "shape": (steps, sum(columns)),
+        "samples": steps * sum(columns),
+        "staleness_mean": float(np.mean(version - versions)),
+        "episodes": len(returns),
+        "episode_return_mean": float(np.mean(returns)) if len(returns) else None,
+        "episode_length_mean": float(np.mean(lengths)) if len(lengths) else None,
+    }
+
+
+def _spaces(request: GradientRequest) -> Any:
+    from training.environments.making import known_spaces
+
+    return known_spaces(request.environment)
+
+
+def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:
+    from training.networks import parameter_shapes
+
+    return parameter_shapes(request.network, _spaces(request))
+
+
+def _check_array(what: str, array: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype.str != dtype or array.shape != shape:
+        raise BadAnswer("gradient", f"{what} has another shape or type than the parameters ask for")
+    if not np.isfinite(array).all():
+        raise BadAnswer("gradient", f"{what} has numbers that are not finite")
+
+
+def _check_plain(
+    call: Call,
+    request: GradientRequest,
+    document: Document,
+    facts: dict[str, Any],
+    moments: list[str],
+) -> None:
+    """Check all that is no array."""
+    version = call.weights.version if call.weights is not None else 0
+    if type(document["version"]) is not int or document["version"] != version:
+        raise BadAnswer("version", f"a gradient of version {document['version']!r}, not of {version}")
+    last = document["last"]
+    may_be_last = request.pass_no == request.passes or request.algorithm.is_enough(inf)
+    if last is not True and (last is not False or request.pass_no == request.passes):
+        raise BadAnswer("gradient", f"whether it is the last pass is {last!r}")
+    if document["pass_no"] != request.pass_no or (last and not may_be_last):
+        raise BadAnswer("gradient", "the gradient is of another pass")
+    seen = request.algorithm.normalise_observations and not _spaces(request).pictures
+    wanted = [
+        name
+        for name, is_kept in zip(MOMENTS, (seen, request.algorithm.normalise_rewards), strict=True)
+        if last and is_kept
+    ]
+    if moments != wanted or any(document[f"{name}_count"] != facts["samples"] for name in moments):
+        raise BadAnswer("gradient", "the gradient has moments of other samples than its own")
+    # What a slice tells of its samples is counted once, with its last pass.
+    told = {"samples": facts["samples"], "staleness_mean": facts["staleness_mean"]}
+    told["env_steps"] = facts["samples"] if last else 0
+    told["episodes"] = facts["episodes"] if last else 0
+    for name in ("episode_return_mean", "episode_length_mean"):
+        told[name] = facts[name] if last else None
+    for name, value in told.items():
+        if type(document[name]) is not type(value) or document[name] != value:
+            raise BadAnswer("gradient", f"{name} is {document[name]!r}; the trajectories have {value!r}")
+    _check_figures("importance", document["importance"], IMPORTANCE)
+    _check_figures("report", document["report"], MEASURED)
+    if not isinstance(document["device"], str) or len(document["device"]) > 20:
+        raise BadAnswer("gradient", "the gradient names no device")
+    step = document["importance"]["weight"] if request.truncation.rule == "mean_step" else 1.0
+    if type(document["length"]) is not float or document["length"] != step:
+        raise BadAnswer("gradient", f"the gradient asks for a step {document['length']!r} times as long")
+    divergence = document["divergence"]
+    if divergence is not None and (type(divergence) is not float or not isfinite(divergence)):
+        raise BadAnswer("gradient", f"{divergence!r} is no divergence")
+
+
+def _check_figures(what: str, figures: Any, names: tuple[str, ...]) -> None:
+    if not isinstance(figures, dict) or set(figures) != set(names):
+        raise BadAnswer("gradient", f"the gradient's {what} is not one of ours")
+    if not all(type(value) is float and isfinite(value) for value in figures.values()):
+        raise BadAnswer("gradient", f"the gradient's {what} has numbers that are not finite")
+
+
+def _check_start(state: bytes | None, request: GradientRequest, last: bool, shape: tuple[int, int]) -> None:
+    """Check what the first pass kept for the later ones."""
+    wanted = request.algorithm.kept_of_first_pass if request.pass_no == 1 and not last else ()
+    if (state is None) != (not wanted):
+        raise BadAnswer("gradient", "the pass lacks or adds what later passes need")
+    if state is None:
+        return
+    limit = 4 * shape[0] * shape[1] * len(wanted) + SLACK_BYTES
+    document = read_document(state, limit, set(wanted), "gradient")
+    for name, array in document.items():
+        _check_array(name, array, "<f4", shape)

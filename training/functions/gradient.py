@@ -1,0 +1,75 @@
+"""A learner's work as a call: it takes one version's parameters and a slice of trajectories, and returns a gradient.
+
+The gradient of an MLP needs no torch.
+"""
+
+from __future__ import annotations
+
+from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
+from training.architectures import learner_macs
+from training.batch import Batch
+from training.calls.gradient import MOMENTS, PREFIX, GradientRequest, slice_facts, trajectories_of
+from training.codec import Document, decode, encode
+from training.functions.body import Result
+from training.learner import LearnerState, PublishedPolicy
+from training.messages import Call
+from training.reports import Usage
+
+
+def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
+    """Return the gradient's document, and as the state what the first pass keeps for the later ones, if anything."""
+    state = LearnerState.decode(weights)
+    trajectories = trajectories_of(call, request)
+    policies = [PublishedPolicy.decode(one) for one in call.inputs[len(trajectories) :]]
+    batch = Batch.of(trajectories, range(state.version + 1), state.spaces)
+    found = gradient_of(
+        request.algorithm,
+        state,
+        batch,
+        request.network,
+        request.progress,
+        Pass(
+            request.pass_no,
+            request.passes,
+            call.seed,
+            None if call.env_state is None or request.pass_no == 1 else decode(call.env_state),
+        ),
+        request.truncation,
+        policies[: request.policies],
+        policies[-1] if request.anchored else None,
+    )
+    usage = Usage(
+        minibatches=1,
+        samples=batch.size,
+        macs=learner_macs(request.network, state.spaces),
+        pictures=state.spaces.pictures,
+    )
+    start = encode(found.start) if found.start else None
+    return Result(encode(_document(call, request, found)), start, usage)
+
+
+def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Document:
+    facts = slice_facts(call, request)
+    document: Document = {
+        "version": call.weights.version if call.weights is not None else 0,
+        "pass_no": request.pass_no,
+        "last": found.is_last,
+        "samples": facts["samples"],
+        "env_steps": facts["samples"] if found.is_last else 0,
+        "staleness_mean": facts["staleness_mean"],
+        "episodes": facts["episodes"] if found.is_last else 0,
+        "episode_return_mean": facts["episode_return_mean"] if found.is_last else None,
+        "episode_length_mean": facts["episode_length_mean"] if found.is_last else None,
+        "length": found.importance["weight"] if request.truncation.rule == "mean_step" else 1.0,
+        "importance": found.importance,
+        "report": found.report,
+        "divergence": found.divergence,
+        "device": found.device,
+        **{f"{PREFIX}{name}": array for name, array in found.gradient.items()},
+    }
+    for name, moments in zip(MOMENTS, (found.observation_moments, found.return_moments), strict=True):
+        if moments is not None:
+            document[f"{name}_count"] = moments.count
+            document[f"{name}_mean"] = moments.mean
+            document[f"{name}_variance"] = moments.variance
+    return document
