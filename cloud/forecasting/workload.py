@@ -21,7 +21,7 @@ _GUESSED_BUTTONS = 18
 
 
 _NO_SPACES = Spaces((1,), ())
-_NO_SIZES = Sizes(0, 0, 0, 0, 0, 0, False)
+_NO_SIZES = Sizes(0, 0, 0, 0, 0, 0, 0, 0, False)
 
 
 def spaces_of(training: Training) -> tuple[Spaces, bool]:

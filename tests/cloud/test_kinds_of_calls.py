@@ -188,6 +188,8 @@ def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
     assert [part.key for part in forecast_parts()] == [
         "actors",
         "learner",
+        "gradients",
+        "aggregation",
         "sums",
         "evaluation",
         "standing",
@@ -314,7 +316,7 @@ def test_only_what_sends_calls_of_a_kind_names_it() -> None:
         for path in (ROOT / room).rglob("*.py"):
             name = path.relative_to(ROOT).as_posix()
             text = path.read_text()
-            if re.search(r"\b(Rollout|Evaluate|Update)Request\b|KINDS\[\"", text):
+            if re.search(r"\b(Rollout|Evaluate|Update|Gradient|Apply)Request\b|KINDS\[\"", text):
                 found.add(name)
     odd = {
         name for name in found if not any(name == one or name.startswith(f"{one}/") for one in _NAMES_A_KIND)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import updates_of
 from tests.training.specs import tiny
 from training.algorithms import optimisation
-from training.algorithms.autograd import Autograd
 from training.batch import Batch
 from training.calls import KINDS
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
-from training.calls.kind import BadAnswer
 from training.codec import decode, encode
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute

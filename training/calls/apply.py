@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from training.aggregation import AggregationRule
 from training.algorithms import AnyAlgorithm
 from training.architectures import AnyNetwork, learner_macs
-from training.calls.gradient import IMPORTANCE
+from training.calls.gradient import joined_facts
 from training.calls.kind import (
     LONGEST_CALL_S,
     SLACK_BYTES,
@@ -136,28 +136,8 @@ def weights_of(request: ApplyRequest, gradients: list[Document]) -> list[float]:
 
 def facts_of(before: LearnerState, request: ApplyRequest, gradients: list[Document]) -> dict[str, Any]:
     """Return what a version reports of its gradients."""
-    samples = [gradient["samples"] for gradient in gradients]
-    ended = [gradient for gradient in gradients if gradient["episodes"]]
-    episodes = [gradient["episodes"] for gradient in ended]
-    late = [before.version - gradient["version"] + gradient["staleness_mean"] for gradient in gradients]
     weights = weights_of(request, gradients)
-    return {
-        "env_steps": sum(gradient["env_steps"] for gradient in gradients),
-        "staleness_mean": float(np.average(late, weights=samples)),
-        "episodes": sum(episodes),
-        **{
-            name: float(np.average([gradient[name] for gradient in ended], weights=episodes))
-            if ended
-            else None
-            for name in ("episode_return_mean", "episode_length_mean")
-        },
-        "gradients": len(gradients),
-        "step_length": sum(weights) / len(weights),
-        "importance": {
-            name: float(np.average([gradient["importance"][name] for gradient in gradients], weights=samples))
-            for name in IMPORTANCE
-        },
-    }
+    return {**joined_facts(before.version, gradients), "step_length": sum(weights) / len(weights)}
 
 
 def sums_with(before: LearnerState, gradients: list[Document]) -> RoundSums:
@@ -215,7 +195,9 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     parts, others = (
-        tuple(each) if isinstance(each, tuple) else tuple((each if isinstance(each, dict) else vars(each)).values())
+        tuple(each)
+        if isinstance(each, tuple)
+        else tuple((each if isinstance(each, dict) else vars(each)).values())
         for each in (one, other)
     )
     return len(parts) == len(others) and all(map(_are_equal, parts, others))

@@ -31,6 +31,7 @@ from training.truncation import Truncation
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
     from training.messages import Call
+    from training.spaces import Spaces
 
 PREFIX = "g:"
 """Before the names of a gradient's arrays in its document."""
@@ -44,6 +45,7 @@ MEASURED = (
     "explained_variance",
 )
 MOMENTS = ("observation", "return")
+EPISODE_MEANS = ("episode_return_mean", "episode_length_mean")
 _HEADER_BYTES = 1200
 _PLAIN = {
     "version",
@@ -53,8 +55,7 @@ _PLAIN = {
     "env_steps",
     "staleness_mean",
     "episodes",
-    "episode_return_mean",
-    "episode_length_mean",
+    *EPISODE_MEANS,
     "length",
     "importance",
     "report",
@@ -176,7 +177,42 @@ def slice_facts(call: Call, request: GradientRequest) -> dict[str, Any]:
     }
 
 
-def _spaces(request: GradientRequest) -> Any:
+def told_facts(facts: dict[str, Any], *, last: bool) -> dict[str, Any]:
+    """Return what a pass tells of its slice. What a slice tells of its samples is counted once, with its last pass."""
+    return {
+        "samples": facts["samples"],
+        "staleness_mean": facts["staleness_mean"],
+        "env_steps": facts["samples"] if last else 0,
+        "episodes": facts["episodes"] if last else 0,
+        **{name: facts[name] if last else None for name in EPISODE_MEANS},
+    }
+
+
+def joined_facts(version: int, gradients: list[Document]) -> dict[str, Any]:
+    """Return what the version after `version` tells of its gradients."""
+    samples = [gradient["samples"] for gradient in gradients]
+    ended = [gradient for gradient in gradients if gradient["episodes"]]
+    episodes = [gradient["episodes"] for gradient in ended]
+    late = [version - gradient["version"] + gradient["staleness_mean"] for gradient in gradients]
+    return {
+        "env_steps": sum(gradient["env_steps"] for gradient in gradients),
+        "staleness_mean": float(np.average(late, weights=samples)),
+        "episodes": sum(episodes),
+        **{
+            name: float(np.average([gradient[name] for gradient in ended], weights=episodes))
+            if ended
+            else None
+            for name in EPISODE_MEANS
+        },
+        "gradients": len(gradients),
+        "importance": {
+            name: float(np.average([gradient["importance"][name] for gradient in gradients], weights=samples))
+            for name in IMPORTANCE
+        },
+    }
+
+
+def _spaces(request: GradientRequest) -> Spaces:
     from training.environments.making import known_spaces
 
     return known_spaces(request.environment)
@@ -220,13 +256,7 @@ def _check_plain(
     ]
     if moments != wanted or any(document[f"{name}_count"] != facts["samples"] for name in moments):
         raise BadAnswer("gradient", "the gradient has moments of other samples than its own")
-    # What a slice tells of its samples is counted once, with its last pass.
-    told = {"samples": facts["samples"], "staleness_mean": facts["staleness_mean"]}
-    told["env_steps"] = facts["samples"] if last else 0
-    told["episodes"] = facts["episodes"] if last else 0
-    for name in ("episode_return_mean", "episode_length_mean"):
-        told[name] = facts[name] if last else None
-    for name, value in told.items():
+    for name, value in told_facts(facts, last=last).items():
         if type(document[name]) is not type(value) or document[name] != value:
             raise BadAnswer("gradient", f"{name} is {document[name]!r}; the trajectories have {value!r}")
     _check_figures("importance", document["importance"], IMPORTANCE)

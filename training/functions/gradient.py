@@ -8,7 +8,7 @@ from __future__ import annotations
 from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
 from training.architectures import learner_macs
 from training.batch import Batch
-from training.calls.gradient import MOMENTS, PREFIX, GradientRequest, slice_facts, trajectories_of
+from training.calls.gradient import MOMENTS, PREFIX, GradientRequest, slice_facts, told_facts, trajectories_of
 from training.codec import Document, decode, encode
 from training.functions.body import Result
 from training.learner import LearnerState, PublishedPolicy
@@ -49,17 +49,12 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
 
 
 def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Document:
-    facts = slice_facts(call, request)
+    facts = told_facts(slice_facts(call, request), last=found.is_last)
     document: Document = {
         "version": call.weights.version if call.weights is not None else 0,
         "pass_no": request.pass_no,
         "last": found.is_last,
-        "samples": facts["samples"],
-        "env_steps": facts["samples"] if found.is_last else 0,
-        "staleness_mean": facts["staleness_mean"],
-        "episodes": facts["episodes"] if found.is_last else 0,
-        "episode_return_mean": facts["episode_return_mean"] if found.is_last else None,
-        "episode_length_mean": facts["episode_length_mean"] if found.is_last else None,
+        **facts,
         "length": found.importance["weight"] if request.truncation.rule == "mean_step" else 1.0,
         "importance": found.importance,
         "report": found.report,

@@ -1,0 +1,272 @@
+"""When gradients are released, what each weighs, and what step they become."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.training.batches import SPACES, state_away_from_zero
+from training.aggregation import (
+    AGE_LIMIT,
+    GradientQueue,
+    Weighting,
+    bound_after,
+    calibrated,
+    steps_of,
+)
+from training.algorithms.autograd import Autograd
+from training.algorithms.closed_form import ClosedForm
+from training.algorithms.ppo import PPO
+from training.architectures import MLP
+
+
+def test_a_gradient_four_versions_behind_weighs_half():
+    assert Weighting("sqrt").weight(4) == 0.5
+    assert [Weighting("sqrt").weight(late) for late in (0, 0.5, 1, 16)] == [1.0, 1.0, 1.0, 0.25]
+    assert [Weighting("inverse").weight(late) for late in (0, 1, 4)] == [1.0, 1.0, 0.25]
+    assert [Weighting("none").weight(late) for late in (0, 1, 4)] == [1.0, 1.0, 1.0]
+    threshold = Weighting("threshold", threshold=4)
+    assert [threshold.weight(late) for late in (1, 4, 16)] == [1.0, 1.0, 0.25]
+
+
+def test_the_released_weights_are_1_wherever_they_fall_below_the_decay():
+    released = Weighting("released", decay=0.9)
+    assert {released.weight(late) for late in range(AGE_LIMIT)} == {1.0}
+    assert Weighting("released", decay=0.5).weight(8) == pytest.approx(0.5)
+    assert Weighting("released", decay=0.5).weight(9) == 1.0
+
+
+@pytest.mark.parametrize("descent", [ClosedForm, Autograd])
+def test_half_the_weight_is_half_a_step_of_adam(descent):
+    network, spaces, algorithm = MLP(hidden=(8,)), SPACES["continuous"], PPO(gradient_clip="none")
+    state = state_away_from_zero(algorithm, network, spaces, 1)
+    # From zero, so that a step is the parameter itself and no rounding hides in a difference.
+    state.parameters.update({name: np.zeros_like(array) for name, array in state.parameters.items()})
+    rng = np.random.default_rng(2)
+    gradient = {
+        name: rng.standard_normal(array.shape).astype(np.float32) for name, array in state.parameters.items()
+    }
+    moved = {}
+    for late in (1, 4):
+        (step,) = steps_of([gradient], [Weighting("sqrt").weight(late)], "mean")
+        taken = descent(state, network, algorithm, 1e-3, None)
+        taken.keep(step.direction)
+        taken.move(step.length)
+        moved[late] = taken.result().parameters
+    for name in gradient:
+        assert np.abs(moved[1][name]).max() > 0
+        np.testing.assert_allclose(
+            moved[4][name], 0.5 * moved[1][name], rtol=1e-6 if descent is Autograd else 0
+        )
+
+
+def random_gradients(count, seed=0, shapes=((3, 4), (4,))):
+    rng = np.random.default_rng(seed)
+    return [
+        {str(n): rng.standard_normal(shape).astype(np.float32) for n, shape in enumerate(shapes)}
+        for _ in range(count)
+    ]
+
+
+def test_under_sgd_the_step_is_the_papers():
+    """θ − α/H Σ g_i/√δ_i, with staleness 1, 4 and 16."""
+    gradients = random_gradients(3)
+    weights = [Weighting("sqrt").weight(late) for late in (1, 4, 16)]
+    (step,) = steps_of(gradients, weights, "mean")
+    (printed,) = steps_of(gradients, weights, "weigh_gradients")
+    assert printed.length == 1.0
+    for name in gradients[0]:
+        first, second, third = (one[name].astype(np.float64) for one in gradients)
+        paper = (first + second / 2 + third / 4) / 3
+        np.testing.assert_allclose(step.direction[name] * step.length, paper, rtol=1e-6)
+        np.testing.assert_allclose(printed.direction[name], paper, rtol=1e-6)
+    assert [(one.direction, one.length) for one in steps_of(gradients, weights, "sequential")] == list(
+        zip(gradients, weights, strict=True)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(1, 64),
+    seed=st.integers(0, 1000),
+    late=st.lists(st.integers(0, AGE_LIMIT), min_size=64, max_size=64),
+)
+def test_the_mean_of_equal_gradients_is_that_gradient(count, seed, late):
+    (gradient,) = random_gradients(1, seed)
+    weights = [Weighting("sqrt").weight(one) for one in late[:count]]
+    (step,) = steps_of([gradient] * count, weights, "mean")
+    for name, array in gradient.items():
+        assert step.direction[name].dtype == array.dtype
+        assert (step.direction[name] == array).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(order=st.permutations(range(6)), clock=st.integers(3, 9))
+def test_the_order_of_arrival_changes_nothing(order, clock):
+    queue = GradientQueue(6, Weighting("sqrt"))
+    numbers = [queue.launch(version % 4) for version in range(6)]
+    for place in order:
+        assert queue.land(numbers[place], place % 4, str(place).encode(), clock) is None
+        queue.admit()
+    released = queue.release(clock, bound=0.0)
+    assert [one.payload for one in released.gradients] == [str(place).encode() for place in range(6)]
+    assert released.reason == "full"
+    gradients = random_gradients(6)
+    (step,) = steps_of(gradients, released.weights, "mean")
+    expected = sum(w * g["0"].astype(np.float64) for w, g in zip(released.weights, gradients, strict=True))
+    assert (step.direction["0"] == (expected / sum(released.weights)).astype(np.float32)).all()
+
+
+def test_the_bound_shrinks_with_the_rounds_and_never_below_1():
+    assert [bound_after(rounds, 4.0, 0.5) for rounds in range(4)] == [4.0, 2.0, 1.0, 1.0]
+    assert bound_after(1000, 4.0, 1.0) == 4.0
+    assert calibrated([0, 3, 1], "largest") == 3.0
+    assert calibrated([0, 3, 1], "mean") == 2.0
+    assert calibrated([0, 0], "largest") == calibrated([0, 0], "mean") == calibrated([], "largest") == 1.0
+
+
+SCHEDULES = st.builds(
+    lambda learners, ordered, bounds, seed: (learners, ordered, bounds, seed),
+    st.integers(1, 32),
+    st.booleans(),
+    st.lists(st.one_of(st.floats(0, 40), st.just(math.inf)), min_size=1, max_size=8),
+    st.integers(0, 10_000),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SCHEDULES)
+def test_each_release_has_one_true_reason_and_no_gradient_is_applied_twice_or_lost_unseen(schedule):
+    """Schedules with failures, stragglers, duplicates, wrong versions and a stop in the middle."""
+    learners, ordered, bounds, seed = schedule
+    rng = random.Random(seed)
+    queue = GradientQueue(learners, Weighting("sqrt"), in_order_of_launch=ordered)
+    clock, ends, flying = 0, {}, {}
+
+    def take(bound):
+        nonlocal clock
+        while (admitted := queue.admit()) is not None:
+            assert len(queue.waiting) <= learners
+            assert admitted.number not in ends
+            flew = queue.flying
+            release = queue.release(clock, bound)
+            if release is None:
+                mean = np.mean([clock - one.version for one in queue.waiting])
+                assert mean > bound
+                assert len(queue.waiting) < learners
+                assert flew
+                continue
+            assert not queue.waiting
+            mean = sum(release.staleness) / len(release.staleness)
+            true = {"bound": mean <= bound, "full": len(release.gradients) >= learners, "idle": not flew}
+            assert true[release.reason]
+            assert release.reason == next(reason for reason, is_true in true.items() if is_true)
+            numbers = [one.number for one in release.gradients]
+            assert numbers == sorted(numbers)
+            for one, late, weight in zip(release.gradients, release.staleness, release.weights, strict=True):
+                assert late == clock - one.version >= 0
+                assert weight == Weighting("sqrt").weight(late)
+                assert one.number not in ends
+                ends[one.number] = "released"
+            clock += 1
+
+    for _ in range(rng.randrange(1, 120)):
+        bound = bounds[clock % len(bounds)]
+        if len(flying) + len(queue.waiting) < learners and rng.random() < 0.6:
+            flying[queue.launch(clock)] = clock
+        elif flying:
+            # Mostly the oldest, sometimes one that was faster.
+            number = rng.choice(list(flying)) if rng.random() < 0.4 else next(iter(flying))
+            version = flying.pop(number)
+            chance = rng.random()
+            if chance < 0.1:
+                queue.lose(number)
+                ends[number] = "lost"
+            elif chance < 0.2:
+                assert queue.land(number, version + 1, b"", clock) == "unknown_version"
+                ends[number] = "unknown_version"
+            else:
+                late = clock - version > AGE_LIMIT
+                assert queue.land(number, version, b"", clock) == ("too_old" if late else None)
+                assert queue.land(number, version, b"", clock) == "duplicate"
+                if late:
+                    ends[number] = "too_old"
+        take(bound)
+        if rng.random() < 0.05:
+            # A stop: what flies is lost, what waits is kept.
+            for number in list(flying):
+                queue.lose(number)
+                ends[number] = "lost"
+            flying.clear()
+            take(bound)
+            again = GradientQueue(
+                learners,
+                Weighting("sqrt"),
+                in_order_of_launch=ordered,
+                launched=queue.launched,
+                waiting=queue.waiting,
+            )
+            assert (again.waiting, again.launched) == (queue.waiting, queue.launched)
+            queue = again
+            if (release := queue.release(clock, bound)) is not None:
+                ends |= {one.number: "released" for one in release.gradients}
+                clock += 1
+    # Quiescence: nothing new is launched, and all that flies lands or is lost.
+    for number, version in flying.items():
+        if rng.random() < 0.3:
+            queue.lose(number)
+            ends[number] = "lost"
+        elif (reason := queue.land(number, version, b"", clock)) is not None:
+            ends[number] = reason
+        take(0.0)
+    take(0.0)
+    if (release := queue.release(clock, 0.0)) is not None:
+        ends |= {one.number: "released" for one in release.gradients}
+    assert (queue.flying, queue.waiting) == (0, ())
+    assert sorted(ends) == list(range(1, queue.launched + 1))
+
+
+def test_a_gradient_a_hundred_versions_late_is_dropped():
+    queue = GradientQueue(2, Weighting("sqrt"))
+    kept, dropped = queue.launch(1), queue.launch(0)
+    assert queue.land(kept, 1, b"", 1 + AGE_LIMIT) is None
+    assert queue.land(dropped, 0, b"", 1 + AGE_LIMIT) == "too_old"
+    assert queue.land(dropped, 0, b"", 1 + AGE_LIMIT) == "duplicate"
+    assert queue.land(99, 0, b"", 0) == "duplicate"
+
+
+def test_in_order_of_launch_an_early_gradient_waits_for_those_before_it():
+    queue = GradientQueue(3, Weighting("sqrt"), in_order_of_launch=True)
+    first, second, third = (queue.launch(0) for _ in range(3))
+    queue.land(third, 0, b"third", 0)
+    assert queue.admit() is None
+    queue.land(first, 0, b"first", 0)
+    assert queue.admit().payload == b"first"
+    assert queue.admit() is None
+    queue.lose(second)
+    assert queue.admit().payload == b"third"
+    assert queue.flying == 0
+
+
+@pytest.mark.parametrize("learners", [1, 2, 5, 8, 16])
+def test_purely_asynchronous_learners_are_one_less_behind_than_there_are(learners):
+    """K always busy, aggregation taking no time: δ is K − 1 on average, whoever is faster."""
+    rng = random.Random(learners)
+    queue = GradientQueue(learners, Weighting("sqrt"))
+    clock, staleness = 0, []
+    flying = {queue.launch(0): 0 for _ in range(learners)}
+    while clock < 500:
+        number = rng.choice(list(flying))
+        queue.land(number, flying.pop(number), b"", clock)
+        queue.admit()
+        release = queue.release(clock, math.inf)
+        assert release.reason == "bound"
+        staleness += release.staleness
+        clock += 1
+        flying[queue.launch(clock)] = clock
+    assert np.mean(staleness) == pytest.approx(learners - 1, rel=0.05)
