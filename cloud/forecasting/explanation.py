@@ -95,7 +95,7 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
         "First environment", "A fresh actor builds its environment in {}", "s"
     ),
     ("stack", "rebuild_s"): _Phrase(
-        "Environment rebuilt", "Every call builds its environment again in {}", "s"
+        "Environment rebuilt", "Every call of a function builds its environment again in {}", "s"
     ),
     ("stack", "call_ms"): _Phrase("Work beside steps", "A call takes {} beside its steps", "ms"),
     ("stack", "step_us"): _Phrase("Bookkeeping a step", "Each step takes {} of bookkeeping", "µs"),

@@ -21,7 +21,7 @@ class Speeds:
         actors, chance = profile.actors, profile.chance
         core = profile.core_ratio.value
         self._start(profile, stack, core)
-        self._actor_rates(stack)
+        self._actor_rates(stack, rebuilds=isinstance(actors, Functions))
         update = stack.update
         self._update_call_us = update.call_ms.value * 1000.0
         self._update_us_per_byte = update.us_per_megabyte.value / 1e6
@@ -53,8 +53,9 @@ class Speeds:
             self._cap_s = math.inf
             self.warm_ns = to_ns(actors.hand_over_s.value)
 
-    def _actor_rates(self, stack: Stack) -> None:
-        self._call_us = stack.call_ms.value * 1000.0 + stack.rebuild_s.value * 1e6
+    def _actor_rates(self, stack: Stack, *, rebuilds: bool) -> None:
+        """Standing actors keep their environments; functions of some stacks build them anew in each call."""
+        self._call_us = stack.call_ms.value * 1000.0 + (stack.rebuild_s.value * 1e6 if rebuilds else 0.0)
         self._environment_us = {name: one.value for name, one in stack.environment_step_us.items()}
         self._environment_fallback_us = stack.environment_step_fallback_us.value
         self._step_us = stack.step_us.value
