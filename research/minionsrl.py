@@ -110,11 +110,8 @@ def adapt_target(environment: str, arm: str = "minions_adapt") -> dict[str, dict
 
 def scheduler_training_arm(name: str, title: str, **fields: Any) -> Arm:
     """An arm that trains a scheduler for its environment's target."""
-    return Arm(
-        name=name,
-        title=title,
-        study=SchedulerTraining(actors_max=MOST, rounds=ROUNDS, recorded=RECORDED, **fields),
-    )
+    values = {"actors_max": MOST, "rounds": ROUNDS, "recorded": RECORDED, **fields}
+    return Arm(name=name, title=title, study=SchedulerTraining(**values))
 
 
 def scheduled(name: str, title: str, scheduler: str, *, longer: bool = False) -> Arm:

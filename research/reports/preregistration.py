@@ -4,6 +4,7 @@ needs nothing else, and still says what was meant when the declaration has chang
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -17,6 +18,7 @@ from training.base_model import FrozenModel
 # Processor seconds of one run of 50 rounds, measured on the two shared cores that the first ones ran on.
 _RUN_S = {"CartPole-v1": 12.0, "HalfCheetah-v5": 120.0, "Humanoid-v5": 300.0}
 _OTHER_RUN_S = 180.0
+_SENTENCES = ("title", "words", "source")
 
 
 def declaration(experiment: Experiment) -> dict[str, Any]:
@@ -58,13 +60,25 @@ def priced_with(experiment: Experiment) -> dict[str, Any]:
     places = [place_of(name) for name in experiment.pricing_targets]
     return {
         "prices_as_of": PriceBook.load().as_of.isoformat(),
-        "profiles": {one.profile: _hash(at.profile) for one, at in zip(pricing_targets, places, strict=True)},
-        "stacks": {one.stack: _hash(at.stack) for one, at in zip(pricing_targets, places, strict=True)},
+        "profiles": {
+            one.profile: numbers_hash(at.profile) for one, at in zip(pricing_targets, places, strict=True)
+        },
+        "stacks": {
+            one.stack: numbers_hash(at.stack) for one, at in zip(pricing_targets, places, strict=True)
+        },
     }
 
 
-def _hash(numbers: FrozenModel) -> str:
-    return sha256(numbers.model_dump_json().encode()).hexdigest()[:12]
+def numbers_hash(numbers: FrozenModel) -> str:
+    """A short name of the numbers and their ranges; sentences about them may change."""
+    plain = _without_sentences(numbers.model_dump(mode="json"))
+    return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _without_sentences(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {key: _without_sentences(value) for key, value in document.items() if key not in _SENTENCES}
+    return [_without_sentences(one) for one in document] if isinstance(document, list) else document
 
 
 def processor_s(experiment: Experiment, cells: Sequence[Cell]) -> float:

@@ -26,6 +26,8 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 NICENESS = 10
+# A budget that binds is an end that an experiment asks about.
+_WHOLE_ENDS = OWN_ENDS | {"budget"}
 
 
 class RunFailed(RuntimeError):
@@ -140,7 +142,7 @@ class SeedRun:
                 self._finish(event, wall_s, cost_before)
 
     def _finish(self, event: Stopped, wall_s: float, cost_before: float) -> None:
-        if event.reason_code not in OWN_ENDS:
+        if event.reason_code not in _WHOLE_ENDS or not event.rounds:
             if event.reason_code in ("cancelled", "paused"):
                 return
             raise RunFailed(f"{self._spec.name}: {event.reason}")

@@ -171,3 +171,19 @@ def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_wh
     assert not [one for one in events if isinstance(one, RoundFinished)]
     assert events[-1].reason_code == "budget"  # type: ignore[union-attr]
     assert "$0.00000100 of the budget is left" in events[-1].reason  # type: ignore[union-attr]
+
+
+def test_a_run_whose_budget_is_spent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before its rounds do, is judged as it is then, and costs no more than its budget."""
+    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
+    short = TINY.model_copy(
+        update={"base": merged(TINY.base, {"budget_usd": "0.1", "training": {"stop": {"rounds": 1000}}})}
+    )
+    cell = Cell("few", CART, 0)
+    file = RunFile(tmp_path / "tiny", cell)
+    assert SeedRun(short, cell, file, root=tmp_path, folder=tmp_path / "tiny").run()
+    final, end = file.rows()[-2:]
+    assert (final["kind"], end["kind"]) == ("final", "end")
+    assert 1 <= end["round"] < 1000
+    assert final["round"] == end["round"]
+    assert 0.05 < end["cost_usd"] <= 0.1

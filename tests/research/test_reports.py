@@ -11,7 +11,9 @@ from django.core.management import call_command
 
 from research import calculation
 from research.experiment import experiment_names, find_experiment
+from research.pricing_targets import place_of
 from research.reports.earlier import add_earlier
+from research.reports.preregistration import numbers_hash
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
@@ -23,6 +25,8 @@ from webapp.papers.pages import page_of
 ASKED = {
     *(f"minionsrl-{one}" for one in ("1b", "2", "4", "5", "6", "7", "8", "9", "table-2")),
     *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
+    *(f"siren-{one}" for one in ("toy-example", "simulation", "training-of-the-agent")),
+    *(f"siren-{one}" for one in ("time-against-cost", "testbed-against-servers")),
 }
 
 
@@ -50,6 +54,14 @@ def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
     assert set(told["priced_with"]["profiles"]) == {"lambda", "one-machine"}
     page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
     assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
+
+
+def test_prices_are_named_by_their_numbers_alone() -> None:
+    profile = place_of("functions_paper").profile
+    other_words = profile.model_copy(update={"words": "Said in another sentence."})
+    ratio = profile.core_ratio.model_copy(update={"high": profile.core_ratio.high + 1.0})
+    other_numbers = profile.model_copy(update={"core_ratio": ratio})
+    assert numbers_hash(profile) == numbers_hash(other_words) != numbers_hash(other_numbers)
 
 
 def test_collecting_leaves_alone_what_has_not_changed(
