@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.training.inline_platform import InlinePlatform
@@ -16,6 +18,7 @@ from training.batch import Batch
 from training.calls import KINDS
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
+from training.calls.kind import BadAnswer
 from training.codec import decode, encode
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
@@ -214,3 +217,230 @@ def test_one_learner_with_whole_rounds_learns_what_updates_learn(name, environme
         assert passes[-1] < spec.algorithm.passes, "the KL limit must end the passes early"
     else:
         assert passes == [spec.algorithm.passes] * 2
+
+
+def test_autograds_gradients_become_what_its_updates_become(monkeypatch):
+    from training.algorithms.autograd import Autograd
+
+    monkeypatch.setattr(optimisation, "descent_of", Autograd)
+    spec = spec_of("ppo, 10 passes")
+    _, ((learner, *trajectories), _) = sampled()
+    spaces = LearnerState.decode(learner).spaces
+    state = spec.algorithm.initial_state(spec.network, spaces, 3)
+    learned = spec.algorithm.learn(state, Batch.of(trajectories, range(1), spaces), spec.network, 0.25, 8)
+    by_calls, _ = learned_by_calls(spec, state, tuple(trajectories), 1, 8)
+    assert_same_learner(by_calls, learned.state)
+
+
+def a_gradient(name: str = "ppo, 10 passes", **options: Any) -> tuple[Call, Result]:
+    """A call for a gradient of real samples, and the result of its body."""
+    spec, (_, *trajectories) = spec_of(name), sampled()[1][0]
+    spaces = LearnerState.decode(sampled()[1][0][0]).spaces
+    state = spec.algorithm.initial_state(spec.network, spaces, 3)
+    call, blob = gradient_call(spec, state, tuple(trajectories), **options)
+    return call, execute(call, blob, WarmCache())
+
+
+def with_changes(result: Result, changes: dict[str, Any]) -> Result:
+    """The result with parts of its document replaced; None takes one away."""
+    document = {**decode(result.payload), **changes}
+    kept = {name: value for name, value in document.items() if value is not None or name not in changes}
+    return replace(result, payload=encode(kept))
+
+
+WEIGHT, BIAS = "g:policy.0.weight", "g:policy.0.bias"
+HOSTILE: dict[str, tuple[str, Any]] = {
+    "not a number": ("not finite", lambda d: {WEIGHT: np.full_like(d[WEIGHT], np.nan)}),
+    "infinite": ("not finite", lambda d: {BIAS: np.full_like(d[BIAS], np.inf)}),
+    "another shape": ("another shape", lambda d: {WEIGHT: np.ascontiguousarray(d[WEIGHT].T)}),
+    "another type": ("another shape or type", lambda d: {WEIGHT: d[WEIGHT].astype(np.float64)}),
+    "whole numbers": ("another shape or type", lambda d: {BIAS: d[BIAS].astype(np.int32)}),
+    "no array": ("another shape or type", lambda d: {BIAS: [0.0]}),
+    "one too few": ("lacks or adds", lambda d: {WEIGHT: None}),
+    "one too many": ("lacks or adds", lambda d: {"g:policy.9.weight": d[WEIGHT]}),
+    "another version": ("of version 1, not of 0", lambda d: {"version": 1}),
+    "a version that is true": ("of version", lambda d: {"version": False}),
+    "another pass": ("of another pass", lambda d: {"pass_no": 2}),
+    "more samples": ("samples is", lambda d: {"samples": d["samples"] + 1}),
+    "samples counted twice": ("env_steps is", lambda d: {"env_steps": d["samples"]}),
+    "the last pass too early": ("of another pass", lambda d: {"last": True, "env_steps": d["samples"]}),
+    "moments too early": (
+        "moments of other samples",
+        lambda d: {
+            "observation_count": 120.0,
+            "observation_mean": np.zeros(4),
+            "observation_variance": np.ones(4),
+        },
+    ),
+    "a longer step": ("asks for a step", lambda d: {"length": 2.0}),
+    "a report that is not finite": ("not finite", lambda d: {"report": {**d["report"], "entropy": np.inf}}),
+    "a report of more": ("not one of ours", lambda d: {"report": {**d["report"], "x": 1.0}}),
+    "importance of less": ("not one of ours", lambda d: {"importance": {}}),
+    "no divergence": ("is no divergence", lambda d: {"divergence": np.inf}),
+    "words for a device": ("names no device", lambda d: {"device": "x" * 100}),
+    "more bytes": ("cannot be read", lambda d: {"x": np.zeros(10**6)}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_gradient_that_is_not_what_was_asked_for_is_refused_with_a_reason(name):
+    call, result = a_gradient()
+    KINDS["gradient"].check(call, call.request, result)
+    words, change = HOSTILE[name]
+    with pytest.raises(BadAnswer, match=words):
+        KINDS["gradient"].check(call, call.request, with_changes(result, change(decode(result.payload))))
+
+
+def test_work_and_what_later_passes_need_are_checked():
+    call, result = a_gradient()
+    check = KINDS["gradient"].check
+    samples = result.usage.samples
+    for work in ({"samples": samples + 1}, {"minibatches": 2}, {"macs": 1}, {"pictures": True}):
+        with pytest.raises(BadAnswer, match="are told of"):
+            check(call, call.request, replace(result, usage=result.usage.model_copy(update=work)))
+    with pytest.raises(BadAnswer, match="lacks or adds what later passes need"):
+        check(call, call.request, replace(result, env_state=None))
+    start = decode(result.env_state)
+    for wrong, words in (
+        ({**start, "values": start["values"] * np.nan}, "not finite"),
+        ({**start, "values": start["values"][1:]}, "another shape"),
+        ({"values": start["values"]}, "lacks or adds"),
+    ):
+        with pytest.raises(BadAnswer, match=words):
+            check(call, call.request, replace(result, env_state=encode(wrong)))
+    with pytest.raises(BadAnswer, match="cannot be read"):
+        check(call, call.request, replace(result, payload=b"nonsense"))
+
+
+def test_an_aggregation_that_is_not_one_of_its_gradients_is_refused():
+    spec = spec_of("ppo, 1 pass")
+    state = spec.algorithm.initial_state(spec.network, LearnerState.decode(sampled()[1][0][0]).spaces, 3)
+    gradients = [a_gradient("ppo, 1 pass", seed=seed)[1].payload for seed in (1, 2)]
+    call = apply_call(spec, state, gradients, weights=(1.0, 0.5))
+    result = execute(call, None, WarmCache())
+    check = KINDS["apply"].check
+    check(call, call.request, result)
+    document = decode(result.payload)
+    assert (document["gradients"], document["step_length"]) == (2, 0.75)
+    after = LearnerState.decode(document["state"])
+    seen = after.observation_moments
+    assert seen is not None
+    for wrong, words in (
+        ({"version": 5}, "of version 5"),
+        ({"env_steps": 1}, "env_steps is 1"),
+        ({"step_length": 1.0}, "step_length is"),
+        ({"weights": b"other"}, "not those of the learner's state"),
+        ({"state": b"other"}, "cannot be read"),
+        ({"state": replace(after, version=9).encode()}, "version 9, not 1"),
+        ({"state": replace(after, optimiser_steps=9).encode()}, "optimiser_steps 9, not 1"),
+        ({"state": replace(after, kl_coefficient=2.0).encode()}, "weight of its KL penalty"),
+        (
+            {"state": replace(after, observation_moments=replace(seen, count=seen.count + 1)).encode()},
+            "observation_moments are not those",
+        ),
+    ):
+        with pytest.raises(BadAnswer, match=words):
+            check(call, call.request, with_changes(result, wrong))
+    steps = result.usage.model_copy(update={"minibatches": 2})
+    with pytest.raises(BadAnswer, match="2 steps are told of"):
+        check(call, call.request, replace(result, usage=steps))
+    for weights in ((1.0, 0.0), (1.0, float("nan")), ()):
+        with pytest.raises(ValueError, match=r"weights|positive"):
+            ApplyRequest(algorithm=spec.algorithm, network=spec.network, progress=0.0, weights=weights)
+
+
+def test_a_pass_that_there_is_not_is_refused():
+    request = a_gradient()[0].request
+    with pytest.raises(ValueError, match="pass 11 is not one of 10"):
+        GradientRequest.model_validate({**request.model_dump(), "pass_no": 11})
+
+
+def test_what_is_due_once_a_round_waits_for_its_last_version_and_counts_each_sample_once():
+    """Two slices of three passes each, applied in pairs; the round ends with the last pair."""
+    spec = tiny(
+        algorithm={"kind": "ppo", "epochs": 3, "kl_coefficient": 0.2, **WHOLE}, rollout={"steps_per_call": 40}
+    )
+    _, (inputs, _) = sampled()
+    state = spec.algorithm.initial_state(spec.network, LearnerState.decode(inputs[0]).spaces, 3)
+    slices = [(inputs[1],), tuple(inputs[2:])]
+    batch = Batch.of(inputs[1:], range(1), state.spaces)
+    starts: list[bytes | None] = [None, None]
+    first = state.actor_weights(spec.network)
+    for pass_no in (1, 2, 3):
+        payloads = []
+        for at, trajectories in enumerate(slices):
+            call, blob = gradient_call(
+                spec,
+                state,
+                trajectories,
+                pass_no=pass_no,
+                start=starts[at],
+                anchor=None if pass_no == 1 else first,
+            )
+            found = answered(call, blob)
+            starts[at] = starts[at] or found.env_state
+            payloads.append(found.payload)
+        assert state.observation_moments.count == 0
+        assert state.round_sums.divergences == 2 * (pass_no - 1)
+        assert state.kl_coefficient == 0.2
+        applied = answered(apply_call(spec, state, payloads, ends_round=pass_no == 3))
+        # A checkpoint in the middle of a round holds its sums.
+        state = LearnerState.decode(decode(applied.payload)["state"])
+    assert decode(applied.payload)["env_steps"] == batch.size
+    assert state.observation_moments.count == state.return_moments.count == batch.size
+    seen = batch.observations.reshape(-1, 4)
+    np.testing.assert_allclose(state.observation_moments.mean, seen.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(state.observation_moments.variance, seen.var(axis=0), rtol=1e-5)
+    assert state.round_sums.observation_moments is None
+    assert state.round_sums.divergences == 0
+    assert state.kl_coefficient == 0.1, "so little a divergence halves the weight, once"
+
+
+def test_another_learners_policy_lowers_what_a_sample_counts_and_one_own_policy_nothing():
+    spec, (_, *trajectories) = spec_of("ppo, 1 pass"), sampled()[1][0]
+    state = spec.algorithm.initial_state(spec.network, LearnerState.decode(sampled()[1][0][0]).spaces, 3)
+    own = state.actor_weights(spec.network)
+    moved = {name: array + np.float32(0.3) for name, array in state.parameters.items()}
+    other = replace(state, version=1, parameters=moved).actor_weights(spec.network)
+    found = {}
+    for name, policies in {"alone": (), "own": (own,), "other": (own, other)}.items():
+        call, blob = gradient_call(
+            spec, state, tuple(trajectories), policies=policies, truncation=Truncation(limit=1.5)
+        )
+        found[name] = decode(answered(call, blob).payload)
+    assert (found["alone"][WEIGHT] == found["own"][WEIGHT]).all()
+    assert found["alone"]["importance"] == found["own"]["importance"]
+    assert (found["alone"][WEIGHT] != found["other"][WEIGHT]).any()
+    assert found["other"]["importance"]["weight"] < found["alone"]["importance"]["weight"]
+    assert found["other"]["importance"]["effective"] == found["alone"]["importance"]["effective"]
+    call, blob = gradient_call(
+        spec,
+        state,
+        tuple(trajectories),
+        policies=(own, other),
+        truncation=Truncation(rule="mean_step", limit=1.5),
+    )
+    short = decode(answered(call, blob).payload)
+    assert short["length"] == pytest.approx(found["other"]["importance"]["weight"])
+    plain = decode(answered(*gradient_call(spec, state, tuple(trajectories))).payload)
+    assert (short[WEIGHT] == plain[WEIGHT]).all()
+
+
+@pytest.mark.parametrize("rule", ["mean", "weigh_gradients", "sequential"])
+def test_the_steps_of_each_rule_are_those_of_their_gradients(rule):
+    """Half the weight is half the step under Adam, but where it only scales the gradient, and steps follow another."""
+    spec = spec_of("ppo, 1 pass")
+    state = spec.algorithm.initial_state(spec.network, LearnerState.decode(sampled()[1][0][0]).spaces, 3)
+    payload = a_gradient("ppo, 1 pass")[1].payload
+
+    def moved(weights: tuple[float, ...]) -> tuple[Any, LearnerState]:
+        call = apply_call(spec, state, [payload] * len(weights), weights=weights, rule=rule)
+        after = LearnerState.decode(decode(answered(call).payload)["state"])
+        name = "policy.0.weight"
+        return after.parameters[name] - state.parameters[name], after
+
+    (whole, _), (half, _), (two, after) = moved((1.0,)), moved((0.5,)), moved((1.0, 1.0))
+    ratio = np.median(half / whole)
+    assert ratio == pytest.approx(1.0 if rule == "weigh_gradients" else 0.5, rel=1e-2)
+    assert after.optimiser_steps == (2 if rule == "sequential" else 1)
+    assert np.median(two / whole) == pytest.approx(2.0 if rule == "sequential" else 1.0, rel=1e-2)

@@ -36,6 +36,40 @@ def test_a_whole_run_with_an_mlp_needs_no_torch():
     assert answer.stdout.splitlines() == [f"{one['kind']} rounds 2" for one in algorithms]
 
 
+_COMPUTE_GRADIENTS = """
+import sys
+sys.modules["torch"] = None
+from tests.training import test_gradient_calls as calls
+_, ((learner, *trajectories), _) = calls.sampled()
+spaces = calls.LearnerState.decode(learner).spaces
+for name in ("ppo, 10 passes", "a2c", "impala", "impact"):
+    spec = calls.spec_of(name)
+    state = spec.algorithm.initial_state(spec.network, spaces, 3)
+    after, results = calls.learned_by_calls(spec, state, tuple(trajectories), 1, 8)
+    call, blob = calls.gradient_call(
+        spec,
+        after,
+        tuple(trajectories),
+        policies=(state.actor_weights(spec.network),),
+        truncation=calls.Truncation(),
+    )
+    calls.answered(call, blob)
+    print(name, after.optimiser_steps, len(results))
+"""
+
+
+def test_learners_that_compute_gradients_of_an_mlp_need_no_torch():
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _COMPUTE_GRADIENTS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines() == ["ppo, 10 passes 10 20", "a2c 1 2", "impala 3 6", "impact 3 6"]
+
+
 def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp_path):
     asked = []
 
@@ -55,7 +89,15 @@ def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp
     assert not torch_loading.has_gpu()
 
 
-@pytest.mark.parametrize("module", ["training.functions.update", "training.algorithms.optimisation"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "training.functions.update",
+        "training.functions.gradient",
+        "training.functions.apply",
+        "training.algorithms.optimisation",
+    ],
+)
 def test_the_learners_modules_load_without_torch(module):
     program = f"import sys, {module}; print('torch' in sys.modules)"
     answer = subprocess.run(
