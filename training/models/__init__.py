@@ -1,5 +1,5 @@
 """Models that learn a class from a row of features, in numpy alone, one file a kind: fields are the form, methods the
-mathematics. `optimisers` move their parameters, `metrics` judge them, `export` and `package` take them away.
+mathematics. `optimisers` move their parameters, `metrics` judge them, `export` and `loader` take them away.
 """
 
 from typing import Annotated
