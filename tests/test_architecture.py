@@ -290,11 +290,11 @@ from webapp.api import reference
 assert reference.groups() and "JobSpec" in reference.models()  # the whole description of the API
 assert addresses > 10, addresses
 assert built, "no form was found"
-print([name for name in ("torch", "ray") if name in sys.modules])
+print([name for name in ("torch", "ray", "sklearn", "scipy", "pandas") if name in sys.modules])
 """
 
 
-def test_the_web_process_never_loads_torch_or_ray(tmp_path: Path) -> None:
+def test_the_web_process_never_loads_torch_ray_or_scikit_learn(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", _LOAD_THE_WHOLE_WEB_PROCESS],
         cwd=ROOT,
