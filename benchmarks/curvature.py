@@ -45,7 +45,9 @@ from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
-from training.scheduling.model import SchedulingSpec
+from training.scaling.siren import Siren
+from training.scheduling.minionsrl.model import SchedulingSpec
+from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
 from training.surface import surface_of
@@ -87,7 +89,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         yield from _against_more(name, call, whole=hidden == (64, 64) and not quick, repeats=repeats)
     for policy in (Fixed(), Ramp(), Boosting(), Boosting(rule="released"), NoiseScale(), Doubling()):
         yield _decision(policy)
-    for policy in (Schedule(), Chance(), RewardRatio(), _a_scheduler()):
+    for policy in (Schedule(), Chance(), RewardRatio(), _a_scheduler(), _an_agent()):
         yield _decision(policy)
 
 
@@ -284,6 +286,12 @@ def _a_scheduler() -> Learned:
     from tests.training.specs import tiny
 
     spec = SchedulingSpec(workload=tiny(), target_return=100.0)
+    return spec.policy(as_text(initial_state(spec).actor_weights(spec.network)), explore=True)
+
+
+def _an_agent() -> Siren:
+    """Siren's, untrained."""
+    spec = SirenSpec(target_loss=0.1)
     return spec.policy(as_text(initial_state(spec).actor_weights(spec.network)), explore=True)
 
 

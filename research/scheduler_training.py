@@ -18,8 +18,8 @@ from training.learner import LearnerState
 from training.messages import RoundFinished
 from training.reports import RoundReport
 from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import reached
-from training.scheduling.model import SchedulingSpec
+from training.scheduling.minionsrl.decisions import reached
+from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.trainer import EpisodeFinished, train_scheduler
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec

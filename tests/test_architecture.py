@@ -140,8 +140,10 @@ NEUTRAL = (
     ),
     *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
 )
-# How many files of each room say a word of reinforcement learning. These numbers may only become smaller.
-SAYING_WORDS_OF_REINFORCEMENT = {"training": 68, "cloud": 57, "webapp": 72}
+# How many files of each room say a word of reinforcement learning. These numbers may only become smaller. Agents that
+# scale a training learn by reinforcement themselves.
+LEARNING_BY_REINFORCEMENT = ROOT / "training" / "scheduling"
+SAYING_WORDS_OF_REINFORCEMENT = {"training": 61, "cloud": 57, "webapp": 72}
 _WORDS_OF_REINFORCEMENT = re.compile("environment|episode|rollout", re.IGNORECASE)
 
 
@@ -158,7 +160,7 @@ def test_no_more_files_say_words_of_reinforcement_learning() -> None:
         room: sum(
             bool(_WORDS_OF_REINFORCEMENT.search(path.read_text()))
             for path in _sources(room)
-            if "migrations" not in path.parts
+            if "migrations" not in path.parts and LEARNING_BY_REINFORCEMENT not in path.parents
         )
         for room in SAYING_WORDS_OF_REINFORCEMENT
     }

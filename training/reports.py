@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -264,7 +265,8 @@ class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
     `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
-    samples. It is stored under its first name.
+    samples. It is stored under its first name. `drawn` is the pair of functions and MB that an agent wished for, left
+    out of what is stored where none did.
     """
 
     _figures_name = "round_figures"
@@ -274,6 +276,7 @@ class RoundReport(WithFigures):
     version: int
     actors: int
     plan_reason: str
+    drawn: tuple[float, float] | None = Field(None, exclude_if=lambda value: value is None)
     env_steps: int
     total_env_steps: int
     figures: AnyRoundFigures

@@ -23,7 +23,7 @@ from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny
 from training.ports import Control
 from training.scaling.learned import Learned, as_text
-from training.scheduling.model import SchedulingSpec
+from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.trainer import initial_state
 
 QUICK = {"kind": "impala", "minibatch_size": 64}

@@ -20,7 +20,8 @@ from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
-from training.scheduling.model import SchedulingSpec
+from training.scheduling.minionsrl.model import SchedulingSpec
+from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
 
 BOUNDS = Bounds()
@@ -28,6 +29,8 @@ _SCHEDULING = SchedulingSpec(workload=tiny(), target_return=100.0)
 A_SCHEDULER = _SCHEDULING.policy(
     as_text(initial_state(_SCHEDULING).actor_weights(_SCHEDULING.network)), explore=True
 )
+_SIREN = SirenSpec(target_loss=0.1)
+AN_AGENT = _SIREN.policy(as_text(initial_state(_SIREN).actor_weights(_SIREN.network)), explore=True)
 POLICIES = [
     Fixed(),
     Ramp(),
@@ -38,6 +41,7 @@ POLICIES = [
     Boosting(signal="constant"),
     Boosting(rule="released", signal="shuffled"),
     A_SCHEDULER,
+    AN_AGENT,
     NoiseScale(),
     NoiseScale(rule="released"),
     Doubling(),

@@ -15,18 +15,12 @@ from training.learner import LearnerState
 from training.reports import Spend, Usage
 from training.scaling.learned import Learned, as_text
 from training.scaling.plan import Bounds
-from training.scheduling.episode import (
-    ScoredEpisode,
-    UsualRound,
-    batch_of,
-    best_return,
-    reached,
-    rewards_of,
-    score_of,
-)
-from training.scheduling.model import SchedulingSpec
-from training.scheduling.rehearsal import Rehearsal
-from training.scheduling.state import Scales, state_of
+from training.scheduling.decisions import UsualRound
+from training.scheduling.episode import batch_of, episode_of
+from training.scheduling.minionsrl.decisions import best_return, reached, rewards_of, score_of
+from training.scheduling.minionsrl.model import SchedulingSpec
+from training.scheduling.minionsrl.rehearsal import Rehearsal
+from training.scheduling.minionsrl.state import Scales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
 
 SCALES = Scales(target_return=400.0, rounds=20)
@@ -50,6 +44,10 @@ def spec(**changes):
 
 def weights_of(state, of):
     return state.actor_weights(of.network)
+
+
+def samples_of(rounds, of, weights):
+    return episode_of(rounds, of.decisions([]), weights, of.spaces).samples
 
 
 def test_the_state_by_hand():
@@ -164,7 +162,7 @@ def test_what_is_learned_from_is_what_was_drawn():
     weights = weights_of(state, of)
     policy = of.policy(as_text(weights), explore=True)
     rounds = [a_round(1, actors=2), a_round(2, actors=3)]
-    batch = batch_of([ScoredEpisode(rounds, np.array([-1.0, -2.0], dtype=np.float32))], policy, weights)
+    batch = batch_of([samples_of(rounds, of, weights)], 0)
     assert batch.actions[:, 0].tolist() == [1, 2]
     assert batch.terminated[:, 0].tolist() == [False, True]
     drawn = np.array([policy.decide(rounds[:1], Bounds(), seed).actors for seed in range(3000)])
@@ -245,15 +243,19 @@ def test_episodes_learned_from_together_stay_apart():
     """The oracle: each one's batch alone, one after the other, and nothing counted across an end."""
     of = spec(actors_max=3)
     weights = weights_of(initial_state(of), of)
-    policy = of.policy(as_text(weights), explore=True)
     lessons = [
-        ScoredEpisode(
-            [a_round(k, actors=1 + k % 3) for k in range(1, rounds + 1)], -np.ones(rounds, dtype=np.float32)
+        samples_of(
+            [
+                a_round(k, actors=1 + k % 3, episode_return_mean=150.0, total_s=10.0)
+                for k in range(1, rounds + 1)
+            ],
+            of,
+            weights,
         )
         for rounds in (3, 1, 2)
     ]
-    alone = [batch_of([one], policy, weights) for one in lessons]
-    batch = batch_of(lessons, policy, weights)
+    alone = [batch_of([one], 0) for one in lessons]
+    batch = batch_of(lessons, 0)
     for name in ("observations", "actions", "log_probs", "rewards", "terminated"):
         assert (getattr(batch, name) == np.concatenate([getattr(one, name) for one in alone])).all()
     assert batch.terminated[:, 0].tolist() == [False, False, True, True, False, True]
@@ -323,11 +325,11 @@ def test_a_rehearsal_stays_with_what_was_recorded_and_inside_its_budget():
     stage = Rehearsal(recorded, of)
     policy = of.policy(as_text(weights_of(initial_state(of), of)), explore=True)
     for seed in range(20):
-        rounds = stage.play(policy, seed, budget_picodollars=150)
+        rounds = stage.rounds_of(policy, seed, budget_picodollars=150)
         assert sum(one.cost_picodollars for one in rounds) <= 150
         assert {one.cost_picodollars for one in rounds} <= {10, 60}
         assert [one.round_no for one in rounds] == list(range(1, len(rounds) + 1))
-        assert rounds == stage.play(policy, seed, budget_picodollars=150)
+        assert rounds == stage.rounds_of(policy, seed, budget_picodollars=150)
     with pytest.raises(ValueError, match="no recorded round has a return"):
         Rehearsal([[a_round(1, episode_return_mean=None)]], of)
 

@@ -316,6 +316,7 @@ class Run:
             version=self.progress.version,
             actors=plan.actors,
             plan_reason=plan.why,
+            drawn=plan.drawn,
             env_steps=self.learned_in_round,
             total_env_steps=self.progress.total_env_steps,
             figures=self.task.round_figures_of([one.result for one in learned]),

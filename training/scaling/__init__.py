@@ -15,8 +15,9 @@ from training.scaling.noise_scale import NoiseScale
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
 from training.scaling.schedule import Schedule
+from training.scaling.siren import Siren
 
 AnyScaling = Annotated[
-    Fixed | Ramp | Boosting | Learned | RewardRatio | NoiseScale | Doubling | Schedule | Chance,
+    Fixed | Ramp | Boosting | Learned | RewardRatio | NoiseScale | Doubling | Schedule | Chance | Siren,
     Field(discriminator="kind"),
 ]

@@ -22,7 +22,7 @@ from training.measures import AnyMeasure
 from training.policy_shift import PolicyShiftSpec
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
-from training.scheduling.state import STATE_SIZE, Scales, StateKind, state_of
+from training.scheduling.minionsrl.state import STATE_SIZE, Scales, StateKind, state_of
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 _FOLLOWS: dict[str, Any] = {"follows": "scheduler"}

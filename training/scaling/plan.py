@@ -33,11 +33,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Plan:
-    """How many actors the next round gets, and how much memory each of them has. Users see `why`."""
+    """How many actors the next round gets, and how much memory each of them has. Users see `why`. `drawn` is the pair
+    of real numbers that an agent wished for, which it learns from.
+    """
 
     actors: int
     memory_mb: int
     why: str
+    drawn: tuple[float, float] | None = None
 
 
 class ScalingPolicy(Protocol):
@@ -59,6 +62,10 @@ class ScalingPolicy(Protocol):
         """Whether its decisions depend on how long calls took, so that it would decide otherwise elsewhere."""
 
     @property
+    def memory_range_mb(self) -> tuple[int, int] | None:
+        """The least and the most memory that it wishes for; None if it leaves memory as the job asks for it."""
+
+    @property
     def decision_macs(self) -> int:
         """Multiplications of the network that decides; 0 where a decision is a few sums."""
 
@@ -72,6 +79,10 @@ class PolicyBase(FrozenModel):
     @property
     def reads_times(self) -> bool:
         return False
+
+    @property
+    def memory_range_mb(self) -> tuple[int, int] | None:
+        return None
 
     @property
     def decision_macs(self) -> int:

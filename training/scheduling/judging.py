@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from training.learner import LearnerState
 from training.reports import RoundReport
-from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import UsualRound, score_of
-from training.scheduling.model import SchedulingSpec
+from training.scaling.learned import as_text
+from training.scaling.plan import ScalingPolicy
+from training.scheduling.decisions import AgentSpec
 from training.seeds import derive
 
 Agent = Literal["last", "best"]
+P = TypeVar("P", bound=ScalingPolicy)
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class JudgedAgent:
 
 
 def judge(
-    spec: SchedulingSpec,
+    spec: AgentSpec[P],
     state: bytes,
-    play: Callable[[Learned, int], Sequence[RoundReport]],
+    play: Callable[[P, int], Sequence[RoundReport]],
     *,
     recorded: Sequence[Sequence[RoundReport]],
 ) -> JudgedAgent:
@@ -39,8 +40,7 @@ def judge(
     weights = LearnerState.decode(state).actor_weights(spec.network)
     policy = spec.policy(as_text(weights), explore=False)
     rounds = play(policy, derive(spec.seed, "judged"))
-    usual = UsualRound.of([report for run in recorded for report in run])
-    return JudgedAgent(rounds, score_of(rounds, spec, usual))
+    return JudgedAgent(rounds, spec.decisions(recorded).score(rounds))
 
 
 def better(scores: dict[Agent, float]) -> Agent:

@@ -10,25 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from training.learner import LearnerState
 from training.reports import RoundReport
-from training.scaling.learned import Learned, as_text
-from training.scheduling.episode import (
-    ScoredEpisode,
-    UsualRound,
-    batch_of,
-    best_return,
-    reached,
-    rewards_of,
-    score_of,
-)
-from training.scheduling.model import SchedulingSpec
-from training.scheduling.rehearsal import Rehearsal
+from training.scaling.learned import as_text
+from training.scaling.plan import ScalingPolicy
+from training.scheduling.decisions import AgentSpec, Episode
+from training.scheduling.episode import batch_of, episode_of
 from training.seeds import derive
 
-Play = Callable[[Learned, int], Sequence[RoundReport]]
+P = TypeVar("P", bound=ScalingPolicy)
 
 
 class Point(Protocol):
@@ -59,19 +51,16 @@ class EpisodeFinished:
     decided: bytes | None = None
 
 
-def initial_state(spec: SchedulingSpec, *, begin_with: bytes | None = None) -> LearnerState:
+def initial_state(spec: AgentSpec[ScalingPolicy], *, begin_with: bytes | None = None) -> LearnerState:
     """Return a fresh agent, or one that continues from a scheduler of another task: its weights, with a new
-    optimiser. Raises ValueError if that one chooses from another number of actors.
+    optimiser. Raises ValueError if that one cannot decide what this one is to.
     """
     fresh = spec.algorithm().initial_state(spec.network, spec.spaces, derive(spec.seed, "scheduler"))
     if begin_with is None:
         return fresh
     other = LearnerState.decode(begin_with)
-    if other.spaces != spec.spaces:
-        raise ValueError(
-            f"the scheduler to begin with chooses from 1 to {other.spaces.action_counts[0]} actors, this one is to"
-            f" choose from 1 to {spec.actors_max}: set the most actors to {other.spaces.action_counts[0]}"
-        )
+    if why := spec.unlike(other.spaces):
+        raise ValueError(why)
     return LearnerState(
         version=0,
         spaces=spec.spaces,
@@ -86,8 +75,8 @@ def initial_state(spec: SchedulingSpec, *, begin_with: bytes | None = None) -> L
 
 
 def train_scheduler(
-    spec: SchedulingSpec,
-    play: Play,
+    spec: AgentSpec[P],
+    play: Callable[[P, int], Sequence[RoundReport]],
     *,
     recorded: Sequence[Sequence[RoundReport]] = (),
     budget_picodollars: int | None = None,
@@ -99,45 +88,57 @@ def train_scheduler(
     `budget_picodollars` is that of one episode. `resume` is the last episode of an earlier process.
     """
     state = LearnerState.decode(resume.state) if resume else initial_state(spec, begin_with=begin_with)
-    usual = UsualRound.of([report for rounds in recorded for report in rounds])
+    decisions = spec.decisions(recorded)
     rehearsals = spec.rehearsals if recorded else 0
-    stage = Rehearsal(recorded, spec) if rehearsals else None
+    stage = spec.rehearsing(recorded) if rehearsals else None
     done = resume.number if resume else 0
-    lessons: list[ScoredEpisode] = []
-    for number in range(_first(done, rehearsals, spec.together), rehearsals + spec.episodes + 1):
+    for numbers in _groups(done, rehearsals, spec):
         weights = state.actor_weights(spec.network)
-        policy = spec.policy(as_text(weights), explore=True)
-        seed = derive(spec.seed, "episode", number)
-        rehearsing = stage is not None and number <= rehearsals
+        seeds = [derive(spec.seed, "episode", number) for number in numbers]
+        rehearsing = stage is not None and numbers[0] <= rehearsals
+        decided = None
         if stage is not None and rehearsing:
-            rounds: Sequence[RoundReport] = stage.play(policy, seed, budget_picodollars)
+            episodes = stage.play(weights, seeds, budget_picodollars)
         else:
-            rounds = play(policy, seed)
-        rewards = rewards_of(rounds, spec, usual)
-        decided = None if rehearsing else state.encode()
-        if len(rounds):
-            lessons.append(ScoredEpisode(rounds, rewards))
-        if lessons and (not rehearsing or number % spec.together == 0 or number == rehearsals):
-            batch, seed = batch_of(lessons, policy, weights), derive(spec.seed, "learn", number)
-            state = spec.algorithm(len(lessons)).learn(state, batch, spec.network, 0.0, seed).state
-            lessons = []
-        if number <= done:
-            continue
-        yield EpisodeFinished(
-            number=number,
-            kind="rehearsal" if rehearsing else "real",
-            rounds=len(rounds),
-            platform_s=sum(report.total_s for report in rounds),
-            cost_picodollars=sum(report.cost_picodollars for report in rounds),
-            best_return=best_return(rounds),
-            reached=reached(rounds, spec.target_return, spec.readings),
-            score=score_of(rounds, spec, usual),
-            actors=tuple(report.actors for report in rounds),
-            state=state.encode(),
-            decided=decided,
-        )
+            decided = state.encode()
+            rounds = play(spec.policy(as_text(weights), explore=True), seeds[0])
+            episodes = [episode_of(rounds, decisions, weights, spec.spaces)]
+        before = state.encode()
+        if samples := [one.samples for one in episodes if one.samples is not None]:
+            batch, seed = batch_of(samples, state.version), derive(spec.seed, "learn", numbers[-1])
+            progress = numbers[0] / (rehearsals + spec.episodes + 1)
+            state = spec.algorithm(len(samples)).learn(state, batch, spec.network, progress, seed).state
+        after = state.encode()
+        for number, one in zip(numbers, episodes, strict=True):
+            if number > done:
+                kept = after if number == numbers[-1] else before
+                yield _finished(number, "rehearsal" if rehearsing else "real", one, kept, decided)
 
 
-def _first(done: int, rehearsals: int, together: int) -> int:
-    """Return the number to resume at. Rehearsals before their update are played again, with the same result."""
-    return done + 1 if done >= rehearsals else done - done % together + 1
+def _finished(
+    number: int, kind: Literal["rehearsal", "real"], one: Episode, state: bytes, decided: bytes | None
+) -> EpisodeFinished:
+    return EpisodeFinished(
+        number=number,
+        kind=kind,
+        rounds=one.rounds,
+        platform_s=one.platform_s,
+        cost_picodollars=one.cost_picodollars,
+        best_return=one.best,
+        reached=one.reached,
+        score=one.score,
+        actors=one.actors,
+        state=state,
+        decided=decided,
+    )
+
+
+def _groups(done: int, rehearsals: int, spec: AgentSpec[P]) -> Iterator[range]:
+    """Yield the numbers of episodes that share an update. Rehearsals before their update are played again, with the
+    same result.
+    """
+    first = done + 1 if done >= rehearsals else done - done % spec.together + 1
+    while first <= rehearsals + spec.episodes:
+        last = min(first + spec.together - 1, rehearsals) if first <= rehearsals else first
+        yield range(first, last + 1)
+        first = last + 1

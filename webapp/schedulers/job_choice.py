@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
+from training.scaling.siren import Siren
 from training.spec import TrainingSpec
 from webapp.formatting import display_usd, plural
 from webapp.jobs.form.spec_fields import Named
@@ -61,6 +62,19 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
 def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
     """Problems of the job's choice of a scheduler; empty if there are none."""
     scaling = spec.training.scaling
+    if isinstance(scaling, Siren) and not scaling.weights:
+        chosen = queries.version_in(project, scaling.scheduler) if scaling.scheduler else None
+        why = (
+            "this project has no agent of Siren's"
+            if chosen is None
+            else f"{chosen} decides only how many actors"
+        )
+        return [
+            Problem(
+                FIELD,
+                f"Scheduler ({FIELD}): {why}. Put an agent's weights into the spec, or take another scaling policy.",
+            )
+        ]
     if not isinstance(scaling, Learned) or scaling.weights or _chosen(project, scaling) is not None:
         return []
     if not queries.versions_of(project).exists():

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q
 
 from training.scheduling.judging import Agent
-from training.scheduling.model import SchedulingSpec
+from training.scheduling.minionsrl.model import SchedulingSpec
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from cloud.simulated_options import SimulatedOptions
 from training.base_model import FrozenModel
 from training.environments import catalogue
-from training.scheduling.model import SchedulingSettings, SchedulingSpec
+from training.scheduling.minionsrl.model import SchedulingSettings, SchedulingSpec
 from training.spec import TrainingSpec
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_problems import Problem

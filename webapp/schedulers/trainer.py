@@ -16,10 +16,10 @@ from training.reports import RoundReport
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.scaling.learned import Learned
-from training.scheduling.episode import best_return, reached
 from training.scheduling.judging import judge
-from training.scheduling.model import SchedulingSpec
-from training.scheduling.rehearsal import Rehearsal
+from training.scheduling.minionsrl.decisions import best_return, reached
+from training.scheduling.minionsrl.model import SchedulingSpec
+from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.trainer import Point, initial_state, train_scheduler
 from training.seeds import derive
 from webapp.jobs.running.headless import Headless

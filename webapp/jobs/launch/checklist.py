@@ -67,7 +67,7 @@ def checklist(
     problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
     spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
     rows = [_credentials(project, spec, problems), _quota(project, spec, problems)]
-    if spec.training.scaling.kind == "learned":
+    if spec.training.scaling.kind in ("learned", "siren"):
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))

@@ -15,6 +15,7 @@ from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from training.scaling.learned import Learned
+from training.scaling.siren import Siren
 from training.spec import TrainingSpec
 from webapp.jobs.form.spec_problems import Problem
 
@@ -49,7 +50,7 @@ def obstacle(training: TrainingSpec) -> Problem | None:
 
 def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
     """A policy with a trained scheduler needs that scheduler's weights."""
-    if not isinstance(training.scaling, Learned) or training.scaling.weights:
+    if not isinstance(training.scaling, Learned | Siren) or training.scaling.weights:
         return None
     path = "training.scaling.scheduler"
     return Problem(

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from training.base_model import FrozenModel
 from training.reports import RoundReport
+from training.scheduling.decisions import PICODOLLARS
 
 STATE_SIZE = 8
-PICODOLLARS = 10**12
 _MOST = 1e9
 StateKind = Literal["printed", "normalised"]
 

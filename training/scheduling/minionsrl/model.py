@@ -1,7 +1,8 @@
-"""The settings of a scheduler's training: the workload, the objective, and how it learns."""
+"""The settings of a training of MinionsRL's scheduler: the workload, the objective, and how it learns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -9,8 +10,12 @@ from pydantic import Field, model_validator
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
 from training.base_model import FrozenModel
+from training.reports import RoundReport
 from training.scaling.learned import Learned
-from training.scheduling.state import STATE_SIZE, StateKind
+from training.scheduling.decisions import UsualRound
+from training.scheduling.minionsrl.decisions import ActorDecisions
+from training.scheduling.minionsrl.rehearsal import Rehearsal
+from training.scheduling.minionsrl.state import STATE_SIZE, StateKind
 from training.spaces import Spaces
 from training.spec import TrainingSpec
 
@@ -139,4 +144,19 @@ class SchedulingSpec(SchedulingSettings):
             state=self.state,
             explore=explore,
             weights=weights,
+        )
+
+    def decisions(self, recorded: Sequence[Sequence[RoundReport]]) -> ActorDecisions:
+        return ActorDecisions(self, UsualRound.of([report for rounds in recorded for report in rounds]))
+
+    def rehearsing(self, recorded: Sequence[Sequence[RoundReport]]) -> Rehearsal:
+        return Rehearsal(recorded, self)
+
+    def unlike(self, other: Spaces) -> str:
+        if other == self.spaces:
+            return ""
+        most = other.action_counts[0] if other.action_counts else 0
+        return (
+            f"the scheduler to begin with chooses from 1 to {most} actors, this one is to"
+            f" choose from 1 to {self.actors_max}: set the most actors to {most}"
         )

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from training.reports import RoundReport, Spend
-from training.scaling.learned import Learned
+from training.scaling.learned import Learned, as_text
 from training.scaling.plan import Bounds
-from training.scheduling.episode import reached
-from training.scheduling.model import SchedulingSpec
+from training.scheduling.decisions import Episode
+from training.scheduling.episode import episode_of
+from training.scheduling.minionsrl.decisions import reached
 from training.seeds import derive
+
+if TYPE_CHECKING:
+    from training.scheduling.minionsrl.model import SchedulingSpec
 
 _NEAREST = 5
 
@@ -35,6 +40,7 @@ class Rehearsal:
     def __init__(self, recorded: Sequence[Sequence[RoundReport]], spec: SchedulingSpec) -> None:
         """Raises ValueError if there is no round to rehearse with."""
         self._spec = spec
+        self._decisions = spec.decisions(recorded)
         self._steps = [step for rounds in recorded for step in _steps(rounds)]
         if not self._steps:
             raise ValueError(
@@ -49,7 +55,12 @@ class Rehearsal:
             [self._place(s.report.actors, s.before, s.report.round_no) for s in self._steps]
         )
 
-    def play(self, policy: Learned, seed: int, budget_picodollars: int | None) -> list[RoundReport]:
+    def play(self, weights: bytes, seeds: Sequence[int], budget_picodollars: int | None) -> Sequence[Episode]:
+        policy = self._spec.policy(as_text(weights), explore=True)
+        played = [self.rounds_of(policy, seed, budget_picodollars) for seed in seeds]
+        return [episode_of(rounds, self._decisions, weights, self._spec.spaces) for rounds in played]
+
+    def rounds_of(self, policy: Learned, seed: int, budget_picodollars: int | None) -> list[RoundReport]:
         """Return one episode: to the target, to the budget, or to the last round allowed."""
         rng = np.random.Generator(np.random.PCG64(derive(seed, "rehearsal")))
         rounds: list[RoundReport] = []

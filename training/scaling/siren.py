@@ -1,0 +1,153 @@
+"""Siren: an agent that was trained beforehand reads nine numbers of the last epoch and returns how many functions the
+next one gets, and how much memory each of them has.
+
+The policy holds the agent's weights, so a spec is complete: it can be run again anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from training.codec import CodecError
+from training.inference import LOG_STD_LIMITS, NumpyPolicy
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.scheduling.siren.choices import Choices
+from training.scheduling.siren.state import STATE_SIZE, Scales, StateKind, state_of
+
+_ADVANCED: dict[str, Any] = {"advanced": True}
+_FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
+_OUTPUTS = 4
+
+
+class Siren(PolicyBase):
+    """Siren: a trained agent decides how many functions each epoch gets and how much memory each has."""
+
+    kind: Literal["siren"] = "siren"
+    scheduler: str = Field(
+        "", max_length=100, title="Scheduler", description="One of this project's trained schedulers."
+    )
+    actors_min: int = Field(1, ge=1, le=4096, title="Fewest functions", json_schema_extra=_FOLLOWS)
+    actors_max: int = Field(150, ge=1, le=4096, title="Most functions", json_schema_extra=_FOLLOWS)
+    memory_min_mb: int = Field(
+        256, ge=128, le=10_240, title="Least memory", json_schema_extra=_FOLLOWS | {"unit": "MB"}
+    )
+    memory_max_mb: int = Field(
+        3008, ge=128, le=10_240, title="Most memory", json_schema_extra=_FOLLOWS | {"unit": "MB"}
+    )
+    target_loss: float = Field(0.1, gt=0, title="Target loss", json_schema_extra=_FOLLOWS)
+    rounds: int = Field(
+        20,
+        ge=1,
+        le=100_000,
+        title="Usual epochs",
+        description="About how many epochs such a training takes.",
+        json_schema_extra=_FOLLOWS,
+    )
+    deadline_s: float | None = Field(
+        None,
+        gt=0,
+        title="Deadline",
+        description="Empty: it watches the budget.",
+        json_schema_extra=_FOLLOWS | {"unit": "s"},
+    )
+    state: StateKind = Field(
+        "normalised",
+        title="State",
+        description="Printed: plain numbers, as on the slides.",
+        json_schema_extra=_FOLLOWS,
+    )
+    explore: bool = Field(
+        False,
+        title="Draw the decision",
+        description="As in the agent's training. Otherwise its mean is taken.",
+        json_schema_extra=_ADVANCED,
+    )
+    weights: str = Field("", max_length=4_000_000, title="Weights", json_schema_extra=_FOLLOWS)
+
+    @model_validator(mode="after")
+    def fits(self) -> Siren:
+        if self.actors_min > self.actors_max:
+            raise ValueError("the fewest functions must not be more than the most functions")
+        if self.memory_min_mb > self.memory_max_mb:
+            raise ValueError("the least memory must not be more than the most memory")
+        if self.weights:
+            _policy(self.weights)
+        return self
+
+    @property
+    def largest(self) -> int:
+        return self.actors_max
+
+    @property
+    def memory_range_mb(self) -> tuple[int, int] | None:
+        return None if self.memory_min_mb == self.memory_max_mb else (self.memory_min_mb, self.memory_max_mb)
+
+    @property
+    def reads_times(self) -> bool:
+        return True
+
+    @property
+    def decision_macs(self) -> int:
+        return _policy(self.weights).macs if self.weights else 0
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        if not self.weights:
+            raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
+        scales = Scales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=self.deadline_s)
+        state = state_of(history, self.state, scales)
+        outputs = _policy(self.weights).outputs(state[None].copy())[0].astype(np.float64)
+        if not np.isfinite(outputs).all():
+            outputs, how = np.zeros(_OUTPUTS), "numbers that are not finite, so the middle of its range"
+        else:
+            how = "the agent's mean"
+        mean, deviation = outputs[:2], np.exp(np.clip(outputs[2:], *LOG_STD_LIMITS))
+        if self.explore:
+            noise = np.random.Generator(np.random.PCG64(seed)).standard_normal(2)
+            mean, how = mean + deviation * noise, "drawn by the agent"
+        choices = Choices(
+            actors_min=self.actors_min,
+            actors_max=self.actors_max,
+            memory_min_mb=self.memory_min_mb,
+            memory_max_mb=self.memory_max_mb,
+        )
+        wish = choices.wishes(mean)
+        functions, memory = choices.carried_out(wish, bounds.memory_sizes_mb or (bounds.memory_mb,))
+        left = float(state_of(history, "normalised", scales)[-1])
+        limit = "time" if self.deadline_s is not None else "budget"
+        loss = next((one.score for one in reversed(history) if one.score is not None), None)
+        where = "before the first epoch" if loss is None else f"at loss {loss:.4g}"
+        wished = f"{wish[0]:.3g} functions of {wish[1]:,.0f} MB"
+        why = f"{wished}, {how}, {where}, with {100 * left:.0f} % of the {limit} left"
+        plan = clip_to_bounds(int(functions), bounds, why, int(memory))
+        return Plan(plan.actors, plan.memory_mb, plan.why, (float(wish[0]), float(wish[1])))
+
+
+@lru_cache(maxsize=16)
+def _policy(weights: str) -> NumpyPolicy:
+    """Return the policy of these weights. Raises ValueError if they are not those of such an agent."""
+    try:
+        policy = NumpyPolicy(base64.b64decode(weights, validate=True))
+        if policy.discrete:
+            raise _OtherAgent
+        outputs = policy.outputs(np.zeros((1, STATE_SIZE), dtype=np.float32))
+        if outputs.shape[1] != _OUTPUTS:
+            raise _OtherAgent
+    except _OtherAgent:
+        raise ValueError(
+            "this scheduler decides only how many actors: take one that decides memory as well"
+        ) from None
+    except (binascii.Error, CodecError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"these are not the weights of a scheduler ({type(error).__name__})") from None
+    return policy
+
+
+class _OtherAgent(Exception):
+    """The weights are those of an agent that decides something else."""
