@@ -18,6 +18,7 @@ from training.ports import CheckpointRef
 from training.replay import KeptBatch, Trajectory, newest_within
 from training.reports import RoundReport
 from training.tasks.training import Training
+from training.unfinished import Unfinished
 
 _MAGIC = b"STARLING-CHECKPOINT-1\n"
 _DIGEST_BYTES = 32
@@ -36,9 +37,10 @@ class Progress:
     """The state of a run between two versions, as a checkpoint stores it.
 
     By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
-    in the pipelined loop, `waiting` in the asynchronous one, whose `replay` may be learned from again. What they hold,
-    and `learner` and `weights`, only the task can read. `evaluation_means` are the scores of all evaluations,
-    `training_score` is the one that training itself showed last, `total_env_steps` counts in the unit of the training.
+    in the pipelined loop, `waiting` in others. `replay` may be learned from again, `unfinished` is what learners that
+    compute gradients have begun. What they hold, and `learner` and `weights`, only the task can read.
+    `evaluation_means` are the scores of all evaluations, `training_score` is the one that training itself showed last,
+    `total_env_steps` counts in the unit of the training.
     """
 
     learner: bytes
@@ -57,11 +59,12 @@ class Progress:
     serials: dict[int, int] = field(default_factory=dict)
     waiting: tuple[Trajectory, ...] = ()
     replay: tuple[KeptBatch[Trajectory], ...] = ()
+    unfinished: Unfinished = field(default_factory=Unfinished)
 
     @property
     def holds_data(self) -> bool:
         """Whether there is data that no version has learned from."""
-        return bool(self.pending or self.waiting)
+        return bool(self.pending or self.waiting or self.unfinished.slices or self.unfinished.gradients)
 
     def encode(self, spec: Training) -> bytes:
         waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
@@ -87,6 +90,7 @@ class Progress:
                 **_encode_trajectories("waiting", waiting),
                 **_encode_trajectories("replay", [one for kept in replay for one in kept.batch]),
                 "replay_batches": [[len(kept.batch), kept.uses] for kept in replay],
+                "unfinished": self.unfinished.encode(_DATA_LIMIT_BYTES),
             }
         )
 
@@ -116,6 +120,7 @@ class Progress:
                 serials=dict(document.get("serials", ())),
                 waiting=tuple(_decode_trajectories("waiting", document)),
                 replay=tuple(_decode_batches(document)),
+                unfinished=Unfinished.decode(document.get("unfinished", b"")),
             )
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None

@@ -1,5 +1,5 @@
-"""Sampled data that waits for the learner: trajectories by version, and a circular buffer of batches to learn from
-again, each a limited number of times.
+"""Sampled data that waits for the learner: trajectories by version, a circular buffer of batches to learn from again,
+and slices that learners take in several passes, each a limited number of times.
 """
 
 from __future__ import annotations
@@ -72,6 +72,55 @@ class CircularBuffer(Generic[Item]):
         for place, kept in enumerate(self._kept):
             if kept.batch is batch:
                 self._kept[place] = replace(kept, uses=kept.uses + uses)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Trajectories that a learner takes together, in several passes.
+
+    `number` counts slices over the run: their chance is drawn from it. `passes` are done; the first one `prepared` what
+    the later ones need. `failures` have happened since the last pass that was done.
+    """
+
+    number: int
+    trajectories: tuple[Trajectory, ...]
+    passes: int = 0
+    prepared: bytes | None = None
+    failures: int = 0
+
+
+class Slices:
+    """Slices that wait for a learner: first those whose learner failed, then new ones, then those with passes left."""
+
+    def __init__(self, waiting: Iterable[Slice] = ()) -> None:
+        self._again: deque[Slice] = deque()
+        self._new: deque[Slice] = deque()
+        self._begun: deque[Slice] = deque()
+        for one in waiting:
+            self.put(one)
+
+    def __len__(self) -> int:
+        return len(self._again) + len(self._new) + len(self._begun)
+
+    @property
+    def waiting(self) -> tuple[Slice, ...]:
+        """What it holds, in the order in which learners get it."""
+        return (*self._again, *self._new, *self._begun)
+
+    def put(self, one: Slice) -> None:
+        """Add a slice behind those of its sort."""
+        (self._again if one.failures else self._begun if one.passes else self._new).append(one)
+
+    def give_back(self, one: Slice) -> None:
+        """Add a slice that a learner had, before all others: that pass was not done."""
+        self._again.appendleft(one)
+
+    def take(self) -> Slice | None:
+        """Remove and return the next slice, or None."""
+        for queue in (self._again, self._new, self._begun):
+            if queue:
+                return queue.popleft()
+        return None
 
 
 def newest_within(
