@@ -138,6 +138,8 @@ NEUTRAL = (
         f"loops/{name}.py"
         for name in ("synchronous", "pipelined", "asynchronous", "flight", "evaluation", "attempts")
     ),
+    *(f"loops/{name}.py" for name in ("staleness_aware", "learners", "occupancy", "model")),
+    "unfinished.py",
     *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
 )
 # How many files of each room say a word of reinforcement learning. These numbers may only become smaller. Agents that

@@ -8,13 +8,19 @@ from training.checkpoints import Progress
 from training.loops.asynchronous import asynchronous
 from training.loops.pipelined import pipelined
 from training.loops.run import Run
+from training.loops.staleness_aware import staleness_aware
 from training.loops.synchronous import synchronous
 from training.messages import Event, Started
 from training.ports import CheckpointStore, ControlSource, Platform
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
-_LOOPS = {"synchronous": synchronous, "pipelined": pipelined, "asynchronous": asynchronous}
+_LOOPS = {
+    "synchronous": synchronous,
+    "pipelined": pipelined,
+    "asynchronous": asynchronous,
+    "staleness_aware": staleness_aware,
+}
 
 
 def train(

@@ -261,6 +261,41 @@ class WithFigures(Message):
         return {**others, "figures": figures}
 
 
+class GradientsReport(Message):
+    """A round of learners that compute gradients, of which so many run at once at most.
+
+    `gradients` were applied in `steps` versions: `released` counts them by the reason of their release. `staleness` is
+    by how many versions they were behind then, `bound` the most that its mean could be, None where nothing was held.
+    `queue_*` and `held_share` are of gradients that waited, `learners_busy` and `actors_busy` are means over the
+    round's time, in `learning_s` of which anything learned; `starved_share` is the part of the learners' time in which
+    there was no data for them. `ratio_mean` is the mean truncated importance weight, `effective_share` the effective
+    sample size as a share of the samples, `truncated_share` that of samples which were truncated. `dropped` counts
+    gradients that no version took, by reason; `wasted_picodollars` is what they cost.
+    """
+
+    learners: int
+    gradients: int
+    steps: int
+    released: dict[str, int]
+    staleness_least: int
+    staleness_mean: float
+    staleness_most: int
+    bound: float | None
+    queue_mean: float
+    queue_most: int
+    held_share: float
+    learners_busy: float
+    actors_busy: float
+    starved_share: float
+    learning_s: float
+    step_length: float
+    ratio_mean: float | None = None
+    effective_share: float | None = None
+    truncated_share: float | None = None
+    dropped: dict[str, int] = {}
+    wasted_picodollars: int = 0
+
+
 class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
@@ -293,6 +328,7 @@ class RoundReport(WithFigures):
     learner_usage: Usage
     cost_picodollars: int
     spend: Spend | None = None
+    gradients: GradientsReport | None = Field(None, exclude_if=lambda value: value is None)
 
     @property
     def score(self) -> float | None:

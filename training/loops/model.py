@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from training.aggregation import (
+    AGE_LIMIT,
+    AggregationRule,
+    CalibrationRule,
+    Weighting,
+    WeightRule,
+    bound_after,
+)
 from training.base_model import FrozenModel
+from training.truncation import Truncation, TruncationRule
 
 
 class Synchronous(FrozenModel):
     """Synchronous: the learner waits for all actors. The same seed gives the same weights."""
 
     kind: Literal["synchronous"] = "synchronous"
+    depends_on_timing: ClassVar[bool] = False
 
     @property
     def staleness_limit(self) -> int:
@@ -23,6 +34,7 @@ class Pipelined(FrozenModel):
     """Pipelined: actors sample while the learner learns, always exactly one version behind. Repeatable too."""
 
     kind: Literal["pipelined"] = "pipelined"
+    depends_on_timing: ClassVar[bool] = False
 
     @property
     def staleness_limit(self) -> int:
@@ -31,6 +43,8 @@ class Pipelined(FrozenModel):
 
 class Asynchronous(FrozenModel):
     """Asynchronous: actors and learner never wait; data that is too old is dropped."""
+
+    depends_on_timing: ClassVar[bool] = True
 
     kind: Literal["asynchronous"] = "asynchronous"
     staleness_limit: int = Field(
@@ -51,4 +65,163 @@ class Asynchronous(FrozenModel):
     )
 
 
-AnyLoop = Annotated[Synchronous | Pipelined | Asynchronous, Field(discriminator="kind")]
+_ADVANCED: dict[str, Any] = {"advanced": True}
+
+
+class StalenessAware(FrozenModel):
+    """Stellaris: many learners compute gradients, which wait in a queue until they are recent enough on average."""
+
+    kind: Literal["staleness_aware"] = "staleness_aware"
+    learners: int = Field(
+        4,
+        ge=1,
+        le=1024,
+        title="Learners at most",
+        description="Gradients that are computed at once. A learner runs and costs only while there is data for it.",
+    )
+    trajectories_per_gradient: int = Field(
+        4,
+        ge=1,
+        le=4096,
+        title="Trajectories per gradient",
+        description="What one call of an actor samples is a trajectory. Each pass over these makes one gradient.",
+    )
+    where: Literal["actor", "learner"] = Field(
+        "actor",
+        title="Learners' place",
+        description=(
+            "Actor: gradients are computed by functions, workers or machines like those that sample. Learner: on the"
+            " learner's machine, whose GPUs they share."
+        ),
+    )
+    staleness_decay: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        title="Decay of the staleness bound d",
+        description="In round k after calibration the bound is the largest staleness times d^k, at least 1.",
+    )
+    calibration: CalibrationRule = Field(
+        "largest",
+        title="Staleness measured as",
+        description="Of one round without a bound. Largest: the paper. Mean: rounded down, plus 1, the released code.",
+        json_schema_extra=_ADVANCED,
+    )
+    largest_staleness: float | None = Field(
+        None,
+        ge=0,
+        le=1e6,
+        title="Largest staleness",
+        description="Empty: measured in the first round, which has no bound. A number is taken as it is.",
+        json_schema_extra={"advanced": True, "unit": "versions"},
+    )
+    hold: bool = Field(
+        True,
+        title="Hold gradients",
+        description="Without: each gradient is applied as it comes, as purely asynchronous learners do.",
+        json_schema_extra=_ADVANCED,
+    )
+    weighting: WeightRule = Field(
+        "sqrt",
+        title="Weight of a stale gradient",
+        description=(
+            "Of a gradient δ versions behind. Sqrt: 1/√δ, the paper. Inverse: 1/δ. Threshold: 1/√δ above the"
+            " threshold. Released: the third root with the released code's reset, which weighs nothing down."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
+    staleness_threshold: int = Field(
+        1,
+        ge=0,
+        le=1000,
+        title="Staleness threshold v",
+        description="With the weight rule Threshold: up to here a gradient counts in full.",
+        json_schema_extra={"advanced": True, "unit": "versions"},
+    )
+    aggregation: AggregationRule = Field(
+        "mean",
+        title="Aggregation",
+        description=(
+            "Mean: the weighted mean gives the direction, the mean weight the step's size. Weigh gradients: each is"
+            " scaled by its weight, as printed. Sequential: a step for each, the released code."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
+    truncation: TruncationRule = Field(
+        "constant",
+        title="Truncation of importance weights",
+        description=(
+            "Constant: the smallest ratio of all learners in flight, at most ρ, weighs each sample. Off: none. The"
+            " others repeat the released code, differentiate the weight, or use its mean for the step's size only."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
+    ratio_limit: float = Field(
+        1.0,
+        ge=1,
+        le=100,
+        title="Limit ρ of importance weights",
+        json_schema_extra=_ADVANCED,
+    )
+    actors_wait: bool = Field(
+        True,
+        title="Actors wait",
+        description="For all passes over their data. Without: they go on sampling with the newest version.",
+    )
+    order: Literal["arrival", "launch"] = Field(
+        "arrival",
+        title="Order of gradients",
+        description=(
+            "Arrival: as they come, the paper. Launch: in the order in which they were sent. With waiting actors"
+            " the same seed then gives the same weights on every platform."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
+    samples_per_round: int | None = Field(
+        None,
+        ge=1,
+        le=100_000_000,
+        title="Samples per round",
+        description=(
+            "A round is over when so many were learned from in all their passes. Empty: what all actors sample in"
+            " one call each."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
+
+    @property
+    def staleness_limit(self) -> int:
+        return AGE_LIMIT
+
+    @property
+    def goes_by_waves(self) -> bool:
+        """Whether a round is what all actors sampled once: they wait, and its samples are not numbered."""
+        return self.actors_wait and self.samples_per_round is None
+
+    @property
+    def depends_on_timing(self) -> bool:
+        """Whether the weights depend on how long calls take."""
+        return self.order == "arrival" or not self.actors_wait
+
+    def bound(self, round_no: int, measured: float | None, calibrated_round: int) -> float:
+        """Return what the mean staleness of a release must not exceed in that round; infinite where nothing is held.
+
+        `measured` is the largest staleness of the round `calibrated_round`, None before it is over.
+        """
+        largest, since = (
+            (measured, calibrated_round) if self.largest_staleness is None else (self.largest_staleness, 0)
+        )
+        if not self.hold or largest is None:
+            return math.inf
+        return bound_after(round_no - since, largest, self.staleness_decay)
+
+    @property
+    def weights(self) -> Weighting:
+        return Weighting(self.weighting, float(self.staleness_threshold), self.staleness_decay)
+
+    @property
+    def truncated(self) -> Truncation:
+        return Truncation(rule=self.truncation, limit=self.ratio_limit)
+
+
+AnyLoop = Annotated[Synchronous | Pipelined | Asynchronous | StalenessAware, Field(discriminator="kind")]

@@ -12,14 +12,24 @@ from training.deadlines import Deadlines
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
-from training.messages import OWN_ENDS, Call, CheckpointSaved, Event, Outcome, RoundFinished, Stopped
+from training.messages import (
+    OWN_ENDS,
+    BlobRef,
+    Call,
+    CheckpointSaved,
+    Event,
+    Outcome,
+    RoundFinished,
+    Stopped,
+)
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import RoundReport, Usage
+from training.reports import GradientsReport, RoundReport, Usage
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.stopping import Halt, fraction_done, verdict
 from training.tasks.task import Task
 from training.tasks.training import Training
+from training.unfinished import Unfinished
 
 HISTORY_KEPT = 64
 
@@ -117,7 +127,7 @@ class Run:
 
     def learn(self, payloads: Sequence[bytes]) -> Call:
         """Return a call that makes the next version from the current state and this data."""
-        request = self.task.learn(fraction_done(self.spec.stop, self.progress))
+        request = self.task.learn(self.fraction_done())
         return Call(
             id=self._id("update"),
             request=request,
@@ -130,6 +140,29 @@ class Run:
             decision_macs=self.spec.scaling.decision_macs,
             decision_s=self._deciding_s,
         )
+
+    def call(self, what: str, request: Any, **parts: Any) -> Call:
+        """Return a call of any kind for the round in progress. `what` is for its id; `parts` are its other fields."""
+        return Call(
+            id=self._id(what),
+            request=request,
+            round_no=self.progress.round_no + 1,
+            deadline_s=self._deadlines.for_kind(request.kind),
+            memory_mb=self._memory_mb,
+            **parts,
+        )
+
+    def decided_call(self, what: str, request: Any, **parts: Any) -> Call:
+        """Return the same with the decision how many actors the round has, for the call that makes a version."""
+        decision = {"decision_macs": self.spec.scaling.decision_macs, "decision_s": self._deciding_s}
+        return self.call(what, request, **parts, **decision)
+
+    def publish(self, blob: bytes) -> BlobRef:
+        """Store other bytes of the newest version, for calls that name them."""
+        return self._platform.publish(self.progress.version, blob)
+
+    def fraction_done(self) -> float:
+        return fraction_done(self.spec.stop, self.progress)
 
     def advance(
         self,
@@ -165,6 +198,16 @@ class Run:
         """The progress that the versions since the last round have made, in the unit of the training."""
         return sum(learned.amount for learned in self._learned)
 
+    @property
+    def versions_in_round(self) -> int:
+        """How many versions no round has reported yet."""
+        return len(self._learned)
+
+    @property
+    def last_learned(self) -> Document:
+        """What the update of the newest version told, beside its state and weights."""
+        return self._learned[-1].result
+
     def end_round(
         self,
         plan: Plan,
@@ -173,13 +216,14 @@ class Run:
         started_s: float,
         collect_s: float,
         dropped_trajectories: int = 0,
+        gradients: GradientsReport | None = None,
         **changes: Any,
     ) -> Iterator[Event]:
         """Report the versions since the last round as one round; there must be one.
 
         `changes` are other fields of the progress that change with it: states by slot, data that waits.
         """
-        report = self._report(plan, tally, started_s, collect_s, dropped_trajectories)
+        report = self._report(plan, tally, started_s, collect_s, dropped_trajectories, gradients)
         self._learned = []
         self.progress = replace(
             self.progress,
@@ -287,7 +331,7 @@ class Run:
     def _save_best(self, progress: Progress) -> Iterator[Event]:
         """Save the policy with the best evaluation: the one that was evaluated, which may not be the newest."""
         # No run continues from it, so it needs no data that waits.
-        policy = replace(progress, waiting=(), replay=())
+        policy = replace(progress, waiting=(), replay=(), unfinished=Unfinished())
         saved = self._checkpoints.save(progress.round_no, policy.encode(self.spec), best=True)
         yield CheckpointSaved(
             round_no=saved.round_no,
@@ -309,6 +353,7 @@ class Run:
         started_s: float,
         collect_s: float,
         dropped: int,
+        gradients: GradientsReport | None,
     ) -> RoundReport:
         learned = self._learned
         return RoundReport(
@@ -324,7 +369,7 @@ class Run:
             dropped_trajectories=dropped,
             started_s=started_s,
             collect_s=collect_s,
-            update_s=sum(one.took_s for one in learned),
+            update_s=sum(one.took_s for one in learned) if gradients is None else gradients.learning_s,
             total_s=self.now_s() - started_s,
             cold_starts=tally.cold_starts,
             failed_calls=tally.failed_calls,
@@ -333,6 +378,7 @@ class Run:
             learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
+            gradients=gradients,
         )
 
 

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from training.algorithms.ppo import PPO
+from training.calls.apply import ApplyRequest
 from training.calls.evaluate import EvaluateRequest
+from training.calls.gradient import GradientRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.checkpoints import CheckpointError, Progress
 from training.codec import Document
 from training.environments.making import can_travel, spaces_of, stepped_by
 from training.learner import LearnerState
+from training.loops.model import StalenessAware
 from training.reports import EpisodeFigures, LearningFigures, UpdateReport
 from training.seeds import derive
 from training.spec import TrainingSpec
@@ -138,6 +141,46 @@ class ReinforcementLearning(Task[TrainingSpec]):
     @property
     def replay(self) -> tuple[int, int]:
         return self.spec.algorithm.replay
+
+    @property
+    def passes(self) -> int:
+        return self.spec.algorithm.passes
+
+    @property
+    def keeps_sampling_policy(self) -> bool:
+        return self.spec.algorithm.anchors_to_sampling
+
+    def parameters(self, learner: bytes) -> bytes:
+        return LearnerState.decode(learner).for_gradients().encode()
+
+    def gradient(
+        self, fraction_done: float, pass_no: int, policies: int, *, anchored: bool
+    ) -> GradientRequest:
+        loop = self.spec.loop
+        assert isinstance(loop, StalenessAware)
+        return GradientRequest(
+            environment=self.spec.environment,
+            algorithm=self.spec.algorithm,
+            network=self.spec.network,
+            progress=fraction_done,
+            pass_no=pass_no,
+            passes=self.passes,
+            policies=policies,
+            anchored=anchored,
+            truncation=loop.truncated,
+        )
+
+    def apply(self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool) -> ApplyRequest:
+        loop = self.spec.loop
+        assert isinstance(loop, StalenessAware)
+        return ApplyRequest(
+            algorithm=self.spec.algorithm,
+            network=self.spec.network,
+            progress=fraction_done,
+            weights=weights,
+            rule=loop.aggregation,
+            ends_round=ends_round,
+        )
 
     def judge(self, round_no: int, actors: int) -> Sequence[Judging]:
         seeds = [

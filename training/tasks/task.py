@@ -104,6 +104,36 @@ class Task(ABC, Generic[SpecOfKind]):
         """
 
     @property
+    def passes(self) -> int:
+        """How many passes learners that compute gradients make over a slice of the data."""
+        return 1
+
+    @property
+    def keeps_sampling_policy(self) -> bool:
+        """Whether a gradient needs the weights of the policy that sampled its slice."""
+        return False
+
+    def parameters(self, learner: bytes) -> bytes:
+        """Return what a gradient needs of the learner's state, to publish."""
+        raise NotImplementedError(f"{self.kind} does not learn by gradients")
+
+    def gradient(self, fraction_done: float, pass_no: int, policies: int, *, anchored: bool) -> Any:
+        """Return the request of a call that computes a gradient in a slice's pass.
+
+        Its inputs are the slice's data, as many policies of other learners in flight, and if `anchored` the policy that
+        sampled the slice. Its `env_state` is what the first pass returned for the later ones. Its payload is a document
+        with at least `last`, whether no pass follows, and `env_steps`, the progress that counts once it is applied.
+        """
+        raise NotImplementedError(f"{self.kind} does not learn by gradients")
+
+    def apply(self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool) -> Any:
+        """Return the request of a call that makes the next version from gradients with these weights.
+
+        Its inputs are the learner's state and the gradients, its payload is like that of `learn`.
+        """
+        raise NotImplementedError(f"{self.kind} does not learn by gradients")
+
+    @property
     def replay(self) -> tuple[int, int]:
         """How many batches an asynchronous loop keeps, and how many times each batch may be learned from in all."""
         return 1, 1
