@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.forecasting.bill import Bill, forecast_parts
-from cloud.forecasting.concurrency import Count
+from cloud.forecasting.concurrency import AllCallsFail, Count
 from cloud.forecasting.configuration import Configuration, Name, Scale
 from cloud.forecasting.explanation import ForecastFacts, relevant, sentences, title_of
 from cloud.forecasting.extrapolation import MOST_ROUNDS, Extrapolation, Outlook, outlook
@@ -24,7 +24,6 @@ from cloud.forecasting.first_round import first_round
 from cloud.forecasting.places import configuration_of
 from cloud.forecasting.plan import Plan, Unforeseeable, assumed_plan, plan_of, possible_actors, shrinking
 from cloud.forecasting.result import Band, Forecast, Matter, NoForecast
-from cloud.forecasting.rounds import AllCallsFail
 from cloud.forecasting.trial import Effort, Trial, run_trial
 from cloud.forecasting.workload import spaces_of
 from cloud.numbers.profile import Pool

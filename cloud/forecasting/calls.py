@@ -6,6 +6,7 @@ from typing import Any
 
 from training.calls import KINDS
 from training.deadlines import Deadlines
+from training.loops.attempts import place_of
 from training.messages import Call
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
@@ -18,7 +19,7 @@ def first_call(training: Training, kind: str) -> Call:
     _, share = task_of(training).most_judgings()
     episodes = share if KINDS[kind].grows_with_episodes else 1
     seen: dict[str, Any] = {
-        "where": KINDS[kind].where,
+        "where": place_of(training, kind),
         "memory_mb": training.memory_mb,
         "deadline_s": Deadlines(training.longest_call_s).for_kind(kind, episodes),
     }

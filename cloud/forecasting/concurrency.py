@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -17,6 +17,10 @@ from training.calls import KINDS
 
 Counts = npt.NDArray[np.float64]
 _NEVER_NS = 2**62
+
+
+class AllCallsFail(RuntimeError):
+    """No call succeeds any more: such a job stops by itself."""
 
 
 class Count(IntEnum):
@@ -110,12 +114,12 @@ class Flight:
     def __init__(
         self,
         simulation: Simulation,
-        attempts: int,
+        attempts: Mapping[str, int],
         again: Callable[[Work], Work],
         pool: PoolTime | None,
     ) -> None:
         self.simulation = simulation
-        self._attempts = {name: kind.attempts or attempts for name, kind in KINDS.items()}
+        self._attempts = attempts
         self._begins = {name: index_of(name, Billed.ACTOR_MS) for name in KINDS}
         self._again = again
         self._pool = pool
@@ -192,7 +196,9 @@ class Flight:
         counts[first + Billed.ON_ACTORS] += 1
 
 
-def flight_of(simulation: Simulation, attempts: int, again: Callable[[Work], Work], pool: Any) -> Flight:
+def flight_of(
+    simulation: Simulation, attempts: Mapping[str, int], again: Callable[[Work], Work], pool: Any
+) -> Flight:
     """Return a flight that counts a pool's time if the tariff charges it: `pool` is a `PoolPrice` or None."""
     counted = PoolTime(simulation, pool.most, pool.idle_s) if pool is not None else None
     return Flight(simulation, attempts, again, counted)

@@ -15,6 +15,8 @@ from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
+from training.calls import KINDS
+from training.loops.attempts import attempts_of
 from training.loops.model import AnyLoop, Asynchronous
 from training.spaces import Spaces
 from training.tasks.training import Training
@@ -103,7 +105,7 @@ class Configuration:
     def dry_run(self, works: Workload, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
         simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
-        attempts = works.training.attempts
+        attempts = {kind: attempts_of(works.training, kind) for kind in KINDS}
         flight = flight_of(simulation, attempts, next_attempt, self.tariff.pool)
         return rounds_of(loop, works, flight), flight
 

@@ -15,7 +15,7 @@ from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
 from training.calls.update import UPDATE_ATTEMPTS
-from training.loops.model import Asynchronous
+from training.loops.model import Asynchronous, StalenessAware
 from training.messages import Call
 from training.reports import Usage
 from training.tasks.kinds import task_of
@@ -52,6 +52,8 @@ def first_round(configuration: Configuration, training: Training, actors: int) -
 def _longest_s(training: Training, times: WorstTimes, actors: int) -> float:
     """Return the seconds from the first slice of rent to the end of the round, with all retries."""
     updating_s = UPDATE_ATTEMPTS * times.update_s
+    if isinstance(training.loop, StalenessAware):
+        updating_s = _learning_s(training, training.loop, times, actors)
     sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, per_update(training, actors))
     learned_s = max(sampled_s, times.learner_ready_s) + updating_s
     if training.loop.kind == "pipelined":  # the next data is sampled beside the first update
@@ -64,6 +66,32 @@ def _sampling_s(training: Training, times: WorstTimes, actors: int, fragments: i
     places = min(actors, times.at_once)
     turns = (fragments + places - 1) / places if fragments > places else 1.0
     return turns * _attempts(training, times) * times.attempt_s
+
+
+def _gradients(training: Training, loop: StalenessAware, actors: int) -> int:
+    """Return how many gradients a round has, without those that are tried again."""
+    return ceil(actors / loop.trajectories_per_gradient) * task_of(training).passes
+
+
+def _learning_s(training: Training, loop: StalenessAware, times: WorstTimes, actors: int) -> float:
+    """Return the time of all passes over a round's slices, each gradient a version by itself at worst."""
+    gradients = _gradients(training, loop, actors)
+    turns = ceil(gradients / min(loop.learners, max(1, times.at_once)))
+    turns = max(turns, task_of(training).passes)
+    return training.attempts * turns * times.gradient_s + UPDATE_ATTEMPTS * gradients * times.update_s
+
+
+def _learning(
+    configuration: Configuration, training: Training, loop: StalenessAware, times: WorstTimes, actors: int
+) -> int:
+    """Return what a round's gradients and versions may cost, with those in flight reserved in full."""
+    gradients = _gradients(training, loop, actors)
+    gradient, version = first_call(training, "gradient"), first_call(training, "apply")
+    tariff = configuration.tariff
+    price = tariff.actor if gradient.where == "actor" else tariff.learner
+    attempted = training.attempts * gradients * _paid(price, gradient, times.gradient_billed_s)
+    made = UPDATE_ATTEMPTS * gradients * _paid(tariff.learner, version, times.update_billed_s)
+    return attempted + loop.learners * tariff.worst_case(gradient) + made + tariff.worst_case(version)
 
 
 def _attempts(training: Training, times: WorstTimes) -> int:
@@ -88,13 +116,16 @@ def _calls(
     learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
     learning += configuration.tariff.worst_case(update)
     loop = training.loop
+    if isinstance(loop, StalenessAware):
+        learning = _learning(configuration, training, loop, times, actors)
+        if not loop.actors_wait:
+            # Actors go on for as long as the round lasts.
+            return learning + flying + _by_time(actor, rollout, actors, longest_s)
     if isinstance(loop, Asynchronous):
         calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
         # An actor does one thing at a time, so it is billed for at most the whole time, and for each call's fee.
-        by_time = actors * _price(actor, rollout, longest_s)
-        by_time += (calls + actors * ceil(longest_s / rollout.deadline_s)) * _price(
-            actor, rollout, _A_MOMENT_S
-        )
+        by_time = _by_time(actor, rollout, actors, longest_s)
+        by_time += calls * _price(actor, rollout, _A_MOMENT_S)
         # Attempts that are cut off make no data, so there may be any number of them.
         sampled = by_time if times.overruns else min(by_time, calls * attempted)
         return sampled + flying + learning
@@ -102,6 +133,12 @@ def _calls(
     if loop.kind == "pipelined":
         return sampled + flying + learning
     return max(flying, sampled + learning)
+
+
+def _by_time(price: CallPrice | None, call: Call, actors: int, longest_s: float) -> int:
+    """Return what actors may cost that are busy for this long, with the fees of calls that run to their deadlines."""
+    calls = actors * ceil(longest_s / call.deadline_s)
+    return actors * _price(price, call, longest_s) + calls * _price(price, call, _A_MOMENT_S)
 
 
 def _paid(price: CallPrice | None, call: Call, billed_s: float) -> int:

@@ -7,16 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from cloud.billing.work import Work
-from cloud.forecasting.concurrency import Flight
+from cloud.forecasting.concurrency import AllCallsFail, Flight
+from cloud.forecasting.gradient_rounds import GradientRounds
 from cloud.forecasting.workload import Workload
-from training.loops.model import AnyLoop, Asynchronous
+from training.loops.model import AnyLoop, Asynchronous, StalenessAware
 from training.replay import CircularBuffer
 
 _BARREN_AT_MOST = 3
-
-
-class AllCallsFail(RuntimeError):
-    """No call succeeds any more: such a job stops by itself."""
 
 
 class Rounds(Protocol):
@@ -162,6 +159,8 @@ class AsynchronousRounds:
 def rounds_of(loop: AnyLoop, works: Workload, flight: Flight) -> Rounds:
     if isinstance(loop, Asynchronous):
         return AsynchronousRounds(works, flight, loop)
+    if isinstance(loop, StalenessAware):
+        return GradientRounds(works, flight, loop)
     return WaitingRounds(works, flight, pipelined=loop.kind == "pipelined")
 
 

@@ -10,6 +10,7 @@ from training.calls import KINDS
 from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.deadlines import Deadlines
 from training.environments.catalogue import ENTRIES
+from training.loops.attempts import place_of
 from training.reports import Usage
 from training.spaces import Spaces
 from training.spec import TrainingSpec
@@ -54,7 +55,7 @@ class Workload:
         self._planned = PlannedCall(training, self.sizes, fewer=fewer)
         self._deadlines = Deadlines(training.longest_call_s)
         self._kept: dict[str, Work] = {}
-        self._alike: dict[tuple[str, int, int, int, int], Work] = {}
+        self._alike: dict[tuple[str | int, ...], Work] = {}
 
     def call(
         self,
@@ -63,16 +64,23 @@ class Workload:
         *,
         attempt: int = 1,
         trajectories: int = 0,
+        gradients: int = 0,
+        policies: int = 0,
         episodes: int = 0,
         env_steps: int = 0,
         share: int = 1,
     ) -> Work:
         """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
-        key = kind, trajectories, episodes, env_steps, share
+        key = kind, trajectories, gradients, policies, episodes, env_steps, share
         like = self._alike.get(key)
         if like is None:
             planned = replace(
-                self._planned, trajectories=trajectories, episodes=episodes, env_steps=env_steps
+                self._planned,
+                trajectories=trajectories,
+                gradients=gradients,
+                policies=policies,
+                episodes=episodes,
+                env_steps=env_steps,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
         return replace(like, id=f"{name}-a{attempt}", name=name, attempt=attempt)
@@ -106,7 +114,7 @@ class Workload:
             id="",
             name="",
             kind=kind,
-            where=like.where,
+            where=place_of(self.training, kind),
             environment=self.training.subject if work.env_steps else "",
             # The network that decides on a round comes with the call that ends it.
             decision_macs=self.training.scaling.decision_macs if like.makes_version else 0,

@@ -19,7 +19,7 @@ from cloud.simulation.network import StartLimit
 from cloud.simulation.speed import Speeds
 from cloud.timing import NS
 from training.curvature import CurvatureSpec
-from training.loops.model import Asynchronous
+from training.loops.model import Asynchronous, StalenessAware
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.spec import TrainingSpec
 from training.tasks.training import Training
@@ -42,7 +42,8 @@ class WorstTimes:
 
     At most `at_once` run at one time, and the last of them can begin after `actors_ready_s`. `tries` counts the
     rounds until an actor returns data; only the simulated cloud foresees rounds in which none does. `overruns`: a
-    call may be cut off by its deadline.
+    call may be cut off by its deadline. With learners that compute gradients, `gradient_s` and `gradient_billed_s` are
+    those of one attempt, and the update is a version made of all gradients that may wait.
     """
 
     actors_ready_s: float
@@ -54,6 +55,8 @@ class WorstTimes:
     learner_ready_s: float
     update_s: float
     update_billed_s: float
+    gradient_s: float = 0.0
+    gradient_billed_s: float = 0.0
 
 
 def per_update(training: Training, actors: int) -> int:
@@ -99,7 +102,29 @@ def _simulated(configuration: Configuration, training: Training, actors: int) ->
         + coordinator_s
         + speeds.decision_ns(update) / NS,
         update_billed_s=update_start_s + update_run_s,
+        **_gradient_times(configuration, works, speeds, start_s, coordinator_s),
     )
+
+
+def _gradient_times(
+    configuration: Configuration, works: Workload, speeds: Speeds, start_s: float, coordinator_s: float
+) -> dict[str, float]:
+    """Return the worst times of a gradient on the simulated cloud; nothing for loops without any."""
+    loop = works.training.loop
+    if not isinstance(loop, StalenessAware):
+        return {}
+    work = works.call(
+        "gradient", "first", trajectories=loop.trajectories_per_gradient, policies=loop.learners
+    )
+    way_s = _way_s(configuration.profile.network, work, loop.learners) + coordinator_s
+    if work.where == "actor":
+        run_s = start_s + min(work.deadline_s, _MORE_WORK * speeds.run_ns(work, _WORST_LUCK) / NS)
+    else:
+        learner = configuration.profile.learner
+        start_s = learner.function_start_s.value if configuration.setting.learner == "function" else 0.0
+        # At worst all learners share one GPU in equal parts.
+        run_s = start_s + min(work.deadline_s, loop.learners * _MORE_WORK * speeds.update_ns(work) / NS)
+    return {"gradient_s": run_s + way_s, "gradient_billed_s": run_s}
 
 
 def _anywhere(configuration: Configuration, training: Training, actors: int, start_s: float) -> WorstTimes:
@@ -125,11 +150,16 @@ def _anywhere(configuration: Configuration, training: Training, actors: int, sta
         learner_ready_s=0.0,
         update_s=update_s,
         update_billed_s=update_s,
+        gradient_s=each_s + deadline_s + _TALK_S,
+        gradient_billed_s=each_s + deadline_s,
     )
 
 
 def _first_update(works: Workload, actors: int) -> Work:
     """Return the first update, with the measurements that the scaling policy may request."""
+    loop = works.training.loop
+    if isinstance(loop, StalenessAware):
+        return works.call("apply", "first", gradients=loop.learners)
     update = works.update("first", per_update(works.training, actors))
     a_minibatch = update.samples / max(1, update.minibatches)
     batch = update.samples / _passes(works.training)

@@ -178,7 +178,7 @@ def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
     workload = Workload(training, spaces_of(training)[0])
     place = record(tiny(stop={"rounds": 1})).place
     simulation = Simulation(place.profile, place.stack, Setting())
-    flight = Flight(simulation, 3, next_attempt, None)
+    flight = Flight(simulation, dict.fromkeys(KINDS, 3), next_attempt, None)
     before = flight.snapshot()
     flight.gather([workload.call("add", f"add{n}", trajectories=2) for n in range(3)])
     parts = Bill(place.tariff(training.rollout.memory_mb), training).parts(flight.snapshot() - before)
