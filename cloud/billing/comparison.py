@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cloud.billing.price_book import PriceBook, UnknownSku
-from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.billing.retiming import retime
 from cloud.billing.work_file import Sitting
 from cloud.place import Place
@@ -45,7 +45,7 @@ def compare(
 
     The software is the run's own; chance is drawn from its seed; the learner has the machine that the profile names.
     """
-    schedules = [ReplaySchedule.of(sitting) for sitting in sittings if sitting.works]
+    schedules = schedules_of(sittings)
     own = options.profile if isinstance(options, SimulatedOptions) else None
     found = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
     notes = dict.fromkeys(note for schedule in schedules for note in schedule.notes)
@@ -58,7 +58,7 @@ def compare_until_now(
     """Return the run on its own cloud, as if it ended with its last call. Its ledger does not know that while rent
     runs.
     """
-    schedules = [ReplaySchedule.of(sitting) for sitting in sittings if sitting.works]
+    schedules = schedules_of(sittings)
     return _at(Place.of(options, book), options.profile, schedules, options.seed)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -88,11 +88,12 @@ class FullBill:
 
 @dataclass(frozen=True)
 class PaidCall:
-    """A call with its settlement; `done`: its result could be used."""
+    """A call with its settlement; `done`: its result could be used; `dropped`: nothing was made of it."""
 
     work: Work
     settlement: Settlement
     done: bool
+    dropped: bool = False
 
     @property
     def kind(self) -> AnyKind:
@@ -100,7 +101,9 @@ class PaidCall:
 
     @property
     def part(self) -> PartKey:
-        return self.kind.part.key if self.done else "failed"
+        if not self.done:
+            return "failed"
+        return "dropped" if self.dropped else self.kind.part.key
 
     def seconds(self, name: str) -> float:
         """Return one of the times in its usage; 0 if it was not measured."""
@@ -137,8 +140,10 @@ class PaidCall:
 def full_bill(sittings: Iterable[Sitting], bill_context: BillContext) -> FullBill:
     """Return all settlements by part."""
     bill = FullBill()
+    sittings = list(sittings)
+    taken = _taken_for_versions(sittings)
     for sitting in sittings:
-        calls = paid_calls(sitting)
+        calls = [_unless_taken(call, taken) for call in paid_calls(sitting)]
         rents = [one for one in sitting.settlements if "resource" in one.usage]
         for call in calls:
             _add_call(bill, call, bill_context)
@@ -161,6 +166,18 @@ def paid_calls(sitting: Sitting) -> list[PaidCall]:
         PaidCall(work, settlement, _is_done(work, settlement, last[work.name]))
         for work, settlement in zip(sitting.works, paid, strict=True)
     ]
+
+
+def _taken_for_versions(sittings: Iterable[Sitting]) -> set[str]:
+    """Return the tasks that a call which makes a version names as what it was made of, whichever process did them."""
+    works = [work for sitting in sittings for work in sitting.works]
+    return {name for work in works if KINDS[work.kind].makes_version for name in work.after}
+
+
+def _unless_taken(call: PaidCall, taken: set[str]) -> PaidCall:
+    """Return the call as dropped if it learned something of which no version was made."""
+    learned = call.kind.role == "learning" and not call.kind.makes_version
+    return replace(call, dropped=True) if learned and call.work.name not in taken else call
 
 
 def _is_done(work: Work, settlement: Settlement, last_attempt: int) -> bool:

@@ -23,6 +23,7 @@ _OTHERS = (
     BillPart("cache", "Cache", "A machine that holds trajectories and weights"),
     BillPart("address_and_disk", "Address and disk", "Of every rented machine"),
     BillPart("idle", "Idle", "Machines and actors that were rented while nothing ran"),
+    BillPart("dropped", "Dropped", "Gradients that no version was made of"),
     BillPart("failed", "Failed calls", "Failed, stopped or cancelled, without a result"),
     BillPart("unknown", "Booked in full", "The true cost is unknown, so all that was set aside counts"),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from cloud.billing.work_file import Sitting
 from cloud.timing import to_ns
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
+from training.loops.model import StalenessAware
 from training.tasks.kinds import read_training
 from training.tasks.training import Training
 
@@ -69,7 +71,7 @@ class ReplaySchedule:
     """Tasks in the order in which they were sent. All that waits is numbered: first the tasks, then the cuts.
 
     `waits` counts the dependencies of each, `followers` are those that wait for a task, `first` those that wait for
-    the start.
+    the start. `by_waves`: actors wait for all passes over what they sampled once.
     """
 
     tasks: list[Task]
@@ -78,6 +80,7 @@ class ReplaySchedule:
     followers: list[list[int]]
     first: list[int]
     loop: str
+    by_waves: bool
     longest_s: float
     memory_mb: int
     notes: tuple[str, ...]
@@ -90,9 +93,21 @@ class ReplaySchedule:
         numbers = [number for number in together if number < len(self.tasks)]
         return [number for number in numbers if KINDS[self.tasks[number].kind].role != "judging"]
 
+    @cached_property
+    def by_round(self) -> dict[int, list[int]]:
+        """The tasks of each round, without those that judge."""
+        found: dict[int, list[int]] = {}
+        for task in self.tasks:
+            if KINDS[task.kind].role != "judging":
+                found.setdefault(task.round_no, []).append(task.number)
+        return found
+
     @staticmethod
-    def of(sitting: Sitting) -> ReplaySchedule:
-        """Return the schedule of a sitting. Raises WorkError if its spec cannot be understood."""
+    def of(sitting: Sitting, earlier: Collection[str] = ()) -> ReplaySchedule:
+        """Return the schedule of a sitting. Raises WorkError if its spec cannot be understood.
+
+        `earlier` are tasks of sittings before it, whose gradients it may have used: it did not wait for them.
+        """
         spec = training_spec(sitting.spec)
         usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
         landed_s = {usage["work"]["id"]: usage["landed_s"] for usage in usages if "landed_s" in usage}
@@ -105,10 +120,21 @@ class ReplaySchedule:
         missing = 0
         for task, works in zip(tasks, by_name.values(), strict=True):
             known = [numbers[name] for name in works[0].after if name in numbers]
-            missing += len(works[0].after) - len(known)
+            missing += sum(name not in numbers and name not in earlier for name in works[0].after)
             task.after = tuple(known)
         cuts = _cuts(list(by_name.values()), landed_s)
         return _wired(tasks, cuts, spec, _notes(spec, sitting, missing))
+
+
+def schedules_of(sittings: Iterable[Sitting]) -> list[ReplaySchedule]:
+    """Return the schedules of a run's sittings in which something was sent. Raises WorkError."""
+    earlier: set[str] = set()
+    schedules = []
+    for sitting in sittings:
+        if sitting.works:
+            schedules.append(ReplaySchedule.of(sitting, earlier))
+        earlier |= {work.name for work in sitting.works}
+    return schedules
 
 
 def training_spec(spec: Mapping[str, Any]) -> Training:
@@ -176,6 +202,7 @@ def _wired(
         followers=followers,
         first=[number for number, earlier in enumerate(before) if not earlier],
         loop=spec.loop.kind,
+        by_waves=isinstance(spec.loop, StalenessAware) and spec.loop.goes_by_waves,
         longest_s=spec.longest_call_s,
         memory_mb=spec.memory_mb,
         notes=notes,
@@ -194,9 +221,14 @@ def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
         notes.append(
             "In an asynchronous loop times decide which data an update learns from; here it is that of the stored run."
         )
+    elif spec.loop.depends_on_timing:
+        notes.append(
+            "In this loop times decide which gradients a version is made of and how far behind they are; here they are"
+            " those of the stored run."
+        )
     if spec.stop.minutes is not None:
         notes.append("The run may be stopped by its time limit; here it has the rounds of the stored run.")
-    if any(work.cancelled for work in sitting.works) and spec.loop.kind != "asynchronous":
+    if any(work.cancelled for work in sitting.works) and not spec.loop.depends_on_timing:
         notes.append("The stored run was stopped in the middle of a round.")
     unknown = sum(one.basis == "assumed" for one in sitting.settlements)
     if missing or unknown:

@@ -97,6 +97,7 @@ class _Replay:
         self._deadline_s = [0.0] * len(schedule.tasks)
         self._landed_ns = [0] * len(schedule.tasks)
         self._updates: dict[int, list[tuple[Task, Trip]]] = {}
+        self._learning: dict[int, list[tuple[int, int]]] = {}
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
         self._due_ns = 0
@@ -190,7 +191,10 @@ class _Replay:
 
     def _landed(self, number: int) -> None:
         """End the task, and send the tasks that only waited for it."""
-        self._landed_ns[number] = self._simulation.now_ns
+        now_ns, task = self._simulation.now_ns, self._script.tasks[number]
+        self._landed_ns[number] = now_ns
+        if KINDS[task.kind].role == "learning":
+            self._learning.setdefault(task.round_no, []).append((self._sent_ns[number], now_ns))
         freed = self._freed(self._script.followers[number])
         if freed:
             self._send(freed)
@@ -235,6 +239,20 @@ class _Replay:
         elif trip.fault == "deadline":
             self._deadlines.record_timeout(trip.work.kind, trip.work.deadline_s)
 
+    def _learned_ns(self, round_no: int, begin_ns: int, end_ns: int) -> int:
+        """Return how much of this time anything learned, of which calls of this round and the one before were sent."""
+        spans = sorted([*self._learning.get(round_no - 1, ()), *self._learning.get(round_no, ())])
+        learned_ns, until_ns = 0, begin_ns
+        for sent_ns, landed_ns in spans:
+            learned_ns += max(0, min(landed_ns, end_ns) - max(sent_ns, until_ns))
+            until_ns = max(until_ns, min(landed_ns, end_ns))
+        return learned_ns
+
+    def _wave_ns(self, round_no: int) -> tuple[int, int]:
+        """Return when the round's first call was sent, and when its last one landed, without those that judge."""
+        numbers = self._script.by_round[round_no]
+        return min(self._sent_ns[one] for one in numbers), max(self._landed_ns[one] for one in numbers)
+
     def _round(self, updates: Sequence[tuple[Task, Trip]]) -> RoundTimes:
         """Return the round that these updates make, the last of which ends it. Each loop reports its beginning and its
         collection in its own way.
@@ -251,6 +269,13 @@ class _Replay:
                 end_ns = max(self._landed_ns[number] for number in self._script.beside(task))
                 began_s = self._sent_ns[task.number] / NS
                 collect_s = end_ns / NS - began_s
+            case "staleness_aware":
+                began_ns = self._version_ns
+                if self._script.by_waves:
+                    began_ns, end_ns = self._wave_ns(task.round_no)
+                began_s = began_ns / NS
+                update_s = self._learned_ns(task.round_no, began_ns, end_ns) / NS
+                collect_s = max(0.0, end_ns / NS - began_s - update_s)
             case _:
                 began_s = self._version_ns / NS
                 collect_s = max(0.0, end_ns / NS - began_s - update_s)

@@ -15,7 +15,7 @@ from cloud.billing.comparison import compare, compare_until_now
 from cloud.billing.full_bill import BillContext, FullBill, full_bill
 from cloud.billing.parts import bill_parts
 from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.billing.retiming import retime
 from cloud.billing.round_times import paper_costs, round_times
 from cloud.billing.work import Work
@@ -26,6 +26,7 @@ from cloud.numbers.stack import load as load_stack
 from cloud.place import Place
 from cloud.rents.proration import Stretch, shares_of_time
 from cloud.simulated_options import SimulatedOptions
+from tests.training.specs import tiny
 from training.ports import PriceLine, Settlement
 
 SPEC: dict[str, Any] = {"training": {}}
@@ -86,10 +87,26 @@ def parts(found: FullBill) -> dict[str, int]:
     return {part: amount for part, amount in found.parts.items() if amount}
 
 
+def test_gradients_that_no_version_names_are_dropped_also_when_another_process_applied_them() -> None:
+    second = [PriceLine("lambda.duration.x86", "1", "GB-s", 100)]
+    gradients = [call(f"r1-gradient{number}-n{number}", "gradient", second) for number in (1, 2, 3)]
+    applied = call("r1-apply-n4", "apply", second, work_where="learner", work_after=["r1-gradient1-n1"])
+    later = call("r2-apply-n1", "apply", second, work_where="learner", work_after=["r1-gradient3-n3"])
+    found = full_bill([Sitting.of(SPEC, [*gradients, applied]), Sitting.of(SPEC, [later])], BillContext())
+    assert parts(found) == {"gradients": 200, "dropped": 100, "aggregation": 200}
+    schedules = schedules_of(
+        [
+            Sitting.of({"training": tiny().model_dump(mode="json")}, one)
+            for one in ([*gradients, applied], [later])
+        ]
+    )
+    assert [schedule.notes for schedule in schedules] == [(), ()]
+
+
 calls_made = st.builds(
     call,
     name=st.integers(0, 4).map("r1-s{}".format),
-    kind=st.sampled_from(["rollout", "evaluate", "update"]),
+    kind=st.sampled_from(["rollout", "evaluate", "update", "gradient", "apply"]),
     lines=LINES,
     picodollars=st.none() | AMOUNTS,
     run_s=TIMES,

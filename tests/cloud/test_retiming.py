@@ -35,6 +35,25 @@ LOOPS: dict[str, dict[str, Any]] = {
         "loop": {"kind": "asynchronous", "staleness_limit": 1, "trajectories_per_update": 1},
         "algorithm": QUICK,
     },
+    "stellaris": {"loop": {"kind": "staleness_aware", "learners": 2, "trajectories_per_gradient": 1}},
+    "stellaris in order": {
+        "loop": {
+            "kind": "staleness_aware",
+            "learners": 3,
+            "trajectories_per_gradient": 1,
+            "order": "launch",
+            "where": "learner",
+        }
+    },
+    "stellaris that goes on": {
+        "loop": {
+            "kind": "staleness_aware",
+            "learners": 2,
+            "trajectories_per_gradient": 2,
+            "actors_wait": False,
+        },
+        "algorithm": QUICK,
+    },
 }
 POOL = {"core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
 AZURE = SimulatedOptions(profile="aci-today", region="eastus", learner_sku="Standard_E16-8s_v5", seed=2)
@@ -173,6 +192,8 @@ def test_words_about_what_cannot_be_known() -> None:
 
     assert notes("synchronous") == ""
     assert "decide which data an update learns from" in notes("asynchronous")
+    assert "decide which gradients a version is made of" in notes("stellaris")
+    assert notes("stellaris in order") == ""
     assert "stopped by its time limit" in notes("synchronous", stop={"rounds": 2, "minutes": 1e5})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cloud.billing.bill import Bill
-from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.billing.retiming import RetimedRun, retime
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting, read_work_file
@@ -169,7 +169,7 @@ def _spread_words(found: Document) -> str:
 
 
 def _scripts(run: StoredRun) -> list[ReplaySchedule]:
-    return [ReplaySchedule.of(sitting) for sitting in run.sittings]
+    return schedules_of(run.sittings)
 
 
 def _ended_s(sitting: Sitting) -> float:
