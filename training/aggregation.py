@@ -160,13 +160,15 @@ class GradientQueue:
     ) -> Release | None:
         """Return the whole queue if it may become an aggregate now, and empty it; None if it is held or empty.
 
-        `distances` takes the place of staleness: how far each version is from the newest.
+        `distances` take the place of staleness: how far older versions are from the newest.
         """
         gradients = tuple(sorted(self._waiting, key=lambda gradient: gradient.number))
         if not gradients:
             return None
         staleness = tuple(
-            float(clock - gradient.version) if distances is None else distances[gradient.version]
+            float(clock - gradient.version)
+            if distances is None or gradient.version == clock
+            else distances[gradient.version]
             for gradient in gradients
         )
         reason: ReleaseReason
@@ -180,6 +182,22 @@ class GradientQueue:
             return None
         self._waiting.clear()
         return Release(gradients, reason, staleness, tuple(map(self._weighting.weight, staleness)))
+
+
+USUAL_STEP_MEMORY = 0.9
+"""How much of the usual step's divergence each further step leaves as it was."""
+
+
+def usual_step(before: float, divergence: float) -> float:
+    """Return how far a step usually moves the policy, after one more; 0 means that none was measured before."""
+    return USUAL_STEP_MEMORY * before + (1.0 - USUAL_STEP_MEMORY) * divergence if before else divergence
+
+
+def policy_distance(divergence: float, usual: float) -> float:
+    """Return how many usual steps lie between two policies with this divergence. A divergence grows with the square of
+    the way, so this is staleness itself where each version moves as far as usual in one direction.
+    """
+    return float(np.sqrt(max(0.0, divergence) / usual)) if usual > 0 else 0.0
 
 
 def calibrated(staleness: Sequence[float], rule: CalibrationRule) -> float:

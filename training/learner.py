@@ -61,7 +61,8 @@ class LearnerState:
 
     `target_parameters` are the slowly following copy that IMPACT learns against, `updates` the number of updates so
     far, `kl_coefficient` the adaptive weight of PPO's optional KL penalty. `round_sums` is empty where a version ends
-    its round. The state that a gradient is computed with has no moments of the optimiser.
+    its round, `step_divergence` is how far a step usually moves the policy, where that is measured. The state that a
+    gradient is computed with has no moments of the optimiser.
     """
 
     version: int
@@ -75,6 +76,7 @@ class LearnerState:
     target_parameters: Parameters
     kl_coefficient: float = 0.0
     round_sums: RoundSums = NO_SUMS
+    step_divergence: float = 0.0
 
     @staticmethod
     def initial(
@@ -121,11 +123,13 @@ class LearnerState:
         for letter, group in _GROUPS.items():
             for name, array in getattr(self, group).items():
                 document[f"{letter}:{name}"] = array
-        # Neither is written where every version ends a round.
+        # None of these is written where every version ends a round.
         if not self.first_moments:
             document["optimiser"] = False
         if self.round_sums.divergences:
             document["round_divergence"] = list(self.round_sums[2:])
+        if self.step_divergence:
+            document["step_divergence"] = self.step_divergence
         for key, moments in (
             ("observation", self.observation_moments),
             ("return", self.return_moments),
@@ -168,11 +172,19 @@ class LearnerState:
                 moments("round_return"),
                 *document.get("round_divergence", (0.0, 0)),
             ),
+            step_divergence=document.get("step_divergence", 0.0),
         )
 
     def for_gradients(self) -> LearnerState:
-        """Return what a gradient is computed with: all but the optimiser and what the round has brought so far."""
-        return replace(self, first_moments={}, second_moments={}, optimiser_steps=0, round_sums=NO_SUMS)
+        """Return what a gradient is computed with: all but the optimiser and what earlier gradients have brought."""
+        return replace(
+            self,
+            first_moments={},
+            second_moments={},
+            optimiser_steps=0,
+            round_sums=NO_SUMS,
+            step_divergence=0.0,
+        )
 
     def with_moments_of(
         self, observations: npt.NDArray[Any], discounted_returns: npt.NDArray[Any]

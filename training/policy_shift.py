@@ -1,10 +1,11 @@
-"""How far an update moved the policy: KL(π_new ‖ π_old), exactly, over the states that it has just learned from."""
+"""How far one policy is from another: KL(π_new ‖ π_old), exactly, over states that were just learned from."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from training.architectures import CNN, MLP
 from training.base_model import FrozenModel
@@ -26,11 +27,40 @@ def measure_policy_shift(
     network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, update_samples: UpdateSamples
 ) -> tuple[float, int]:
     """Return the divergence, and how many states it is the mean of."""
+    stride = max(1, -(-update_samples.size // _STATES))
+    observations = update_samples.observations[::stride]
+    return _divergence_in_torch(network, spaces, before, after, observations), len(observations)
+
+
+def divergence(
+    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, observations: npt.NDArray[Any]
+) -> float:
+    """Return KL(π_after ‖ π_before) over observations as the network gets them. An MLP needs no torch."""
+    if not isinstance(network, MLP):
+        return _divergence_in_torch(network, spaces, before, after, observations)
+    from training.algorithms.dense import DenseNetwork
+    from training.algorithms.heads import head_of
+
+    forward = DenseNetwork(network, spaces)
+    # No action is asked about, but heads are made for some.
+    actions = np.zeros(
+        (len(observations), len(spaces.action_counts) or len(spaces.action_low)),
+        dtype=np.int64 if spaces.discrete else np.float32,
+    )
+    older, newer = (
+        head_of(forward.policy(parameters, observations), actions, parameters, spaces)
+        for parameters in (before, after)
+    )
+    return float(older.divergence_from(newer))
+
+
+def _divergence_in_torch(
+    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, states: npt.NDArray[Any]
+) -> float:
     torch = import_torch()
     from training.distributions import Distribution
 
-    stride = max(1, -(-update_samples.size // _STATES))
-    observations = torch.from_numpy(np.ascontiguousarray(update_samples.observations[::stride]))
+    observations = torch.tensor(states)
     forward = TorchNetwork(network, spaces)
 
     def policy_of(parameters: Parameters) -> Distribution:
@@ -38,5 +68,4 @@ def measure_policy_shift(
         return Distribution.of(forward.policy(named, observations), named, spaces)
 
     with torch.no_grad():
-        divergence = policy_of(before).divergence_from(policy_of(after)).mean()
-    return float(divergence), len(observations)
+        return float(policy_of(before).divergence_from(policy_of(after)).mean())

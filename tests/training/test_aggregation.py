@@ -17,7 +17,9 @@ from training.aggregation import (
     Weighting,
     bound_after,
     calibrated,
+    policy_distance,
     steps_of,
+    usual_step,
 )
 from training.algorithms.autograd import Autograd
 from training.algorithms.closed_form import ClosedForm
@@ -270,3 +272,23 @@ def test_purely_asynchronous_learners_are_one_less_behind_than_there_are(learner
         clock += 1
         flying[queue.launch(clock)] = clock
     assert np.mean(staleness) == pytest.approx(learners - 1, rel=0.05)
+
+
+def test_distances_take_the_place_of_staleness():
+    queue = GradientQueue(4, Weighting("sqrt"))
+    for version in (0, 2, 3):
+        queue.land(queue.launch(version), version, b"", 3)
+        queue.admit()
+    queue.launch(3)
+    assert queue.release(3, bound=1.0) is None
+    released = queue.release(3, bound=2.0, distances={0: 4.0, 2: 0.25})
+    assert (released.reason, released.staleness) == ("bound", (4.0, 0.25, 0.0))
+    assert released.weights == (0.5, 1.0, 1.0)
+
+
+def test_a_usual_step_is_one_away_and_divergences_grow_with_the_square_of_the_way():
+    assert usual_step(0.0, 0.02) == 0.02
+    assert usual_step(0.02, 0.02) == pytest.approx(0.02)
+    assert usual_step(0.02, 0.12) == pytest.approx(0.03)
+    assert [policy_distance(far, 0.02) for far in (0.0, 0.02, 0.08, 0.32)] == pytest.approx([0, 1, 2, 4])
+    assert policy_distance(-1e-9, 0.02) == policy_distance(1.0, 0.0) == 0.0

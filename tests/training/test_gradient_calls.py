@@ -13,6 +13,7 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import updates_of
 from tests.training.specs import tiny
+from training.aggregation import usual_step
 from training.algorithms import optimisation
 from training.batch import Batch
 from training.calls import KINDS
@@ -24,8 +25,10 @@ from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.learner import LearnerState
 from training.messages import BlobRef, Call
+from training.policy_shift import divergence, measure_policy_shift
 from training.spec import TrainingSpec
 from training.truncation import Truncation
+from training.update_samples import UpdateSamples
 
 OFF = Truncation(rule="off")
 WHOLE = {
@@ -74,6 +77,7 @@ def gradient_call(
     truncation: Truncation = OFF,
     seed: int = 7,
     progress: float = 0.25,
+    states: int = 0,
 ) -> tuple[Call, bytes]:
     """A call for a gradient, and the parameters that it names."""
     blob = state.for_gradients().encode()
@@ -87,6 +91,7 @@ def gradient_call(
         policies=len(policies),
         anchored=anchor is not None,
         truncation=truncation,
+        states=states,
     )
     call = Call(
         id="r1-gradient-n1-a1",
@@ -109,6 +114,7 @@ def apply_call(
     payloads: list[bytes],
     *,
     weights: tuple[float, ...] | None = None,
+    policies: tuple[bytes, ...] = (),
     round_no: int = 1,
     **changes: Any,
 ) -> Call:
@@ -117,6 +123,7 @@ def apply_call(
         network=spec.network,
         progress=changes.pop("progress", 0.25),
         weights=weights or (1.0,) * len(payloads),
+        policies=len(policies),
         **changes,
     )
     return Call(
@@ -127,7 +134,7 @@ def apply_call(
         seed=0,
         deadline_s=60,
         memory_mb=1024,
-        inputs=(state.encode(), *payloads),
+        inputs=(state.encode(), *payloads, *policies),
     )
 
 
@@ -444,3 +451,60 @@ def test_the_steps_of_each_rule_are_those_of_their_gradients(rule):
     assert ratio == pytest.approx(1.0 if rule == "weigh_gradients" else 0.5, rel=1e-2)
     assert after.optimiser_steps == (2 if rule == "sequential" else 1)
     assert np.median(two / whole) == pytest.approx(2.0 if rule == "sequential" else 1.0, rel=1e-2)
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+def test_distances_count_usual_steps_from_the_newest_policy(environment):
+    """Four versions that each move on: the newest is not away from itself, and older ones are further and further."""
+    spec, (_, *trajectories) = spec_of("ppo, 10 passes", environment), sampled(environment)[1][0]
+    spaces = LearnerState.decode(sampled(environment)[1][0][0]).spaces
+    state = spec.algorithm.initial_state(spec.network, spaces, 3)
+    call, blob = gradient_call(spec, state, tuple(trajectories), states=32)
+    found = answered(call, blob)
+    states = decode(found.payload)["states"]
+    assert states.shape == (32, *spaces.observation_shape)
+    published, document = [], {}
+    for _ in range(4):
+        published.append(state.actor_weights(spec.network))
+        applied = answered(
+            apply_call(spec, state, [found.payload], policies=tuple(published), ends_round=False)
+        )
+        document = decode(applied.payload)
+        before, state = state, LearnerState.decode(document["state"])
+        own = divergence(spec.network, spaces, before.parameters, state.parameters, states)
+        spec_shift = UpdateSamples(states, states, *(np.zeros(len(states), np.float32),) * 3)
+        moved, _ = measure_policy_shift(spec.network, spaces, before.parameters, state.parameters, spec_shift)
+        assert own == pytest.approx(moved, rel=1e-2)
+        assert own > 0
+        expected = usual_step(before.step_divergence, own)
+        assert state.step_divergence == pytest.approx(expected)
+        versions, far = zip(*document["distances"], strict=True)
+        assert versions == tuple(range(len(published)))
+        assert far[-1] == pytest.approx(np.sqrt(own / expected))
+        assert list(far) == sorted(far, reverse=True)
+    # Adam's first steps lead on in one direction, so four of them are about four steps away.
+    assert 2.5 < document["distances"][0][1] < 5.5
+    assert state.for_gradients().step_divergence == 0.0
+
+
+def test_distances_that_are_not_those_of_the_policies_are_refused():
+    spec, (_, *trajectories) = spec_of("ppo, 1 pass"), sampled()[1][0]
+    state = spec.algorithm.initial_state(spec.network, LearnerState.decode(sampled()[1][0][0]).spaces, 3)
+    call, blob = gradient_call(spec, state, tuple(trajectories), states=4)
+    gradient = answered(call, blob)
+    own = state.actor_weights(spec.network)
+    call = apply_call(spec, state, [gradient.payload], policies=(own,))
+    result = execute(call, None, WarmCache())
+    for wrong, words in (
+        ([[1, 1.0]], "of other policies"),
+        ([[0, float("nan")]], "not a finite number"),
+        ([[0, -1.0]], "not a finite number"),
+        ([0], "not pairs"),
+        ([], "of other policies"),
+    ):
+        with pytest.raises(BadAnswer, match=words):
+            KINDS["apply"].check(call, call.request, with_changes(result, {"distances": wrong}))
+    states = decode(gradient.payload)["states"]
+    call, _ = gradient_call(spec, state, tuple(trajectories), states=4)
+    with pytest.raises(BadAnswer, match="what was seen"):
+        KINDS["gradient"].check(call, call.request, with_changes(gradient, {"states": states[:3]}))

@@ -28,6 +28,9 @@ class Head(Protocol):
     def entropy(self) -> Any:
         """The mean over the samples."""
 
+    def divergence_from(self, older: Self) -> Any:
+        """Return the mean of KL(older ‖ this)."""
+
     def backward(self, slopes: Floats, entropy_slope: float, into: Mapping[str, Floats]) -> Floats:
         """Return the loss's gradient by the outputs. A free log-deviation's gradient is written to `into`."""
 
@@ -77,11 +80,13 @@ class Categoricals:
             parts.append(part)
         return _joined(parts)
 
+    def divergence_from(self, older: Self) -> Any:
+        theirs = zip(older._p, older._log_p, self._log_p, strict=True)
+        return sum(np.vdot(p, log_p - own) for p, log_p, own in theirs) / len(self._rows)
+
     def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
         n = len(self._rows)
-        theirs = zip(older._p, older._log_p, self._log_p, strict=True)
-        divergence = sum(np.vdot(p, log_p - own) for p, log_p, own in theirs) / n
-        return divergence, _joined(
+        return self.divergence_from(older), _joined(
             [np.multiply(p - q, weight / n) for p, q in zip(self._p, older._p, strict=True)]
         )
 
@@ -120,13 +125,20 @@ class Normals:
         by_log_std = (self._squares - 1.0) * slopes[:, None] + entropy_slope / len(slopes)
         return np.concatenate([by_mean, by_log_std * self._within_limits()], axis=1)
 
-    def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
-        share = weight / len(self._mean)
+    def divergence_from(self, older: Self) -> Any:
+        return self._compare(older)[0]
+
+    def _compare(self, older: Self) -> tuple[Any, Floats, Floats, Floats]:
+        """Return the divergence, r, y and y²."""
         wider = 2.0 * (older._log_std - self._log_std)
         ratios = np.exp(wider)
         shifts = (older._mean - self._mean) * self._inverse_std
         squares = shifts * shifts
-        divergence = 0.5 * (ratios + squares - 1.0 - wider).sum(axis=1).mean()
+        return 0.5 * (ratios + squares - 1.0 - wider).sum(axis=1).mean(), ratios, shifts, squares
+
+    def backward_from(self, older: Self, weight: float, into: Mapping[str, Floats]) -> tuple[Any, Floats]:
+        share = weight / len(self._mean)
+        divergence, ratios, shifts, squares = self._compare(older)
         by_mean: Floats = shifts * self._inverse_std * -share
         by_log_std = (1.0 - ratios - squares) * share
         if self._free:

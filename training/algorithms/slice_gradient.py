@@ -25,6 +25,7 @@ from training.networks import Parameters
 from training.normalisers import Moments
 from training.reports import UpdateReport
 from training.truncation import Truncating, Truncation, importance_figures, least_ratios
+from training.update_samples import flatten_time
 
 _LOG_LIMIT = 20.0
 
@@ -42,7 +43,8 @@ class SliceGradient(NamedTuple):
     """The gradient of one pass over a slice.
 
     `report` has what an `UpdateReport` says of it, `start` what later passes bring. With the last pass come the
-    slice's own moments, for the normalisers. `divergence` is that of the KL penalty, None without one.
+    slice's own moments, for the normalisers. `divergence` is that of the KL penalty, None without one. `observations`
+    are the slice's, [sample, …], as the network got them.
     """
 
     gradient: Parameters
@@ -54,6 +56,7 @@ class SliceGradient(NamedTuple):
     observation_moments: Moments | None
     return_moments: Moments | None
     device: str
+    observations: npt.NDArray[Any]
 
 
 def gradient_of(
@@ -113,6 +116,7 @@ def gradient_of(
         is_last,
         *(_moments(state, batch) if is_last else (None, None)),
         optimisation.descent.device,
+        flatten_time(prepared.samples["observations"]),
     )
 
 

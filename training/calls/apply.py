@@ -32,7 +32,7 @@ from training.reports import Usage
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.learner import LearnerState, RoundSums
+    from training.learner import LearnerState, PublishedPolicy, RoundSums
     from training.messages import Call
 
 _REPORT_BYTES = 800
@@ -53,6 +53,8 @@ class ApplyRequest(CallRequest):
     for gradients returned, in order of launch, each with its weight.
 
     What is due once a round (normalisers, the KL penalty's weight, the target) is done if this version `ends_round`.
+    After the gradients come as many `policies` as learners fly with, whose distances from the new one are returned;
+    gradients bring the states to measure them on.
     """
 
     kind: Literal["apply"] = "apply"
@@ -62,6 +64,7 @@ class ApplyRequest(CallRequest):
     weights: tuple[float, ...] = Field(min_length=1)
     rule: AggregationRule = "mean"
     ends_round: bool = True
+    policies: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _weighs_by_positive_numbers(self) -> ApplyRequest:
@@ -97,10 +100,13 @@ class Apply(CallKind[ApplyRequest]):
         from training.learner import LearnerState
 
         before = LearnerState.decode(call.inputs[0])
-        gradients = [decode(payload) for payload in call.inputs[1:]]
+        gradients = gradients_in(call, request)
         facts = facts_of(before, request, gradients)
         document = read_document(
-            result.payload, self.answer_limit_bytes(call, request), _KEYS | set(facts), "update"
+            result.payload,
+            self.answer_limit_bytes(call, request),
+            _KEYS | set(facts) | ({"distances"} if request.policies else set()),
+            "update",
         )
         after = state_in(document["state"])
         _check_state(call, request, before, after, gradients)
@@ -112,6 +118,8 @@ class Apply(CallKind[ApplyRequest]):
             if type(document[name]) is not type(value) or document[name] != value:
                 raise BadAnswer("update", f"{name} is {document[name]!r}; the gradients have {value!r}")
         check_reports(document)
+        if request.policies:
+            _check_distances(call, request, document["distances"])
         usage = result.usage
         steps = len(gradients) if request.rule == "sequential" else 1
         work = usage.minibatches, usage.macs, usage.pictures
@@ -127,6 +135,18 @@ class Apply(CallKind[ApplyRequest]):
             bytes_in=sizes.learner + max(1, planned.gradients) * sizes.gradient,
             bytes_out=sizes.learner + sizes.weights + _REPORT_BYTES,
         )
+
+
+def gradients_in(call: Call, request: ApplyRequest) -> list[Document]:
+    """Return the gradients among a call's inputs."""
+    return [decode(payload) for payload in call.inputs[1 : len(call.inputs) - request.policies]]
+
+
+def policies_in(call: Call, request: ApplyRequest) -> list[PublishedPolicy]:
+    """Return the policies among a call's inputs."""
+    from training.learner import PublishedPolicy
+
+    return [PublishedPolicy.decode(weights) for weights in call.inputs[len(call.inputs) - request.policies :]]
 
 
 def weights_of(request: ApplyRequest, gradients: list[Document]) -> list[float]:
@@ -178,6 +198,8 @@ def _check_state(
             raise BadAnswer("update", f"the state has {name} {getattr(after, name)!r}, not {value!r}")
     for group in _GROUPS:
         check_arrays(getattr(before, group), getattr(after, group), group)
+    if not (isfinite(after.step_divergence) and after.step_divergence >= 0):
+        raise BadAnswer("update", f"the state has {after.step_divergence!r} as the way of a usual step")
     expected = replace(before, round_sums=sums_with(before, gradients), parameters=after.parameters)
     if request.ends_round:
         expected = end_round(request.algorithm, expected, call.round_no)
@@ -186,6 +208,18 @@ def _check_state(
     for name in ("observation_moments", "return_moments", "round_sums", "target_parameters"):
         if not _are_equal(getattr(after, name), getattr(expected, name)):
             raise BadAnswer("update", f"{name} are not those of the gradients")
+
+
+def _check_distances(call: Call, request: ApplyRequest, distances: Any) -> None:
+    versions = [policy.version for policy in policies_in(call, request)]
+    if not isinstance(distances, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 for pair in distances
+    ):
+        raise BadAnswer("update", "the distances of policies are not pairs")
+    if [pair[0] for pair in distances] != versions:
+        raise BadAnswer("update", "the distances are of other policies")
+    if not all(type(far) is float and isfinite(far) and far >= 0 for _, far in distances):
+        raise BadAnswer("update", "a distance of policies is not a finite number")
 
 
 def _are_equal(one: Any, other: Any) -> bool:

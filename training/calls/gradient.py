@@ -70,6 +70,7 @@ class GradientRequest(CallRequest):
     The call's weights are the learner's parameters of one version (`LearnerState.for_gradients`). Its inputs are the
     trajectories in order of slot, then as many `policies` as learners fly, as actors have them, and the policy that
     sampled, if it is `anchored` to another than its own. `env_state` is what the first pass returned as its own.
+    `states` are returned with the gradient, to measure on them how far policies are apart; 0 for none.
     """
 
     kind: Literal["gradient"] = "gradient"
@@ -82,6 +83,7 @@ class GradientRequest(CallRequest):
     policies: int = Field(0, ge=0)
     anchored: bool = False
     truncation: Truncation = Truncation()
+    states: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _is_one_of_its_passes(self) -> GradientRequest:
@@ -112,7 +114,8 @@ class Gradient(CallKind[GradientRequest]):
         sizes = [4 * int(np.prod(shape)) for shape in _shapes(request).values()]
         # Observations have a mean and a variance of eight bytes each, and a slice keeps a few numbers of each sample.
         kept = 0 if request.passes == 1 else sum(map(len, call.inputs))
-        return sum(sizes) + 16 * _spaces(request).observation_size + kept + SLACK_BYTES
+        size = _spaces(request).observation_size
+        return sum(sizes) + (16 + 4 * request.states) * size + kept + SLACK_BYTES
 
     def check(self, call: Call, request: GradientRequest, result: Result) -> None:
         shapes = _shapes(request)
@@ -120,6 +123,8 @@ class Gradient(CallKind[GradientRequest]):
         moments = [name for name in MOMENTS if f"{name}_count" in document]
         wanted = _PLAIN | {f"{PREFIX}{name}" for name in shapes}
         wanted |= {f"{name}_{part}" for name in moments for part in ("count", "mean", "variance")}
+        if request.states:
+            wanted.add("states")
         if set(document) != wanted:
             odd = sorted(map(str, set(document) ^ wanted))[:5]
             raise BadAnswer("gradient", f"the gradient lacks or adds: {', '.join(odd)}")
@@ -131,6 +136,10 @@ class Gradient(CallKind[GradientRequest]):
             for part in ("mean", "variance"):
                 _check_array(f"the {part} of {name}s", document[f"{name}_{part}"], "<f8", (length,))
         facts = slice_facts(call, request)
+        if request.states:
+            spaces = _spaces(request)
+            shape = (min(request.states, facts["samples"]), *spaces.observation_shape)
+            _check_array("what was seen", document["states"], "|u1" if spaces.pictures else "<f4", shape)
         _check_plain(call, request, document, facts, moments)
         _check_start(result.env_state, request, document["last"], facts["shape"])
         work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures

@@ -8,21 +8,31 @@ from dataclasses import replace
 
 import numpy as np
 
+from training.aggregation import policy_distance, usual_step
 from training.algorithms.slice_gradient import apply_gradients, end_round
 from training.architectures import learner_macs
-from training.calls.apply import ApplyRequest, facts_of, sums_with, weights_of
+from training.calls.apply import (
+    ApplyRequest,
+    facts_of,
+    gradients_in,
+    policies_in,
+    sums_with,
+    weights_of,
+)
 from training.calls.gradient import MEASURED, PREFIX
-from training.codec import Document, decode, encode
+from training.codec import Document, encode
 from training.functions.body import Result
 from training.learner import LearnerState
 from training.messages import Call
+from training.networks import Parameters
+from training.policy_shift import divergence
 from training.reports import Usage
 
 
 def apply(call: Call, request: ApplyRequest) -> Result:
     """Make the next version. The payload holds what an update's holds, and the figures of its gradients."""
     before = LearnerState.decode(call.inputs[0])
-    gradients = [decode(payload) for payload in call.inputs[1:]]
+    gradients = gradients_in(call, request)
     after, report = apply_gradients(
         request.algorithm,
         before,
@@ -34,6 +44,9 @@ def apply(call: Call, request: ApplyRequest) -> Result:
         _measured(gradients),
     )
     after = replace(after, round_sums=sums_with(before, gradients))
+    distances: list[list[float]] = []
+    if request.policies:
+        after, distances = _distances(call, request, before, after, gradients)
     if request.ends_round:
         after = end_round(request.algorithm, after, call.round_no)
     payload = encode(
@@ -46,6 +59,7 @@ def apply(call: Call, request: ApplyRequest) -> Result:
             "noise_scale": None,
             "policy_shift": None,
             **facts_of(before, request, gradients),
+            **({"distances": distances} if request.policies else {}),
         }
     )
     usage = Usage(
@@ -54,6 +68,24 @@ def apply(call: Call, request: ApplyRequest) -> Result:
         pictures=before.spaces.pictures,
     )
     return Result(payload, None, usage)
+
+
+def _distances(
+    call: Call, request: ApplyRequest, before: LearnerState, after: LearnerState, gradients: list[Document]
+) -> tuple[LearnerState, list[list[float]]]:
+    """Return the state, which knows now how far its last step was, and how many usual steps each of the call's
+    policies is from it, with its version.
+    """
+    states = np.concatenate([gradient["states"] for gradient in gradients])
+
+    def divergence_from(older: Parameters) -> float:
+        return divergence(request.network, before.spaces, older, after.parameters, states)
+
+    usual = usual_step(before.step_divergence, divergence_from(before.parameters))
+    return replace(after, step_divergence=usual), [
+        [policy.version, policy_distance(divergence_from(policy.parameters), usual)]
+        for policy in policies_in(call, request)
+    ]
 
 
 def _arrays_of(gradient: Document) -> Document:

@@ -5,6 +5,8 @@ The gradient of an MLP needs no torch.
 
 from __future__ import annotations
 
+import numpy as np
+
 from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
 from training.architectures import learner_macs
 from training.batch import Batch
@@ -62,6 +64,10 @@ def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Doc
         "device": found.device,
         **{f"{PREFIX}{name}": array for name, array in found.gradient.items()},
     }
+    if request.states:
+        samples = len(found.observations)
+        chosen = np.linspace(0, samples - 1, min(request.states, samples)).astype(np.int64)
+        document["states"] = found.observations[chosen]
     for name, moments in zip(MOMENTS, (found.observation_moments, found.return_moments), strict=True):
         if moments is not None:
             document[f"{name}_count"] = moments.count
