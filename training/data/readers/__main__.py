@@ -1,0 +1,63 @@
+"""Reads one uploaded table in a process of its own, with a limit of memory, and prints one JSON object.
+
+`python -m training.data.readers survey FILE` prints the survey. `python -m training.data.readers prepare FILE STORE`
+reads {"survey", "choice", "name", "source"} from standard input and prints the manifest's hash. What is wrong with the
+file is {"refused": sentence}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from training.data.readers.choice import Choice
+from training.data.readers.preparing import prepare
+from training.data.readers.survey import TableSurvey, survey
+from training.data.readers.tables import TableRefused, open_table
+from training.data.store import FolderStore
+
+MEMORY_LIMIT_BYTES = 450 * 2**20
+
+
+def limit_memory(limit_bytes: int) -> None:
+    """Let the system refuse this process more memory than that. Files that are mapped are not counted."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+
+
+def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
+    """Return what to print. `given` is the standard input."""
+    try:
+        match arguments:
+            case ["survey", file]:
+                return {"survey": survey(open_table(Path(file))).model_dump(mode="json")}
+            case ["prepare", file, store]:
+                asked = json.loads(given)
+                made = prepare(
+                    open_table(Path(file)),
+                    TableSurvey.model_validate(asked["survey"]),
+                    Choice.model_validate(asked["choice"]),
+                    FolderStore(Path(store)),
+                    name=asked["name"],
+                    source=asked["source"],
+                    scratch_folder=Path(file).parent,
+                )
+                return {"manifest": made.hash}
+    except TableRefused as error:
+        return {"refused": str(error)}
+    except MemoryError:
+        megabytes = MEMORY_LIMIT_BYTES // 2**20
+        return {
+            "refused": f"Reading it takes more than {megabytes} MB of memory. Upload fewer columns or rows."
+        }
+    raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    limit_memory(MEMORY_LIMIT_BYTES)
+    json.dump(answer(sys.argv[1:], sys.stdin.read() if sys.argv[1:2] == ["prepare"] else ""), sys.stdout)
