@@ -202,5 +202,8 @@ class _Body:
 def _too_large(limit: int) -> BodyRefused:
     fix = "Send less."
     if limit == BODY_LIMIT_BYTES:
-        fix = "Send less. Only an owner of a project, signed in, may send more: the bill of a cloud."
+        fix = (
+            "Send less. Only members of a project, signed in, may send more: editors a table of data, owners the bill"
+            " of a cloud."
+        )
     return BodyRefused(413, f"The request is larger than allowed: at most {limit // 10**6:,} MB.", fix)

@@ -149,6 +149,7 @@ INSTALLED_APPS = [
     "webapp.connections",
     "webapp.gateway",
     "webapp.comparing",
+    "webapp.datasets",
     "webapp.jobs",
     "webapp.limits",
     "webapp.money",
@@ -276,6 +277,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "datasets": {"task": "webapp.datasets.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "surfaces": {"task": "webapp.surfaces.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},

@@ -1,4 +1,6 @@
-"""Who may send a body larger than a megabyte: owners who upload a cloud's bill. Decided from the headers alone."""
+"""Who may send a body larger than a megabyte: owners a cloud's bill, editors a table of data. Decided from the headers
+alone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import io
 from collections.abc import MutableMapping
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -22,46 +24,71 @@ from webapp.api.auth import project_of, require_scope
 from webapp.api.models import Scope
 from webapp.api.problems import Refused
 from webapp.api.tokens import caller_of_key
-from webapp.reports.bills.bill_reading import MOST_UPLOADED_BYTES
+from webapp.datasets.files import MOST_UPLOADED_BYTES as MOST_TABLE_BYTES
+from webapp.reports.bills.bill_reading import MOST_UPLOADED_BYTES as MOST_BILL_BYTES
 
-PAGE, API = "reports:hand_over_bill", "api_v1:list_bills"
-BILL_BODY_BYTES = MOST_UPLOADED_BYTES + 2**20
-"""The file, and the form around it."""
+_FORM_BYTES = 2**20
+
+
+class Upload(NamedTuple):
+    """An address that takes a large file. Pages know people by their session; `scope` is that of an API's token."""
+
+    needs: str
+    most_bytes: int
+    scope: Scope | None = None
+
+    @property
+    def body_bytes(self) -> int:
+        """The file, and the form around it."""
+        return self.most_bytes + _FORM_BYTES
+
+
+UPLOADS = {
+    "reports:hand_over_bill": Upload("owner", MOST_BILL_BYTES),
+    "api_v1:list_bills": Upload("owner", MOST_BILL_BYTES, Scope.MANAGE),
+    "datasets:upload": Upload("editor", MOST_TABLE_BYTES),
+    "api_v1:list_data_sets": Upload("editor", MOST_TABLE_BYTES, Scope.JOBS),
+}
+"""By the name of the address."""
 
 
 def upload_limit(scope: MutableMapping[str, Any]) -> int:
-    """How many bytes the body may have, if this address takes bills and the sender is an owner; otherwise 0."""
+    """How many bytes the body may have, if this address takes a file and the sender may send one; otherwise 0."""
     if scope["method"] != "POST":
         return 0
     try:
         place = resolve(scope["path"])
     except Resolver404:
         return 0
-    if place.view_name not in (PAGE, API):
+    upload = UPLOADS.get(place.view_name)
+    if upload is None:
         return 0
     request, slug = ASGIRequest(dict(scope), io.BytesIO()), place.kwargs["slug"]
-    may = _may_by_session if place.view_name == PAGE else _may_by_token
-    return BILL_BODY_BYTES if may(request, slug) else 0
+    if upload.scope is None:
+        may = _may_by_session(request, slug, upload.needs)
+    else:
+        may = _may_by_token(request, slug, upload.needs, upload.scope)
+    return upload.body_bytes if may else 0
 
 
-def _may_by_session(request: HttpRequest, slug: str) -> bool:
+def _may_by_session(request: HttpRequest, slug: str, needs: str) -> bool:
     person: Any = _person_of_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     try:
-        membership_for(person, slug, "owner")
+        membership_for(person, slug, needs)
     except (Http404, PermissionDenied):
         return False
     return True
 
 
-def _may_by_token(request: HttpRequest, slug: str) -> bool:
+def _may_by_token(request: HttpRequest, slug: str, needs: str, scope: Scope) -> bool:
     kind, _, key = request.headers.get("Authorization", "").partition(" ")
     caller = caller_of_key(key) if kind.lower() == "bearer" else None
     if caller is None:
         return False
     request.auth = caller  # type: ignore[attr-defined]
     try:
-        require_scope(request, Scope.MANAGE)
-        project_of(request, slug, "owner")
+        require_scope(request, scope)
+        project_of(request, slug, needs)
     except (Refused, Http404, PermissionDenied):
         return False
     return True

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("webapp.budgets.urls")),
     path("", include("webapp.comparing.urls")),
     path("", include("webapp.connections.urls")),
+    path("", include("webapp.datasets.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.overview.urls")),
     path("", include("webapp.papers.urls")),

@@ -16,6 +16,7 @@ from tests.journeys import (
     budget_scenes,
     cloud_scenes,
     comparing_scenes,
+    data_scenes,
     machine_scenes,
     opened,
     people_scenes,
@@ -70,6 +71,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
     trained = scheduler_scenes.schedulers_in_every_state(project, ada)
     schedulers = f"/p/{project.slug}/schedulers/"
+    tables = data_scenes.data_sets_in_every_state(project)
+    data = f"/p/{project.slug}/data/"
     scheduler = trained["done"].version.scheduler_id
     month = budget_scenes.budgets_of(
         project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"]
@@ -121,6 +124,13 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "schedulers-training": (f"{schedulers}trainings/{trained['running'].pk}/", None),
         "schedulers-failed": (f"{schedulers}trainings/{trained['failed'].pk}/", None),
         "schedulers-job": (f"{jobs}new/?preset=hopper-minionsrl", None),
+        "data": (data, None),
+        "data-none": (f"/p/{empty.slug}/data/", None),
+        "data-choosing": (f"{data}{tables['choosing'].pk}/", None),
+        "data-choosing-errors": (f"{data}{tables['choosing'].pk}/", _submit_nothing),
+        "data-ready": (f"{data}{tables['ready'].pk}/", None),
+        "data-reading": (f"{data}{tables['reading'].pk}/", None),
+        "data-failed": (f"{data}{tables['failed'].pk}/", None),
         "clouds": (clouds, None),
         "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
         "clouds-new": (f"{clouds}new/aws_role/", None),
@@ -224,7 +234,13 @@ PARTS = {
         "jobs:policy",
     ),
     *("surfaces:surfaces", "jobs:bill", "profiling:result", "reports:files", "schedulers:decisions"),
-    *("reports:installation_files", "schedulers:progress", "resources:job", "resources:project"),
+    *(
+        "reports:installation_files",
+        "schedulers:progress",
+        "datasets:progress",
+        "resources:job",
+        "resources:project",
+    ),
 }
 """Addresses of parts of a page, seen in their pages."""
 FILES = {

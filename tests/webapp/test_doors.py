@@ -11,11 +11,13 @@ from django.utils import timezone
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import PASSWORD, signed_in
+from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_rows
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
 from webapp.connections.models import Connection, SealedSecret
+from webapp.datasets.models import DataSet
 from webapp.jobs.events.consumers import websocket_urlpatterns
 from webapp.jobs.models import Film, Job, JobGroup
 from webapp.money.budgets import create_budget
@@ -69,6 +71,12 @@ DOORS: dict[str, Door] = {
     "connections:steps": Door("editor"),
     "connections:paper": Door("editor"),
     "connections:remove": Door("owner", "post"),
+    "datasets:list": Door("viewer"),
+    "datasets:upload": Door("editor", "post"),
+    "datasets:detail": Door("viewer"),
+    "datasets:progress": Door("viewer"),
+    "datasets:choose": Door("editor", "post"),
+    "datasets:delete": Door("editor", "post"),
     "jobs:machines": Door("viewer"),
     "jobs:machine_join": Door("editor", "post"),
     "jobs:actor_package": Door("editor"),
@@ -261,6 +269,7 @@ class Scene:
             "training_id": training.pk,
             "scheduler_id": training.version.scheduler_id,
             "number": 1,
+            "data_set_id": make_data_set(project).pk,
             "group_id": JobGroup.objects.create(project=project, name="g", created_at=now).pk,
             "profile": "lambda",
             "stack": "starling-stack",
@@ -299,6 +308,7 @@ def _rows() -> dict[str, list[Any]]:
         Delivery,
         Scheduler,
         SchedulerTraining,
+        DataSet,
     )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
@@ -344,6 +354,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "channel_id",
         "delivery_id",
         "group_id",
+        "data_set_id",
     ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})

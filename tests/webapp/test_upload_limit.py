@@ -1,4 +1,4 @@
-"""Who may send a bill of 200 MB is known before its body is read; everyone else sends a megabyte."""
+"""Who may send a bill or a table of 200 MB is known before its body is read; everyone else sends a megabyte."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from tests.members import add_member
 from webapp.api.tokens import make_token, revoke_token
 from webapp.asgi_handler import PageHandler
 from webapp.reports.models import CloudBill
-from webapp.upload_limit import BILL_BODY_BYTES, upload_limit
+from webapp.upload_limit import UPLOADS, upload_limit
 
+BILL_BODY_BYTES = UPLOADS["reports:hand_over_bill"].body_bytes
+TABLE_BODY_BYTES = UPLOADS["datasets:upload"].body_bytes
 ALL_SCOPES = ("jobs", "budget", "manage")
 
 
@@ -36,6 +38,14 @@ class Scene:
     @property
     def api(self) -> str:
         return f"/api/v1/projects/{self.project.slug}/bills"
+
+    @property
+    def data_page(self) -> str:
+        return reverse("datasets:upload", args=[self.project.slug])
+
+    @property
+    def data_api(self) -> str:
+        return f"/api/v1/projects/{self.project.slug}/datasets"
 
 
 @pytest.fixture
@@ -70,6 +80,20 @@ def test_an_owner_may_send_a_bill_at_its_two_addresses_and_nowhere_else(scene: S
     assert _asked(scene.page, session, method="PUT") == 0
     # Each address asks in its own way.
     assert _asked(scene.page, token) == _asked(scene.api, session) == 0
+
+
+def test_an_editor_may_send_a_table_at_its_two_addresses_and_nowhere_else(scene: Scene) -> None:
+    for person in (scene.owner, scene.editor):
+        assert _asked(scene.data_page, _session(person)) == TABLE_BODY_BYTES > 200_000_000
+        assert _asked(scene.data_api, _token(person, ("jobs",))) == TABLE_BODY_BYTES
+        assert _asked(scene.data_api, _token(person, ("manage",))) == 0
+        assert _asked(scene.data_page, _token(person)) == _asked(scene.data_api, _session(person)) == 0
+    for person in (scene.viewer, scene.other.people.first()):
+        assert _asked(scene.data_page, _session(person)) == 0
+        assert _asked(scene.data_api, _token(person)) == 0
+    assert _asked(scene.data_page) == _asked(scene.data_api) == 0
+    assert _asked(reverse("datasets:list", args=[scene.project.slug]), _session(scene.owner)) == 0
+    assert _asked(f"{scene.data_api}/1", _token(scene.owner)) == 0
 
 
 def test_nobody_else_may(scene: Scene) -> None:

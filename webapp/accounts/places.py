@@ -23,6 +23,7 @@ class Place(NamedTuple):
 PLACES = (
     Place("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
     Place("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
+    Place("data", "Data", "table", "d", "datasets:list"),
     Place("compare", "Compare", "intersect", "c", "comparing:page"),
     Place("budgets", "Budgets", "piggy-bank", "b", "budgets:list", in_bar=True),
     Place("reports", "Reports", "bar-chart", "r", "reports:page"),

@@ -18,7 +18,7 @@ from webapp.limits.counters import Pace
 
 _WORDS = {
     Scope.READ: "read",
-    Scope.JOBS: "launch, pause and stop jobs and test connections",
+    Scope.JOBS: "launch, pause and stop jobs, upload data and test connections",
     Scope.BUDGET: "raise budgets",
     Scope.MANAGE: "manage people, clouds, channels and bills",
 }

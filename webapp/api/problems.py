@@ -18,6 +18,7 @@ from webapp.accounts.services import MembershipError
 from webapp.alerts.channels import ChannelRefused
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
+from webapp.datasets.services import ChoiceRefused, DataRefused
 from webapp.jobs.form.drafts import DraftRefused
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.jobs.services import SpecRefused
@@ -119,6 +120,7 @@ _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
     ChannelRefused: ("channel", "Nothing was changed.", "Correct that, and send it again."),
     ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),
+    DataRefused: ("data", "Nothing was changed.", "Read the data set, and try again then."),
     DraftRefused: ("draft", "Nothing was saved.", "Then save it again."),
     KeysUnusable: ("keys", "Nothing was stored.", "Ask the operator to correct that; then send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
@@ -138,6 +140,8 @@ def refusal_of(error: Exception) -> Refused:
             return error
         case SpecRefused() | TrainingRefused():
             return spec_refused(error.problems)
+        case ChoiceRefused():
+            return spec_refused([FieldProblem(one.field, one.sentence) for one in error.problems])
         case AuthenticationError():
             return Refused(
                 401,

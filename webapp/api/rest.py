@@ -151,7 +151,7 @@ api = Api(
 ROUTES = (
     *("choices", "jobs", "job_copies", "drafts", "job_actions", "comparing", "history", "money", "budgets"),
     *("schedules", "bills", "channels", "connections", "people", "reward_surfaces", "films", "schedulers"),
-    *("profiles", "papers"),
+    *("profiles", "datasets", "papers"),
 )
 """The modules of `routes`, in the order of the description."""
 

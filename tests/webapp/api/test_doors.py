@@ -23,6 +23,7 @@ from tests.factories import (
 )
 from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller, Upload
+from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_version
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.models import Invitation, Membership
@@ -32,6 +33,7 @@ from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_of_key, make_token, revoke_token
 from webapp.connections.models import Connection, SealedSecret
+from webapp.datasets.models import DataSet
 from webapp.jobs.form.drafts import save_draft
 from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Draft, Film, Job
@@ -92,6 +94,9 @@ EDITORS = {
     "profiles_ask_for_profile",
     "profiles_get_profile",
     "profiles_use_profile",
+    "datasets_upload_data_set",
+    "datasets_choose",
+    "datasets_delete_data_set",
 }
 """What viewers may not do, with any token."""
 OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"}
@@ -149,6 +154,7 @@ class Scene:
             "{view_id}": str(view.pk),
             "{schedule_id}": str(schedule.pk),
             "{bill_id}": str(bill.pk),
+            "{data_set_id}": str(make_data_set(self.project).pk),
             "{slug}": self.project.slug,
             "{job_id}": self.job.pk,
             "{connection_id}": self.connection.pk,
@@ -236,9 +242,10 @@ def body_for(operation: reference.Operation) -> Any:
         "NewTraining": {"workload": "cartpole"},
         "FineTuning": {"workload": "cartpole"},
         "NewProfile": {"environment": {"id": "CartPole-v1"}, "memory_mb": [1024]},
+        "Choice": {"target": "y"},
     }
-    if operation.path.endswith("/bills"):
-        return Upload("bill.csv", b"a,b\r\n")
+    if operation.path.endswith(("/bills", "/datasets")):
+        return Upload("table.csv", b"a,b\r\n")
     return bodies.get(operation.body)
 
 
@@ -255,7 +262,7 @@ def _rows() -> list[Any]:
         Schedule,
         Draft,
     )
-    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile)
+    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile, DataSet)
     return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
 
@@ -265,7 +272,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 114
+    assert len(OPERATIONS) == 120
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

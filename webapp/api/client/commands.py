@@ -27,8 +27,9 @@ class Option(NamedTuple):
 
 
 class Command(NamedTuple):
-    """`spec`: where in the body a job's spec goes, "." for the whole of it; it is a preset, a file, a job's, or a
-    draft's. `waits`: with --wait, the address to poll until the request is done.
+    """`uploads`: the argument FILE is sent as a form, with the options beside it. `spec`: where in the body a job's
+    spec goes, "." for the whole of it; it is a preset, a file, a job's, or a draft's. `waits`: with --wait, the address
+    to poll until the request is done.
     """
 
     words: str
@@ -40,6 +41,7 @@ class Command(NamedTuple):
     spec: str = ""
     sets: bool = False
     once: bool = False
+    uploads: bool = False
     waits: str = ""
     watches: bool = False
 
@@ -75,6 +77,7 @@ _MEASURED = (
 )
 _SIZES = {"memory_mb": [512, 1024, 1769, 3008]}
 _TRAINING, _SURFACE_OF = "/scheduler-trainings/{id}", "/jobs/{job}/surfaces/{id}"
+_DATA = "/datasets/{id}"
 _OF_ACCOUNT = "/connections/{connection}/profiles"
 
 COMMANDS: tuple[Command, ...] = (
@@ -236,6 +239,20 @@ COMMANDS: tuple[Command, ...] = (
             f"GET {_OF_ACCOUNT}/{{profile}}", out.PROFILE, waits=f"{_OF_ACCOUNT}/{{id}}"),
     Command("profiles use CONNECTION PROFILE", "A job's spec with the chosen memory, as JSON.",
             f"GET {_OF_ACCOUNT}/{{profile}}/spec"),
+    Command("datasets list", "Data sets, newest first.", "GET /datasets", out.DATA_SETS, (_LIMIT,)),
+    Command("datasets upload FILE", "Upload a table: CSV, packed with gzip or not, or NPZ.", "POST /datasets",
+            out.DATA_SETS, (Option("--name", "its name (default: the file's)"),), uploads=True, waits=_DATA),
+    Command("datasets show DATA_SET", "One data set, with its columns.", "GET /datasets/{data_set}", out.DATA_SET,
+            waits=_DATA),
+    Command("datasets choose DATA_SET TARGET", "Choose the target; the data set is made.",
+            "PUT /datasets/{data_set}/choice", out.DATA_SETS, (
+                Option("--leave-out", "columns, with commas between", "list"),
+                Option("--as-text", "columns of numbers that are names, with commas between", "list"),
+                Option("--held-out-share", "of the rows (default 0.2)", "number"),
+                Option("--seed", "of what is held out (default 0)", "whole"),
+                Option("--place-bits", "text is hashed into 2^b places (default 16)", "whole")), waits=_DATA),
+    Command("datasets delete DATA_SET", "Delete one; jobs and their costs stay.", "DELETE /datasets/{data_set}"),
+    Command("datasets shipped", "Data sets that need no upload.", "GET //datasets", out.SHIPPED),
     Command("papers list", "Stored experiments of the papers.", "GET //experiments", out.EXPERIMENTS),
     Command("papers show EXPERIMENT", "One experiment, with its verdicts.", "GET //experiments/{experiment}",
             out.EXPERIMENT),

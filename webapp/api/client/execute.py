@@ -15,10 +15,11 @@ from urllib.parse import parse_qs
 from .commands import Command
 from .starling import Starling, StarlingError
 from .tables import shown
+from .upload import FileForm
 
 _SHOWN = 20
 _LOOKED_AGAIN_AFTER_S = 2.0
-_WELL, _BADLY = {"done", "ready", "succeeded"}, {"failed", "stopped", "cancelled"}
+_WELL, _BADLY = {"done", "ready", "succeeded", "choosing"}, {"failed", "stopped", "cancelled"}
 _FAILED_EXIT = 4
 _READ: dict[str, Callable[[Any], Any]] = {
     "list": lambda text: [word.strip() for word in text.split(",") if word.strip()],
@@ -96,6 +97,10 @@ class CommandRun:
             **row.sends,
             **{name: _IN_BODIES.get(name, _unchanged)(value) for name, value in rest.items()},
         }
+        if row.uploads:
+            return _Request(
+                method, path, _form(Path(given["file"]), {key: body[key] for key in body if key != "file"})
+            )
         if row.spec == ".":
             body = self._spec()
         elif row.spec:
@@ -247,6 +252,13 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except OSError as error:
         raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a JSON file, or a preset.") from None
+
+
+def _form(path: Path, fields: dict[str, Any]) -> FileForm:
+    try:
+        return FileForm(path, fields)
+    except OSError as error:
+        raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a file.") from None
 
 
 def _document(text: str, where: str) -> Any:

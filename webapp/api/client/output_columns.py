@@ -161,6 +161,26 @@ EXPERIMENT = (
     ),
     Part("verdict=word figure claim ours theirs on=environments the_paper=paper", at="claims"),
 )
+DATA_SETS = (
+    Part(
+        "data_set=id:whole state rows:whole held_out=held_out_rows:whole features:whole target "
+        "uploaded=uploaded_at:at name"
+    ),
+)
+DATA_SET = (
+    Part(
+        "data_set=id:whole name file state sentence in_specs=data rows:whole held_out=held_out_rows:whole "
+        "features:whole target uploaded=uploaded_at:at by=uploaded_by",
+        tall=True,
+    ),
+    Part("class=name rows:whole held_out=held_out_rows:whole", at="classes"),
+    Part(
+        "column=name type missing:whole different=distinct:whole lowest=low:number highest=high:number mean:number "
+        "problem",
+        at="table.columns",
+    ),
+)
+SHIPPED = (Part("in_specs=key title words"),)
 FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experiments"),)
 ROUNDS = (
     Part(

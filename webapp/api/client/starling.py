@@ -105,9 +105,10 @@ class Starling:
         given = {name: value for name, value in query.items() if value not in (None, "")}
         text = f"?{urllib.parse.urlencode(given, doseq=True)}" if given else ""
         address = f"{self.url}/api/v1{urllib.parse.quote(place)}{text}"
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        own = getattr(body, "headers", {})  # of a form with a file, which is sent as it is
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **own}
         headers.update({"Idempotency-Key": key} if key else {})
-        data = None if body is None else json.dumps(body).encode()
+        data = body if own or body is None else json.dumps(body).encode()
         may_repeat = method == "GET" or bool(key)
         for tried in range(1, _TRIES + 1):
             try:

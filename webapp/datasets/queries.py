@@ -1,0 +1,44 @@
+"""What is read of data sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from webapp.datasets.models import DataSet, DataState
+from webapp.job_states import TERMINAL
+from webapp.jobs.models import Job
+from webapp.responses import or_404
+
+
+def data_sets_of(project: Any) -> QuerySet[DataSet]:
+    """The project's data sets, newest first, without those that are being deleted."""
+    found = DataSet.objects.filter(project=project).exclude(state=DataState.DELETING)
+    return found.select_related("uploaded_by").order_by("-uploaded_at", "-pk")
+
+
+def data_set_in(project: Any, data_set_id: int) -> DataSet:
+    return or_404(data_sets_of(project).filter(pk=data_set_id).first(), "data set")
+
+
+def data_set_to_delete(project: Any, data_set_id: int) -> DataSet:
+    """As `data_set_in`, also one that is being deleted: deleting twice is no error."""
+    return or_404(DataSet.objects.filter(project=project, pk=data_set_id).first(), "data set")
+
+
+def ready_with(project: Any, manifest: str) -> DataSet | None:
+    """The project's data set with that manifest, if it has one to learn from."""
+    return data_sets_of(project).filter(manifest=manifest, state=DataState.READY).first()
+
+
+def jobs_with(data_set: DataSet) -> QuerySet[Job]:
+    """The project's jobs that learn from this data set, newest first."""
+    if not data_set.manifest:
+        return Job.objects.none()
+    found = Job.objects.filter(project_id=data_set.project_id, spec__training__data=data_set.manifest)
+    return found.order_by("-created_at")
+
+
+def unfinished_jobs_with(data_set: DataSet) -> QuerySet[Job]:
+    return jobs_with(data_set).exclude(observed__in=TERMINAL)
