@@ -1,7 +1,8 @@
 """LeNet (LeCun et al. 1998): two convolutions, each followed by averaging, then fully connected layers.
 
-Convolutions are matrix products over patches. Arrays between them are [channel, picture, row, column], so that one
-product covers all pictures of a chunk. A chunk has few pictures, whose patches stay in a core's cache.
+Convolutions are matrix products over patches. Arrays between them are [channel, row, column, picture], so that one
+product covers all pictures of a chunk, and a patch's numbers are copied by rows of all pictures. A chunk has few
+pictures, whose patches stay in a core's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from training.models.losses import cross_entropy, outputs_of
 from training.models.model import Floats, Model, Parameters, required_fit
 
 KERNEL, PAD = 5, 2
-_CHUNK = 16
+_CHUNK = 32
 
 
 class LeNet(Model):
@@ -113,18 +114,19 @@ class LeNet(Model):
 
     def _forward(self, parameters: Mapping[str, Floats], features: DenseFeatures) -> _Forward:
         side = math.isqrt(features.width)
-        numbers = features.numbers(parameters["dense.0.weight"].dtype).reshape(1, -1, side, side)
-        x = np.pad(numbers, ((0, 0), (0, 0), (PAD, PAD), (PAD, PAD)))
+        dtype = parameters["dense.0.weight"].dtype
+        x = np.zeros((1, side + 2 * PAD, side + 2 * PAD, len(features)), dtype=dtype)
+        x[0, PAD:-PAD, PAD:-PAD] = features.numbers(dtype).T.reshape(side, side, -1)
         patches, activated = [], []
         for i in range(2):
             weight, bias = parameters[f"convolution.{i}.weight"], parameters[f"convolution.{i}.bias"]
             patches.append(_patches(x))
             products = weight.reshape(len(weight), -1) @ patches[-1]
             products += bias[:, None]
-            shape = (len(weight), x.shape[1], x.shape[2] - KERNEL + 1, x.shape[3] - KERNEL + 1)
+            shape = (len(weight), x.shape[1] - KERNEL + 1, x.shape[2] - KERNEL + 1, x.shape[3])
             activated.append(self._activate(products).reshape(shape))
             x = _averaged(activated[-1])
-        dense = [np.ascontiguousarray(x.transpose(1, 0, 2, 3)).reshape(x.shape[1], -1)]
+        dense = [x.reshape(-1, len(features)).T]
         last = len(self.hidden)
         for i in range(last + 1):
             y = dense[-1] @ parameters[f"dense.{i}.weight"] + parameters[f"dense.{i}.bias"]
@@ -141,8 +143,8 @@ class LeNet(Model):
             slopes = slopes @ parameters[f"dense.{i}.weight"].T
             if i:
                 slopes *= self._steepness(forward.dense[i])
-        filters, pictures, rows, columns = forward.activated[1].shape
-        pooled = slopes.reshape(pictures, filters, rows // 2, columns // 2).transpose(1, 0, 2, 3)
+        filters, rows, columns, pictures = forward.activated[1].shape
+        pooled = slopes.T.reshape(filters, rows // 2, columns // 2, pictures)
         for i in (1, 0):
             activated = forward.activated[i]
             by_products = _spread(pooled, activated.shape)
@@ -153,8 +155,7 @@ class LeNet(Model):
             gradient[f"convolution.{i}.bias"] += flat.sum(axis=1)
             if i:
                 by_patches = weight.reshape(len(weight), -1).T @ flat
-                _, _, rows, columns = activated.shape
-                pooled = _overlapped(by_patches, weight.shape[1], pictures, rows, columns)
+                pooled = _overlapped(by_patches, weight.shape[1], rows, columns)
 
     def _activate(self, x: Floats) -> Floats:
         """Apply the activation in place."""
@@ -180,31 +181,31 @@ def _glorot(rng: np.random.Generator, shape: tuple[int, ...], inputs: int, outpu
 
 
 def _patches(x: Floats) -> Floats:
-    """Return the kernel's patches of [channel, picture, row, column], as [channel · kernel, picture · row · column]."""
-    channels, pictures, rows, columns = x.shape
+    """Return the kernel's patches of [channel, row, column, picture], as [channel · kernel, row · column · picture]."""
+    channels, rows, columns, pictures = x.shape
     rows, columns = rows - KERNEL + 1, columns - KERNEL + 1
-    patches = np.empty((channels, KERNEL, KERNEL, pictures, rows, columns), dtype=x.dtype)
+    patches = np.empty((channels, KERNEL, KERNEL, rows, columns, pictures), dtype=x.dtype)
     for i in range(KERNEL):
         for j in range(KERNEL):
-            patches[:, i, j] = x[:, :, i : i + rows, j : j + columns]
+            patches[:, i, j] = x[:, i : i + rows, j : j + columns]
     return patches.reshape(channels * KERNEL * KERNEL, -1)
 
 
-def _overlapped(by_patches: Floats, channels: int, pictures: int, rows: int, columns: int) -> Floats:
+def _overlapped(by_patches: Floats, channels: int, rows: int, columns: int) -> Floats:
     """Return the sum over all patches at each place that they were taken from: the transpose of `_patches`."""
-    parts = by_patches.reshape(channels, KERNEL, KERNEL, pictures, rows, columns)
-    total = np.zeros((channels, pictures, rows + KERNEL - 1, columns + KERNEL - 1), dtype=by_patches.dtype)
+    parts = by_patches.reshape(channels, KERNEL, KERNEL, rows, columns, -1)
+    total = np.zeros((channels, rows + KERNEL - 1, columns + KERNEL - 1, parts.shape[-1]), dtype=parts.dtype)
     for i in range(KERNEL):
         for j in range(KERNEL):
-            total[:, :, i : i + rows, j : j + columns] += parts[:, i, j]
+            total[:, i : i + rows, j : j + columns] += parts[:, i, j]
     return total
 
 
 def _averaged(x: Floats) -> Floats:
     """Return the means of squares of two by two."""
-    means = x[..., ::2, ::2] + x[..., 1::2, ::2]
-    means += x[..., ::2, 1::2]
-    means += x[..., 1::2, 1::2]
+    means = x[:, ::2, ::2] + x[:, 1::2, ::2]
+    means += x[:, ::2, 1::2]
+    means += x[:, 1::2, 1::2]
     means *= x.dtype.type(0.25)
     return means
 
@@ -215,5 +216,5 @@ def _spread(by_means: Floats, shape: tuple[int, ...]) -> Floats:
     quarter = by_means * by_means.dtype.type(0.25)
     for i in (0, 1):
         for j in (0, 1):
-            spread[..., i::2, j::2] = quarter
+            spread[:, i::2, j::2] = quarter
     return spread
