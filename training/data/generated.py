@@ -95,7 +95,8 @@ def _drawn(rng: np.random.Generator, outputs: npt.NDArray[np.float64], noise: fl
     softmax probabilities of outputs / noise.
     """
     noisy = outputs + noise * rng.gumbel(size=outputs.shape) if noise else outputs
-    return np.argmax(noisy, axis=1).astype(np.int32)
+    classes: npt.NDArray[np.int32] = np.argmax(noisy, axis=1).astype(np.int32)
+    return classes
 
 
 def _noise_in_words(noise: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
@@ -72,8 +72,8 @@ class Hasher:
 
     def features(
         self,
-        texts: dict[str, Sequence[str]],
-        numbers: dict[str, npt.NDArray[np.float64]] | None = None,
+        texts: Mapping[str, Sequence[str]],
+        numbers: Mapping[str, npt.NDArray[np.float64]] | None = None,
     ) -> SparseFeatures:
         """Return one row for each text of the columns, which are equally long. Numbers come standardised.
 
@@ -85,9 +85,9 @@ class Hasher:
             known = self._places_of(column)
             places.append(np.array([known[cell] for cell in cells], dtype=np.int64))
             values.append(np.ones(len(cells)))
-        for column, cells in (numbers or {}).items():
-            places.append(np.where(np.isnan(cells), -1, place_of(column, "", self.bits)))
-            values.append(np.asarray(cells, dtype=np.float64))
+        for column, standardised in (numbers or {}).items():
+            places.append(np.where(np.isnan(standardised), -1, place_of(column, "", self.bits)))
+            values.append(standardised)
         all_places, all_values = np.stack(places, axis=1), np.stack(values, axis=1)
         there = all_places >= 0
         offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)

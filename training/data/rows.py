@@ -37,9 +37,8 @@ class DenseFeatures:
 
     def numbers(self, dtype: npt.DTypeLike = np.float32) -> Floats:
         """Return the values as real numbers of `dtype`."""
-        if self.values.dtype == np.uint8:
-            return self.values * np.asarray(_BYTE_STEP, dtype)
-        return self.values.astype(dtype, copy=False)
+        numbers: Floats = self.values.astype(dtype, copy=False)
+        return numbers * np.asarray(_BYTE_STEP, dtype) if self.values.dtype == np.uint8 else numbers
 
     def between(self, begin: int, end: int) -> DenseFeatures:
         return DenseFeatures(self.values[begin:end])

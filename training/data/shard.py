@@ -78,7 +78,8 @@ def rows_of(shard: bytes, begin: int = 0, end: int | None = None) -> Rows:
 
 def _rows_in(document: Document) -> Rows:
     """Return all rows of a shard's document. Raises BadShard unless it can be computed with."""
-    targets, classes = document.get("targets"), document.get("classes")
+    targets: Any = document.get("targets")
+    classes = document.get("classes")
     if type(classes) is not int or not 2 <= classes <= CLASSES_LIMIT:
         raise BadShard(f"a shard has 2 to {CLASSES_LIMIT} classes")
     if not _is_array(targets, 1, "i4") or not len(targets):
