@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from training.data.manifest import Column, Manifest, ShardRef
 from training.data.rows import DenseFeatures, Features, Rows
-from training.data.shard import SHARD_BYTES, encode_shard
+from training.data.shard import SHARD_BYTES, SHARDS, encode_shard
 from training.data.split import held_out_rows, shuffled
 from training.data.store import WritableDataStore
 
@@ -107,7 +107,7 @@ def _moments(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the mean and standard deviation of each column. NaN, a missing number, counts for neither."""
     count, mean, squares = (np.zeros(features.width) for _ in range(3))
-    for part in _parts(learned, features.width * 8):
+    for part in _parts(learned, SHARD_BYTES[1] // (8 * features.width)):
         values = features.take(part).numbers(np.float64)
         known = ~np.isnan(values)
         here = known.sum(axis=0)
@@ -123,11 +123,10 @@ def _moments(
     return mean, np.sqrt(np.divide(squares, count, where=count > 0, out=np.zeros_like(mean)))
 
 
-def _parts(order: npt.NDArray[np.intp], row_bytes: int) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the numbers in groups of rows that make one shard."""
-    rows = max(1, SHARD_BYTES // max(1, row_bytes))
-    for begin in range(0, len(order), rows):
-        yield order[begin : begin + rows]
+def _parts(order: npt.NDArray[np.intp], rows: int) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the numbers in groups of so many rows, at least one."""
+    for begin in range(0, len(order), max(1, rows)):
+        yield order[begin : begin + max(1, rows)]
 
 
 def _stored(table: Table, order: npt.NDArray[np.intp], store: WritableDataStore) -> Iterator[ShardRef]:
@@ -139,7 +138,8 @@ def _stored(table: Table, order: npt.NDArray[np.intp], store: WritableDataStore)
         row_bytes = 12 + 8 * -(-features.nonzeros // max(1, len(features)))
     mean = np.array([column.mean for column in table.columns])
     scale = np.array([column.scale for column in table.columns])
-    for part in _parts(order, row_bytes):
+    shard_bytes = min(max(row_bytes * len(order) // SHARDS, SHARD_BYTES[0]), SHARD_BYTES[1])
+    for part in _parts(order, shard_bytes // row_bytes):
         chosen = features.take(part)
         if table.standardise and isinstance(chosen, DenseFeatures):
             standard = (chosen.numbers(np.float64) - mean) * scale

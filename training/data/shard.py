@@ -15,8 +15,10 @@ import numpy.typing as npt
 from training.codec import CodecError, Document, decode, encode
 from training.data.rows import DenseFeatures, Features, Rows, SparseFeatures
 
-SHARD_BYTES = 512 * 2**10
-"""About how large a shard is."""
+SHARD_BYTES = (16 * 2**10, 512 * 2**10)
+"""About how small and how large a shard is."""
+SHARDS = 256
+"""How many shards a data set has where their sizes allow it: a function that has a slice fetches little beside it."""
 SHARD_LIMIT_BYTES = 16 * 2**20
 WIDTH_LIMIT = 2**24
 CLASSES_LIMIT = 1000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from training.data.dataset import BadTable, Table, write_dataset
 from training.data.manifest import Column, Manifest, RowRange
 from training.data.rows import DenseFeatures, Rows, SparseFeatures
-from training.data.shard import SHARD_BYTES, BadShard
+from training.data.shard import SHARD_BYTES, SHARDS, BadShard
 from training.data.split import held_out_rows, shuffled
 from training.data.store import FolderStore, MemoryStore, MissingData, read_rows
 
@@ -118,11 +118,16 @@ def test_columns_are_standardised_by_the_rows_that_are_learned_from():
 
 def test_shards_are_of_one_size_and_ranges_lead_to_their_rows():
     store = MemoryStore()
-    manifest = write_dataset(table(100_000, width=8), store)
+    manifest = write_dataset(table(20_000, width=8), store)
     sizes = [shard.byte_count for shard in manifest.shards]
-    assert len(sizes) > 4
-    assert max(sizes) <= SHARD_BYTES * 1.1
+    assert len(sizes) > 20
+    assert max(sizes) <= SHARD_BYTES[0] * 1.1
     assert manifest.byte_count == sum(sizes)
+    large = write_dataset(
+        table(30_000, features=DenseFeatures(np.zeros((30_000, 784), np.uint8)), columns=()), store
+    )
+    assert SHARDS <= len(large.shards) <= SHARDS * 1.1
+    assert max(shard.byte_count for shard in large.shards) > 2 * SHARD_BYTES[0]
     everything = all_rows(store, manifest)
     first = manifest.shards[0].rows
     for begin, end in (
