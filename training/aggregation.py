@@ -160,14 +160,14 @@ class GradientQueue:
     ) -> Release | None:
         """Return the whole queue if it may become an aggregate now, and empty it; None if it is held or empty.
 
-        `distances` take the place of staleness: how far older versions are from the newest.
+        `distances` take the place of staleness: how far older versions are from the newest, where it was measured.
         """
         gradients = tuple(sorted(self._waiting, key=lambda gradient: gradient.number))
         if not gradients:
             return None
         staleness = tuple(
             float(clock - gradient.version)
-            if distances is None or gradient.version == clock
+            if distances is None or gradient.version not in distances
             else distances[gradient.version]
             for gradient in gradients
         )

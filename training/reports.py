@@ -264,8 +264,9 @@ class WithFigures(Message):
 class GradientsReport(Message):
     """A round of learners that compute gradients, of which so many run at once at most.
 
-    `gradients` were applied in `steps` versions: `released` counts them by the reason of their release. `staleness` is
-    by how many versions they were behind then, `bound` the most that its mean could be, None where nothing was held.
+    `gradients` were applied in `steps` versions: `released` counts them by the reason of their release. `staleness_*`
+    tell by how many versions they were behind then (or usual steps, where the loop counts those), `bound` the most that
+    the mean could be, None where nothing was held.
     `queue_*` and `held_share` are of gradients that waited, `learners_busy` and `actors_busy` are means over the
     round's time, in `learning_s` of which anything learned; `starved_share` is the part of the learners' time in which
     there was no data for them. `ratio_mean` is the mean truncated importance weight, `effective_share` the effective
@@ -277,9 +278,9 @@ class GradientsReport(Message):
     gradients: int
     steps: int
     released: dict[str, int]
-    staleness_least: int
+    staleness_least: float
     staleness_mean: float
-    staleness_most: int
+    staleness_most: float
     bound: float | None
     queue_mean: float
     queue_most: int

@@ -12,7 +12,7 @@ from training.architectures import MLP, AnyNetwork, towers
 from training.base_model import FrozenModel
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
-from training.loops.model import AnyLoop, Synchronous
+from training.loops.model import AnyLoop, StalenessAware, Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.tasks.score import RETURN, Score
@@ -187,6 +187,18 @@ class TrainingSpec(Training):
     def attempts(self) -> int:
         return self.rollout.attempts
 
+    @field_validator("loop")
+    @classmethod
+    def fits_the_rest(cls, value: AnyLoop, info: ValidationInfo) -> AnyLoop:
+        """Raise ValueError, one sentence, if learners cannot compute what the algorithm and the scaling ask for."""
+        if isinstance(value, StalenessAware):
+            algorithm, scaling = info.data.get("algorithm"), info.data.get("scaling")
+            if algorithm is not None:
+                _check_truncation(value, algorithm)
+            if scaling is not None:
+                _check_learners(value, scaling)
+        return value
+
     @field_validator("network")
     @classmethod
     def fits_the_environment(cls, value: AnyNetwork, info: ValidationInfo) -> AnyNetwork:
@@ -197,3 +209,26 @@ class TrainingSpec(Training):
         if isinstance(environment, EnvironmentSpec) and environment.id in ENTRIES:
             towers(value, ENTRIES[environment.id].spaces(environment.frame_stack))
         return value
+
+
+def _check_truncation(loop: StalenessAware, algorithm: AnyAlgorithm) -> None:
+    is_clipped = isinstance(algorithm, PPO) and algorithm.objective == "clipped"
+    if loop.truncated.is_inside_surrogate and not is_clipped:
+        raise ValueError(
+            f"the truncation {loop.truncation!r} changes the surrogate of PPO's clipped objective, which this algorithm"
+            " does not have; 'constant' and 'off' suit every algorithm"
+        )
+
+
+def _check_learners(loop: StalenessAware, scaling: AnyScaling) -> None:
+    if scaling.measures:
+        raise ValueError(
+            f"scaling by {scaling.kind.replace('_', ' ')} measures each update, and learners that compute gradients"
+            " make none; choose a scaling that measures nothing"
+        )
+    slices = -(-scaling.largest // loop.trajectories_per_gradient)
+    if loop.goes_by_waves and loop.learners > slices:
+        raise ValueError(
+            f"{scaling.largest} actors that wait fill {slices} slices of {loop.trajectories_per_gradient} trajectories,"
+            f" so no more than {slices} of {loop.learners} learners could ever work at once"
+        )

@@ -48,7 +48,7 @@ QUICK: dict[str, Any] = {
 
 
 def loop(**changes: Any) -> dict[str, Any]:
-    return {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 1, **changes}
+    return {"kind": "staleness_aware", "learners": 3, "trajectories_per_gradient": 1, **changes}
 
 
 def reports(events: list[Any]) -> list[Any]:
@@ -563,3 +563,61 @@ def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
     assert Unfinished.decode(whole.encode(9)).slices == whole.slices[:1]
     assert Unfinished().encode(1000) == b""
     assert Unfinished.decode(b"") == Unfinished()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"algorithm": {"kind": "impala"}, "loop": loop(truncation="released")}, "PPO's clipped objective"),
+        (
+            {
+                "algorithm": {"kind": "ppo", "objective": "decoupled"},
+                "loop": loop(truncation="differentiated"),
+            },
+            "PPO's clipped objective",
+        ),
+        ({"loop": loop(), "scaling": {"kind": "boosting"}}, "scaling by boosting measures each update"),
+        (
+            {"loop": loop(learners=4)},
+            "3 actors that wait fill 3 slices of 1 trajectories, so no more than 3 of 4",
+        ),
+        ({"loop": loop(ratio_limit=0.99)}, "greater than or equal to 1"),
+        ({"loop": loop(staleness_decay=0.0)}, "greater than 0"),
+        ({"loop": loop(staleness_decay=1.01)}, "less than or equal to 1"),
+        ({"loop": loop(learners=0)}, "greater than or equal to 1"),
+    ],
+)
+def test_what_learners_cannot_do_is_refused_in_one_sentence(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refused:
+        tiny(**changes)
+    (error,) = refused.value.errors()  # type: ignore[attr-defined]
+    assert error["msg"].count(". ") == 0
+
+
+def test_actors_that_go_on_may_feed_more_learners_than_there_are_slices_at_once() -> None:
+    assert tiny(loop=loop(learners=9, actors_wait=False)).loop.learners == 9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_staleness_may_be_counted_by_how_far_the_policy_moved(seed: int) -> None:
+    """Each version's gradients bring states, and each aggregation tells how far all policies in flight are from it."""
+    platform = Recording(order=at_random(seed))
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(distance="kl", staleness_decay=0.5, learners=3),
+        stop={"rounds": 3},
+        seed=seed,
+    )
+    events = events_of(spec, platform)
+    assert events[-1].reason_code == "rounds"
+    behind = []
+    for _, call, outcome in platform.happened:
+        if call.kind == "apply" and outcome is not None:
+            document = decode(outcome.payload)
+            assert len(document["distances"]) == call.request.policies >= 1
+            assert all(far >= 0 for _, far in document["distances"])
+            behind += [far for version, far in document["distances"] if version < document["version"] - 1]
+    assert behind, "a gradient must have been in flight over two versions"
+    assert max(behind) > 0
+    staleness = [report.gradients.staleness_most for report in reports(events)]
+    assert any(one != int(one) for one in staleness), "these are no counts of versions"

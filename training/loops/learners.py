@@ -66,6 +66,7 @@ class Learners:
         self._last_of_slice: dict[int, str] = {}
         self._learned_last: tuple[str, ...] = ()
         self._policies = dict(kept.policies)
+        self._distances: dict[int, float] | None = None
         self._parameters = run.publish(run.task.parameters(run.progress.learner))
         self._policies[self.clock] = run.progress.weights
         # The same for all calls of a round, as for one update of the synchronous loop.
@@ -238,7 +239,10 @@ class Learners:
         """Send what waits to be applied, if it may be and no other is. The version ends a round if it counts at least
         `wanted_steps`, or with `all_of_round` if nothing of the round is left after it.
         """
-        if not self._applying and (found := self._queue.release(self.clock, self.bound)) is not None:
+        if (
+            not self._applying
+            and (found := self._queue.release(self.clock, self.bound, self._distances)) is not None
+        ):
             counted = sum(self._known[one.number].env_steps for one in found.gradients)
             ends = not (self._flying or self.slices) if all_of_round else counted >= wanted_steps
             self._apply(found, ends_round=ends)
@@ -249,13 +253,18 @@ class Learners:
 
     def _apply(self, release: Release, *, ends_round: bool) -> None:
         run = self._run
-        request = run.task.apply(self.fraction_done, release.weights, ends_round=ends_round)
+        # Gradients that land until the next version were computed with one of these.
+        behind = {*self._queue.flying_versions, self.clock} if self._loop.distance == "kl" else set()
+        policies = [self._policies[version] for version in sorted(behind & set(self._policies))]
+        request = run.task.apply(
+            self.fraction_done, release.weights, ends_round=ends_round, policies=len(policies)
+        )
         call = run.decided_call(
             "apply",
             request,
             where="learner",
             seed=derive(run.spec.seed, "apply", self.clock + 1),
-            inputs=(run.progress.learner, *(one.payload for one in release.gradients)),
+            inputs=(run.progress.learner, *(one.payload for one in release.gradients), *policies),
         )
         names = [self._known[one.number].name for one in release.gradients]
         after = [*(name for name in names if name), *self._learned_last]
@@ -269,6 +278,8 @@ class Learners:
     def land_version(self, name: str, outcome: Outcome) -> None:
         """Advance to the version that was made, and publish it for actors and learners."""
         self._run.new_version(outcome)
+        if self._loop.distance == "kl":
+            self._distances = dict(self._run.last_learned.get("distances", ()))
         self._parameters = self._run.publish(self._run.task.parameters(self._run.progress.learner))
         self._policies[self.clock] = self._run.progress.weights
         self.occupancy.step(self._run.last_learned)

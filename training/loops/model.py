@@ -73,7 +73,7 @@ class StalenessAware(FrozenModel):
 
     kind: Literal["staleness_aware"] = "staleness_aware"
     learners: int = Field(
-        4,
+        2,
         ge=1,
         le=1024,
         title="Learners at most",
@@ -119,6 +119,15 @@ class StalenessAware(FrozenModel):
         True,
         title="Hold gradients",
         description="Without: each gradient is applied as it comes, as purely asynchronous learners do.",
+        json_schema_extra=_ADVANCED,
+    )
+    distance: Literal["versions", "kl"] = Field(
+        "versions",
+        title="Staleness counted in",
+        description=(
+            "Versions: how many were made since. KL: how far the policy has moved since, in usual steps; beyond the"
+            " paper."
+        ),
         json_schema_extra=_ADVANCED,
     )
     weighting: WeightRule = Field(

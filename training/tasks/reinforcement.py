@@ -28,6 +28,8 @@ from training.tasks.task import Judging, Task, Unfit
 from training.tasks.training import TrainingFacts
 
 CALLS_AT_MOST = 16
+DISTANCE_STATES = 64
+"""The states of each gradient on which distances between policies are measured."""
 
 
 class ReinforcementLearning(Task[TrainingSpec]):
@@ -168,9 +170,12 @@ class ReinforcementLearning(Task[TrainingSpec]):
             policies=policies,
             anchored=anchored,
             truncation=loop.truncated,
+            states=DISTANCE_STATES if loop.distance == "kl" else 0,
         )
 
-    def apply(self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool) -> ApplyRequest:
+    def apply(
+        self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool, policies: int = 0
+    ) -> ApplyRequest:
         loop = self.spec.loop
         assert isinstance(loop, StalenessAware)
         return ApplyRequest(
@@ -180,6 +185,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
             weights=weights,
             rule=loop.aggregation,
             ends_round=ends_round,
+            policies=policies,
         )
 
     def judge(self, round_no: int, actors: int) -> Sequence[Judging]:

@@ -126,10 +126,13 @@ class Task(ABC, Generic[SpecOfKind]):
         """
         raise NotImplementedError(f"{self.kind} does not learn by gradients")
 
-    def apply(self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool) -> Any:
+    def apply(
+        self, fraction_done: float, weights: tuple[float, ...], *, ends_round: bool, policies: int = 0
+    ) -> Any:
         """Return the request of a call that makes the next version from gradients with these weights.
 
-        Its inputs are the learner's state and the gradients, its payload is like that of `learn`.
+        Its inputs are the learner's state, the gradients, and as many `policies` whose distances from the next version
+        its payload tells as `distances`, pairs of a version and a number. Else its payload is like that of `learn`.
         """
         raise NotImplementedError(f"{self.kind} does not learn by gradients")
 
