@@ -32,11 +32,11 @@ def verdict(
             f"the evaluation {score.name} stayed at {score.bound(target)} for {HELD_EVALUATIONS} evaluations",
         )
     if limit is not None and progress.total_env_steps >= limit:
-        return Halt("steps", f"{progress.total_env_steps:,} of {limit:,} {progress_unit} are done")
+        return Halt("steps", f"reached {limit:,} {progress_unit}")
     if rule.rounds is not None and progress.round_no >= rule.rounds:
-        return Halt("rounds", f"{progress.round_no:,} of {rule.rounds:,} rounds are done")
+        return Halt("rounds", f"reached {rule.rounds:,} rounds")
     if rule.minutes is not None and progress.elapsed_s >= rule.minutes * 60:
-        return Halt("minutes", f"{rule.minutes:g} minutes of the platform's time are over")
+        return Halt("minutes", f"{rule.minutes:g} minutes of platform time have passed")
     patience = rule.no_progress_evaluations
     if patience is not None and _evaluations_since_best(scores, score) >= patience:
         best = score.best(scores)

@@ -35,7 +35,7 @@ def _grown(job: Job, seed: int, peak: float, pace: float, usd: float) -> None:
     put(
         job,
         Observed.SUCCEEDED,
-        "All steps are made.",
+        "Reached 245,760 steps.",
         minutes=90 + seed,
         round_no=ROUNDS,
         env_steps=ROUNDS * 2048,

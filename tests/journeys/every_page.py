@@ -92,7 +92,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         **{name: (path, None) for name, path in comparisons.items()},
         "runs-chosen": (jobs, _choose_three),
         "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
-        "runs-help": (jobs, lambda page: page.click("summary:has-text('Search syntax')")),
+        "runs-help": (jobs, lambda page: page.click("summary:has-text('Search help')")),
         "sweep-points": (comparisons["sweep-new"], _show_runs),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
@@ -374,7 +374,7 @@ def _submit_nonsense(page: Page) -> None:
 
 
 def _open_credentials(page: Page) -> None:
-    page.click("summary:has-text('Hand over the credentials')")
+    page.click("summary:has-text('Add credentials')")
 
 
 def _open_bell(page: Page) -> None:

@@ -270,8 +270,8 @@ def jobs_in_every_state(project: Project, user: User) -> None:
         ("cartpole", "Cart pole, first try", Observed.SUCCEEDED, "Reached 475 three times.", 4000, 61_440, 8, 492.6),
         ("hopper", "Hopper, local, seed 3", Observed.FAILED, "The update ran out of memory.", 1500, 20_480, 8, 88.2),
         ("cartpole", "Cart pole, relu", Observed.CANCELLED, "Stopped on request.", 300, 10_240, 8, 121.9),
-        ("hopper", "Hopper, local, seed 4", Observed.RECOVERING, "Going on from round 40.", 3, 81_920, 8, 640.7),
-        ("cartpole", "Cart pole, seed 7", Observed.DRAINING, "Stop asked for.", 1, 30_720, 8, 244.0),
+        ("hopper", "Hopper, local, seed 4", Observed.RECOVERING, "Resuming from round 40.", 3, 81_920, 8, 640.7),
+        ("cartpole", "Cart pole, seed 7", Observed.DRAINING, "Stop requested.", 1, 30_720, 8, 244.0),
     )  # fmt: skip
     for preset, name, observed, reason, minutes, steps, actors, reward in rows:
         job = submitted(project, user, preset, name, "2.00")

@@ -120,7 +120,7 @@ def test_keys_are_sealed_tested_and_removed_and_leave_no_trace(
     page.click("text=Save and test")
     page.wait_for_selector(".report .pill:has-text('Ready')", timeout=60_000)
     assert page.is_visible(f".found >> text={arn}")
-    page.click("summary:has-text('Hand over the credentials')")
+    page.click("summary:has-text('Add credentials')")
     assert page.is_visible(f"text=ends in ••••{CANARY[-4:]}")
     assert page.input_value("[name=secret_access_key]") == ""
     assert CANARY not in page.content()

@@ -82,7 +82,7 @@ def test_the_rail_folds_by_button_and_key_and_is_so_at_the_next_page_before_anyt
     page.goto(f"{base}/jobs/")
     rail = page.locator(".rail")
     assert rail.bounding_box()["width"] == 216  # type: ignore[index]
-    page.get_by_role("button", name="Fold", exact=True).click()
+    page.get_by_role("button", name="Collapse", exact=True).click()
     assert rail.bounding_box()["width"] == 64  # type: ignore[index]
     assert page.get_by_role("button", name="Unfold", exact=True).is_visible()
     link = rail.get_by_role("link", name="Budgets", exact=True)
@@ -121,9 +121,9 @@ def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None
     scenes.put(job, Observed.RUNNING, "Round 13.", round_no=12, episode_return_mean=321.0)
     page.wait_for_selector(".running-grid tbody tr:has(.sparkline):has-text('321.0')")
     scenes.put(job, Observed.FAILED, "The update ran out of memory.", round_no=12)
-    page.wait_for_selector("a:has-text('Read its log')")
+    page.wait_for_selector("a:has-text('Read log')")
     page.wait_for_selector("main :text('No job of this project is running')")
-    page.click("text=Put away")
+    page.click("text=Hide >> visible=true")
     page.click("text=Show the first steps again")
     page.wait_for_selector("text=/[01] of 5 taken/")
 

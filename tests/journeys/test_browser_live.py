@@ -182,7 +182,7 @@ def test_stopping_asks_first_and_says_what_it_means(live_site: str, page: "Page"
     watched.open()
     page.click("[data-live=stop-form] button")
     page.wait_for_selector("text=A stopped job cannot go on; a paused one can")
-    page.click("dialog >> text=Let it run")
+    page.click("dialog >> text=Keep it running")
     assert Job.objects.get(pk=watched.job.pk).desired == Desired.RUN
     page.click("[data-live=stop-form] button")
     page.click("text=Stop the job for good")

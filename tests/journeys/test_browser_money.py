@@ -159,7 +159,7 @@ def test_from_a_new_budget_to_the_files_for_finance(
     address = page.url
     ada.raises_the_budget("1")
     page.goto(address)
-    page.click("text=Go on within the budget it has")
+    page.click("text=Resume within its budget")
     wait_until(lambda: _now(job).round_no > stopped_at, within_s=120, what="the job goes on")
     assert job.events.get(kind="resumed").payload["from_round"] == stopped_at
     page.click("[data-live=stop-form] button")

@@ -61,7 +61,7 @@ def test_it_is_stopped_by_its_own_score() -> None:
         "the evaluation loss stayed at 0.05 or below for 3 evaluations",
     )
     last = events_of(quadratic(stop={"samples": 96}), InlinePlatform())[-1]
-    assert (last.reason_code, last.reason) == ("steps", "96 of 96 samples are done")
+    assert (last.reason_code, last.reason) == ("steps", "reached 96 samples")
 
 
 def test_its_best_checkpoint_has_the_least_loss(tmp_path: Path) -> None:

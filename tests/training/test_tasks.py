@@ -128,7 +128,7 @@ def test_a_loss_stops_a_run_by_going_down(rule, scores, code):
 
 def test_progress_is_told_in_its_own_unit():
     progress = Progress(learner=b"", weights=b"", total_env_steps=100)
-    assert verdict(StopRule(env_steps=100), progress, LOSS, "samples").reason == "100 of 100 samples are done"
+    assert verdict(StopRule(env_steps=100), progress, LOSS, "samples").reason == "reached 100 samples"
 
 
 def test_every_kind_of_training_declares_its_progress_and_score():

@@ -104,7 +104,7 @@ def _summarize(budget: Budget, below: _Below, unreal: str, now: datetime) -> Bud
     return BudgetSummary(
         budget=budget,
         counts=scope_words(budget),
-        period=words if end is None else f"{words}, resets on {format_day(end)}",
+        period=words if end is None else f"{words}, resets {format_day(end)}",
         spent=spent,
         reserved=budget.reserved_picodollars,
         free=headroom(budget),

@@ -133,12 +133,12 @@ class Recent:
     step_words: str
 
 
-_RAISE_BUDGET = "jobs:detail", "Raise its budget"
+_RAISE_BUDGET = "jobs:detail", "Raise budget"
 _STEPS: dict[str, tuple[str, str]] = {
-    Observed.FAILED: ("jobs:logs", "Read its log"),
-    Observed.SUCCEEDED: ("jobs:checkpoints", "Take its policy"),
-    Observed.CANCELLED: ("jobs:detail", "See how far it came"),
-    Observed.PAUSED: ("jobs:detail", "Let it go on"),
+    Observed.FAILED: ("jobs:logs", "Read log"),
+    Observed.SUCCEEDED: ("jobs:checkpoints", "Download policy"),
+    Observed.CANCELLED: ("jobs:detail", "See charts"),
+    Observed.PAUSED: ("jobs:detail", "Resume"),
 }
 
 

@@ -5,7 +5,7 @@ import { count } from "../format.js";
 const LOOKS = {
   checkpoint: { word: "checkpoint", variable: "--text-2" },
   call_failed: { word: "call failed", variable: "--state-warning", shape: "triangle" },
-  resumed: { word: "went on from a checkpoint", variable: "--state-waiting", shape: "ring" },
+  resumed: { word: "resumed from a checkpoint", variable: "--state-waiting", shape: "ring" },
   budget: { word: "budget", variable: "--state-budget", shape: "square" },
   bounds: { word: "bounds of actors changed", variable: "--accent", shape: "diamond" },
 };

@@ -77,7 +77,7 @@ def test_a_budget_is_set_and_shown_with_its_figures(visitor: Visitor) -> None:
         "85 % spent",
         "<b>$0.850</b> spent",
         "all jobs of this project",
-        "a month, resets on 1",
+        "a month, resets 1",
     ):
         assert words in page, words
 
@@ -178,7 +178,7 @@ def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -
     ledger.settle([settlement("a", 8 * USD // 100)])
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
     page = visitor.client.get(reverse("jobs:detail", args=[visitor.project.slug, job.pk])).content.decode()
-    assert "Go on within the budget it has" in page
+    assert "Resume within its budget" in page
     assert "Raise the budget and go on" not in page, "its own limit is not what stopped it"
     raise_it = f"{visitor.address('detail', budget_id=budget.pk)}?job={job.pk}"
     assert f'href="{raise_it}"' in page

@@ -134,7 +134,7 @@ def test_what_ended_says_what_can_be_done(browser: Client, project: Any) -> None
         Job.objects.filter(pk=make_job(project).pk).update(observed=observed, reason_code=code)
     make_alert(project, sentence="A function was left over.")
     said = words(browser.get(f"/p/{project.slug}/"))
-    for shown in ("Read its log", "Raise its budget", "Take its policy", "A function was left over."):
+    for shown in ("Read log", "Raise budget", "Download policy", "A function was left over."):
         assert shown in said
 
 
@@ -231,7 +231,7 @@ def test_the_palette_finds_only_what_is_in_the_project(browser: Client, project:
     assert find(membership, "nothing like this") == []
     options = browser.get(f"/p/{project.slug}/find/?options=1&q=wide").content.decode()
     assert options.count('role="option"') == 1
-    assert "Nothing here has all of these words" in words(browser.get(f"/p/{project.slug}/find/?q=zzz"))
+    assert "Nothing matches all of these words" in words(browser.get(f"/p/{project.slug}/find/?q=zzz"))
 
 
 def test_a_fault_of_ours_has_a_reference_that_the_log_knows(

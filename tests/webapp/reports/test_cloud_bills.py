@@ -253,7 +253,7 @@ def test_owners_hand_bills_over_and_members_look(scene: Scene, client: Any) -> N
     text.name = "november.csv"
     client.force_login(editor)
     assert client.post(new, {"file": text}).status_code == 403
-    assert "Read a bill in" not in client.get(look).content.decode()
+    assert "Import a bill" not in client.get(look).content.decode()
     client.force_login(scene.owner)
     client.post(new)
     assert not CloudBill.objects.exists()

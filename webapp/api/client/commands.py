@@ -142,11 +142,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("alerts list", "Open alerts, newest first.", "GET /alerts", out.ALERTS, (
         Option("--state", "instead of open ones", choices=("open", "acknowledged", "snoozed", "over", "all")),
         _LIMIT)),
-    Command("alerts acknowledge ALERT", "Mark that you look after it.", "POST /alerts/{alert}", out.ALERTS,
+    Command("alerts acknowledge ALERT", "Mark that you are on it.", "POST /alerts/{alert}", out.ALERTS,
             sends={"do": "acknowledge"}),
     Command("alerts snooze ALERT", "Quiet for a while.", "POST /alerts/{alert}", out.ALERTS, (_TIMES,),
             {"do": "snooze"}),
-    Command("alerts settle ALERT", "It is over.", "POST /alerts/{alert}", out.ALERTS, sends={"do": "settle"}),
+    Command("alerts settle ALERT", "Resolve an alert.", "POST /alerts/{alert}", out.ALERTS, sends={"do": "settle"}),
     Command("budgets list", "Budgets that bind this project.", "GET /budgets", out.BUDGETS),
     Command("budgets make NAME LIMIT_USD", "Make a budget above jobs.", "POST /budgets", out.BUDGETS, (
         Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),

@@ -300,8 +300,7 @@ def stalled_sentence(
         return ""
     usual = f"; rounds before it took {format_short_duration(usual_s)}" if usual_s else ""
     if in_flight and oldest_s is not None:
-        are = "is" if in_flight == 1 else "are"
-        what = f"{plural(in_flight, 'call')} {are} still running, the oldest for {format_rough_duration(oldest_s)}"
+        what = f"{plural(in_flight, 'call')} in flight, the oldest for {format_rough_duration(oldest_s)}"
     else:
         what = "no call is running: the learner is working, or a restart is being prepared"
     return f"Round {round_no:,} has taken {format_rough_duration(passed_s)} so far{usual}: {what}."

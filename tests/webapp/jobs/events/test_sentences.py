@@ -133,6 +133,6 @@ def test_why_it_stands_still() -> None:
     assert stalled_sentence(13, 5, 2.3, 3, 4.0) == ""
     assert stalled_sentence(13, 48, 20.0, 3, 41.0) == ""  # a long round among long rounds
     assert stalled_sentence(13, 48, 2.3, 3, 41.0) == (
-        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls are still running, the oldest for 41 s."
+        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls in flight, the oldest for 41 s."
     )
     assert "no call is running" in stalled_sentence(1, 48, None, 0, None)
