@@ -135,6 +135,17 @@ def bar_share(part: int | None, whole: int | None) -> str:
     return f"{min(100.0, max(0.0, 100 * part / whole)):.2f}"
 
 
+_UNPAID = {"simulated": "sim.", "emulated": "emul."}
+
+
+def mark_unpaid(amount: str, word: str) -> SafeString | str:
+    """ "$0.448 sim.": an amount with the kind of money that no one pays (`word`); real money as it is."""
+    if not word:
+        return amount
+    text = f"{amount} {_UNPAID.get(word, word)}".strip()
+    return format_html('<span class="unpaid" title="{}: no one pays it">{}</span>', word.capitalize(), text)
+
+
 def svg_points(places: Iterable[tuple[float, float]]) -> str:
     """The `points` attribute of a polyline or polygon."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -49,6 +49,7 @@ register.filter("score", formatting.format_score)
 register.filter("duration", formatting.format_duration)
 register.filter("file_size", formatting.format_file_size)
 register.filter("share", formatting.bar_share)
+register.filter("unpaid", formatting.mark_unpaid)
 
 
 @register.filter

@@ -283,7 +283,8 @@ def test_the_simulated_cloud_is_profiled_for_nothing(owner: Any) -> None:
     profile.refresh_from_db()
     assert (profile.problem, profile.spent_picodollars) == ("", 0)
     shown = page.get(_address(project, "simulated")).content.decode()
-    assert "simulated-money" in shown
+    assert "unpaid" in shown
+    assert " sim." in shown
     assert "measure your own account" in shown
     assert "profile=lambda" in shown
 
