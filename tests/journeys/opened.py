@@ -23,10 +23,8 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-views": (jobs, _press("summary:has-text('Views')")),
         "open-stop-chosen": (jobs, _stop_chosen),
         "open-stop": (live, _press("[data-dialog=stop-dialog]")),
-        "open-again": (live, _press("summary:has-text('Make another')")),
-        "open-bounds": (live, _press("summary:has-text('Actors')")),
-        "open-labels": (live, _press("summary:has-text('Tags and note')")),
-        "open-job-more": (live, _press(".job-menus summary:has-text('More')")),
+        "open-about": (live, _press("[data-about] > summary")),
+        "open-job-more": (live, _press(".job-menu > summary")),
         "open-chart": (live, _chart_as_table),
         "open-file": (f"{jobs}new/?preset=cartpole", _press(".from-file > summary")),
         "open-budget-close": (budget, _press("[data-dialog=close-dialog]")),
@@ -71,8 +69,8 @@ def _chart_as_table(page: Page) -> None:
 def _switch(page: Page) -> None:
     """Another algorithm and another rule for the actors than the preset has."""
     page.select_option("[name='training.algorithm.kind']", "impala")
+    page.click("#more > summary")
     page.select_option("[name='training.scaling.kind']", "schedule")
-    page.click("#what .more > summary")
 
 
 def _asks_anew(page: Page) -> None:

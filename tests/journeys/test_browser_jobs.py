@@ -61,7 +61,7 @@ def test_a_simulated_job_meets_its_budget_is_given_more_and_goes_on(
     assert_whole(job)
     page.wait_for_selector("text=This job is stopped. It costs nothing now.")
     page.fill("[name=limit_usd]", "2")
-    page.click("text=Raise the budget and go on")
+    page.click("text=Raise the budget and resume")
     wait_until(lambda: _now(job).round_no > stopped_at, within_s=60, what="the job goes on")
     assert job.events.get(kind="resumed").payload["from_round"] == stopped_at
     page.wait_for_selector("[data-live=money-sentence]:has-text('cannot cost more than $2.00')")

@@ -93,15 +93,17 @@ class Watched:
 def test_rounds_and_evaluations_appear_as_they_happen(live_site: str, page: "Page") -> None:
     watched = Watched(live_site, page)
     watched.open()
-    assert page.is_visible("[data-chart=return] [data-nothing]")
+    assert page.is_visible("[data-nothing-yet]")
+    assert not page.is_visible("[data-chart=return]")
     watched.record(round_finished(1, mean=21.5), round_finished(2, mean=33.25))
     watched.seen()
     assert watched.shown("return") in ("33.3", "33.2")
     assert watched.shown("steps") == "512"
-    assert not page.is_visible("[data-chart=return] [data-nothing]")
+    assert not page.is_visible("[data-nothing-yet]")
+    assert page.is_visible("[data-chart=return] canvas")
     watched.record(evaluated(2, mean=150.0), call_failed())
     watched.seen()
-    assert watched.shown("evaluation") == "evaluated 150.0"
+    assert (watched.shown("return"), watched.shown("evaluation")) == ("150.0", "evaluated")
     assert "Evaluated after round 2" in page.inner_text("[data-events]")
     assert "It fell over. It is retried." in page.inner_text("[data-events]")
     assert "live" in watched.shown("mark")
@@ -162,7 +164,7 @@ def test_a_resume_from_the_beginning_empties_the_charts(live_site: str, page: "P
     resume_point(job_id=watched.job.pk, epoch=watched.job.lease_epoch, load=lambda row: None)
     watched.seen()
     assert page.evaluate(SHOWN_POINTS) == {"rounds": [], "evaluations": []}
-    assert page.is_visible("[data-chart=return] [data-nothing]")
+    assert page.is_visible("[data-nothing-yet]")
 
 
 def test_without_sockets_the_page_polls(live_site: str, page: "Page") -> None:
@@ -200,7 +202,7 @@ def test_a_job_at_its_budget_offers_to_raise_it(live_site: str, page: "Page") ->
     assert page.is_visible("[data-live=budget-box]")
     assert "Stopped by budget" in watched.shown("pill")
     page.fill("[name=limit_usd]", "3")
-    page.click("text=Raise the budget and go on")
+    page.click("text=Raise the budget and resume")
     page.wait_for_selector(".pill:has-text('Queued')")
     assert "$3.00" in watched.shown("money-sentence")
 

@@ -68,7 +68,7 @@ def test_a_job_is_told_in_its_own_words() -> None:
     assert job.env_steps == 6 * 48
     assert job.evaluation_return_mean == found[-1]
     assert job.return_best == job.episode_return_mean < job.return_least
-    assert live_sentences(job)["progress"].startswith("Loss 0.")
+    assert live_sentences(job)["progress"].startswith("Evaluated after round 6")
     texts = [describe_event(event.kind, event.payload).text for event in job.events.order_by("seq")]
     assert any(text.startswith("Round 6: loss ") for text in texts)
     assert any(text.startswith("Evaluated after round 6: loss ") for text in texts)

@@ -28,6 +28,8 @@ class Entry:
     action_counts: tuple[int, ...] = ()
     action_size: int = 0
     action_limit: float = 1.0
+    reference_spread: float | None = None
+    """How much published runs differ: their standard deviation, as their paper has it."""
 
     def spaces(self, frame_stack: int) -> Spaces:
         shape = (frame_stack, 84, 84) if self.family == "Atari" else (self.observation_size,)
@@ -98,11 +100,11 @@ _CONTROL = (
 
 # Title, what it is about, published PPO score at 1M steps with its spread, sizes in v4 and v5, actions, their limit.
 _ROBOTS = {
-    "Hopper": ("Hopper", "Make a one-legged robot hop forward", 2383.0, "2,383 ± 272", 11, 11, 3, 1.0),
-    "Walker2d": ("Walker", "Make a two-legged robot walk forward", 2288.0, "2,288 ± 572", 17, 17, 6, 1.0),
-    "HalfCheetah": ("Half cheetah", "Make a planar cheetah run", 1443.0, "1,443 ± 46", 17, 17, 6, 1.0),
-    "Humanoid": ("Humanoid", "Make a humanoid stand and walk", 716.0, "716 ± 49", 376, 348, 17, 0.4),
-    "Ant": ("Ant", "Make a four-legged robot walk", None, "", 27, 105, 8, 1.0),
+    "Hopper": ("Hopper", "Make a one-legged robot hop forward", 2383.0, 272.0, 11, 11, 3, 1.0),
+    "Walker2d": ("Walker", "Make a two-legged robot walk forward", 2288.0, 572.0, 17, 17, 6, 1.0),
+    "HalfCheetah": ("Half cheetah", "Make a planar cheetah run", 1443.0, 46.0, 17, 17, 6, 1.0),
+    "Humanoid": ("Humanoid", "Make a humanoid stand and walk", 716.0, 49.0, 376, 348, 17, 0.4),
+    "Ant": ("Ant", "Make a four-legged robot walk", None, None, 27, 105, 8, 1.0),
 }
 
 
@@ -117,33 +119,34 @@ def _robots() -> tuple[Entry, ...]:
                     f"{title} {version}",
                     f"{about} (MuJoCo).",
                     score,
-                    _PUBLISHED.format(spread)
+                    _PUBLISHED.format(f"{score:,.0f} ± {spread:,.0f}")
                     if score is not None
                     else "no published score read for this version",
                     v5_size if version == "v5" else v4_size,
                     (),
                     actions,
                     limit,
+                    spread,
                 )
             )
     return tuple(entries)
 
 
-# Legal actions, and CleanRL's PPO after 10M steps (40M frames); None where no published figure was read.
-_GAMES: dict[str, tuple[int, float | None, str]] = {
-    "SpaceInvaders": (6, 1189.0, "1,189 ± 81"),
-    "Qbert": (6, 17246.0, "17,246 ± 605"),
-    "Gravitar": (18, 1099.0, "1,099 ± 603"),
-    "Breakout": (4, 414.7, "414.7 ± 28"),
-    "Pong": (6, 20.4, "20.4 ± 0.2"),
-    "BeamRider": (9, 1916.0, "1,916 ± 485"),
+# Legal actions, and CleanRL's PPO after 10M steps (40M frames) with its spread.
+_GAMES: dict[str, tuple[int, float, float, str]] = {
+    "SpaceInvaders": (6, 1189.0, 81.0, "1,189 ± 81"),
+    "Qbert": (6, 17246.0, 605.0, "17,246 ± 605"),
+    "Gravitar": (18, 1099.0, 603.0, "1,099 ± 603"),
+    "Breakout": (4, 414.7, 28.0, "414.7 ± 28"),
+    "Pong": (6, 20.4, 0.2, "20.4 ± 0.2"),
+    "BeamRider": (9, 1916.0, 485.0, "1,916 ± 485"),
 }
 
 
 def _games() -> tuple[Entry, ...]:
     entries = []
     for pattern, note in (("ALE/{}-v5", "sticky actions"), ("{}NoFrameskip-v4", "no sticky actions")):
-        for game, (actions, score, spread) in _GAMES.items():
+        for game, (actions, score, spread, words) in _GAMES.items():
             entries.append(
                 Entry(
                     pattern.format(game),
@@ -151,9 +154,10 @@ def _games() -> tuple[Entry, ...]:
                     f"{game} ({note})",
                     f"Atari {game} from pictures, {note}; 84 × 84 grey, 4 frames an action.",
                     score,
-                    f"PPO after 10,000,000 steps in published benchmarks: {spread} (without sticky actions)",
+                    f"PPO after 10,000,000 steps in published benchmarks: {words} (without sticky actions)",
                     0,
                     (actions,),
+                    reference_spread=spread,
                 )
             )
     return tuple(entries)

@@ -84,7 +84,6 @@ def _head(job: Job) -> dict[str, Any]:
         "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
         **bill_panel.spent_of(job),
         "header": queries.header(job),
-        "numbers_words": job_summary.numbers_sentence(job),
         "states": looks_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": job.training_facts.progress_limit,

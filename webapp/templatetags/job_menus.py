@@ -12,6 +12,7 @@ from webapp.accounts.access import current_membership
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
+from webapp.jobs.events import job_summary
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import stopped_by_budget
 from webapp.money.amounts import picodollars
@@ -20,33 +21,35 @@ from webapp.surfaces.views import panel
 register = template.Library()
 
 
-@register.inclusion_tag("jobs/labels.html", takes_context=True)
-def labels_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
-    """Return tags, groups and the note, with the forms that an editor may use."""
+@register.inclusion_tag("jobs/actions.html", takes_context=True)
+def actions_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
+    """Return what an editor can do with the job."""
+    return {
+        **_common(context, job),
+        "paused": job.observed == Observed.PAUSED and not stopped_by_budget(job),
+        "pausable": job.observed in ACTIVE and job.desired == Desired.RUN,
+        "has_checkpoint": job.has_checkpoint,
+        "most": picodollars(Decimal(job.spec["budget_usd"])),
+        "most_of_four": 4 * job.account.limit_picodollars,
+        "key": secrets.token_urlsafe(12),
+    }
+
+
+@register.inclusion_tag("jobs/about.html", takes_context=True)
+def about_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
+    """Return the job's source and descendants, its tags, groups and note, and the forms that change them."""
     tags = [tag.name for tag in job.tags.all()]
+    bounded = job.actors_least is not None or job.actors_most is not None
     return {
         **_common(context, job),
         "tags": tags,
         "tags_text": ", ".join(tags),
         "groups": list(job.groups.all()),
-        "paused": job.observed == Observed.PAUSED and not stopped_by_budget(job),
-        "pausable": job.observed in ACTIVE and job.desired == Desired.RUN,
-        "most_of_four": 4 * job.account.limit_picodollars,
-    }
-
-
-@register.inclusion_tag("jobs/making.html", takes_context=True)
-def making_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
-    """Return the job's source and descendants, and the menus of an editor."""
-    bounded = job.actors_least is not None or job.actors_most is not None
-    return {
-        **_common(context, job),
         "origin": lineage.origin_of(job),
         "descendants": lineage.list_descendants(job),
-        "has_checkpoint": job.has_checkpoint,
         "bounds": words(job.actors_least, job.actors_most) if bounded else "",
-        "most": picodollars(Decimal(job.spec["budget_usd"])),
-        "key": secrets.token_urlsafe(12),
+        "reference_words": job_summary.reference_sentence(job),
+        "numbers_words": job_summary.numbers_sentence(job),
     }
 
 

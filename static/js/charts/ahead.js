@@ -1,8 +1,8 @@
 /** Where a job's spending is heading: a band from its last point to the line it meets, or to its own end. */
 
 const RATE_OVER_POINTS = 40;
-/** So far a chart looks ahead at most, beside what has passed: else the past would be a thin strip. */
-const FURTHEST = 1;
+/** So far a chart looks ahead at most, beside what has passed: all charts share its range. */
+const FURTHEST = 0.25;
 
 /**
  * @param {{axes: object, length: number}} columns

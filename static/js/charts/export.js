@@ -19,9 +19,12 @@ function titleOf(chart) {
   return chart.figure.querySelector("h2").textContent.trim();
 }
 
-function fileName(chart, ending) {
-  const job = document.querySelector("h1").textContent.trim();
-  return `${job} ${titleOf(chart)}`.toLowerCase().replace(/[^a-z0-9]+/g, "-") + ending;
+function pageTitle() {
+  return document.querySelector("h1").textContent.trim();
+}
+
+function fileName(title, ending) {
+  return `${pageTitle()} ${title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-") + ending;
 }
 
 function save(blob, name) {
@@ -32,9 +35,13 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** The chart with its title and legend, on its own ground. */
 function savePicture(chart) {
-  const drawn = chart.plot.ctx.canvas;
+  saveDrawn(chart.plot, titleOf(chart), [...chart.legend.children].map((entry) => entry.textContent.trim().replace(/\s+/g, " ")));
+}
+
+/** The chart with its title and legend, on its own ground. @param {uPlot} plot @param {string} title @param {string[]} entries */
+export function saveDrawn(plot, title, entries) {
+  const drawn = plot.ctx.canvas;
   const scale = devicePixelRatio;
   const canvas = document.createElement("canvas");
   canvas.width = drawn.width + 2 * MARGIN * scale;
@@ -46,19 +53,24 @@ function savePicture(chart) {
   const family = getComputedStyle(document.body).fontFamily;
   context.fillStyle = colour("--text");
   context.font = `600 14px ${family}`;
-  context.fillText(`${document.querySelector("h1").textContent.trim()}: ${titleOf(chart)}`, MARGIN, MARGIN + 14);
+  context.fillText(`${pageTitle()}: ${title}`, MARGIN, MARGIN + 14);
   context.font = `12px ${family}`;
   context.fillStyle = colour("--text-2");
-  context.fillText([...chart.legend.children].map((entry) => entry.textContent.trim().replace(/\s+/g, " ")).join("   "), MARGIN, MARGIN + 36);
+  context.fillText(entries.join("   "), MARGIN, MARGIN + 36);
   context.drawImage(drawn, MARGIN, MARGIN + HEAD, drawn.width / scale, drawn.height / scale);
-  canvas.toBlob((blob) => save(blob, fileName(chart, ".png")), "image/png");
+  canvas.toBlob((blob) => save(blob, fileName(title, ".png")), "image/png");
 }
 
 function saveNumbers(chart) {
   const { head, rows } = numbersOf(chart);
+  saveTable(titleOf(chart), head, rows);
+}
+
+/** @param {string} title @param {string[]} head @param {any[][]} rows */
+export function saveTable(title, head, rows) {
   const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
   const text = [head, ...rows].map((row) => row.map(cell).join(",")).join("\n");
-  save(new Blob([`${text}\n`], { type: "text/csv" }), fileName(chart, ".csv"));
+  save(new Blob([`${text}\n`], { type: "text/csv" }), fileName(title, ".csv"));
 }
 
 /** What is drawn, with every axis a point has a place on. */

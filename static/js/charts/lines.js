@@ -48,6 +48,10 @@ export class LineRecipe {
     return [columns.axes[view.axis.column], low ?? raw, high ?? raw, raw, this.smoothing > 0 ? smooth(raw, this.smoothing) : raw];
   }
 
+  hasPoints() {
+    return this.sight.columns.knows(this.what.name);
+  }
+
   positive() {
     return this.data()[1].every((value) => value === null || value > 0);
   }

@@ -5,13 +5,13 @@
  * A recipe has: `lines()` (uPlot series after the first), `data()` (uPlot columns), `yRange(low, high)`, `yWords`
  * (values as text), `legend(at)` (entries for a position, or for the last one if null), `summary()` (a sentence or two
  * for those who do not see the chart), `table()` ({head, rows} of what is drawn), and if need be `bands()`, `hooks`,
- * `mayBeLog`. What it reads of the job is `sight`: {columns, view}.
+ * `mayBeLog`; and `hasPoints()`: without any, a sentence stands in the chart's place. What it reads of the job is
+ * `sight`: {columns, view, x}; `x` is the range that all charts of the page share, and `reach` how far it goes.
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { startExports } from "./export.js";
 import { writeLegend } from "./legend.js";
 import { Plot } from "./plot.js";
-import { FromZero } from "./scale.js";
 
 const SUMMARY_EVERY_MS = 10000;
 const LOGARITHMIC = 3;
@@ -30,8 +30,6 @@ export class LiveChart extends Plot {
   }
 
   make() {
-    const { axis } = this.sight.view;
-    this.x = new FromZero(axis.least, axis.nice);
     this.recipe.y?.reset();
     super.make();
     this.showLegend();
@@ -47,7 +45,7 @@ export class LiveChart extends Plot {
   }
 
   draw() {
-    this.figure.classList.toggle("has-data", this.sight.columns.length > 0);
+    this.figure.classList.toggle("no-points", !this.recipe.hasPoints());
     this.waiting = !this.seen;
     if (this.waiting) return;
     this.plot.setData(this.data());
@@ -72,7 +70,7 @@ export class LiveChart extends Plot {
   }
 
   xRange(low, high) {
-    if (!this.sight.view.zoom || !Number.isFinite(low)) return this.x.over(0, high);
+    if (!this.sight.view.zoom || !Number.isFinite(low)) return this.sight.x.over(0, Math.max(high, this.sight.reach));
     return low === high ? [low - 1, high + 1] : [low, high];
   }
 

@@ -1,16 +1,43 @@
 /** The score (a return, a loss), with evaluations as dots and marks of what happened to the run. */
-import { colour } from "./colours.js";
+import { colour, faint } from "./colours.js";
 import { LineRecipe } from "./lines.js";
 import { drawMarks, marksNear } from "./marks.js";
 import { axisScore, count, score } from "../format.js";
 
 export class ReturnRecipe extends LineRecipe {
   /** @param {object} sight @param {DOMStringMap} declared the score's name, its decimals, and what is better */
-  constructor(sight, { score: title, decimals, better }) {
+  constructor(sight, { score: title, decimals, better, reference, spread }) {
     const [words, ticks] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
     super(sight, { name: "return", title, variable: "--accent", words, ticks });
     this.best = better === "lower" ? Math.min : Math.max;
-    this.hooks = { draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot)] };
+    this.reference = reference === undefined ? null : Number(reference);
+    this.spread = Number(spread ?? 0);
+    this.hooks = { drawAxes: [(plot) => this.drawReference(plot)], draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot)] };
+  }
+
+  hasPoints() {
+    return super.hasPoints() || this.sight.columns.evaluations.mean.length > 0;
+  }
+
+  /** A line with a band of its spread: published runs, or the score at which an environment counts as solved. */
+  drawReference(plot) {
+    if (this.reference === null) return;
+    const { ctx: context, bbox } = plot;
+    const [top, middle, bottom] = [this.spread, 0, -this.spread].map((apart) => plot.valToPos(this.reference + apart, "y", true));
+    context.save();
+    context.beginPath();
+    context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    context.clip();
+    context.fillStyle = faint(colour("--series-3"), 0.12);
+    context.fillRect(bbox.left, top, bbox.width, bottom - top);
+    context.strokeStyle = colour("--series-3");
+    context.lineWidth = 1.5 * devicePixelRatio;
+    context.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+    context.beginPath();
+    context.moveTo(bbox.left, Math.round(middle) + 0.5);
+    context.lineTo(bbox.left + bbox.width, Math.round(middle) + 0.5);
+    context.stroke();
+    context.restore();
   }
 
   /** Dots have a place between the points of the rounds as well. */
@@ -21,9 +48,8 @@ export class ReturnRecipe extends LineRecipe {
   }
 
   yRange(low, high) {
-    const { mean } = this.sight.columns.evaluations;
-    if (!mean.length) return super.yRange(low, high);
-    return super.yRange(Math.min(low ?? Infinity, ...mean), Math.max(high ?? -Infinity, ...mean));
+    const shown = [...this.sight.columns.evaluations.mean, ...(this.reference === null ? [] : [this.reference - this.spread, this.reference + this.spread])];
+    return super.yRange(Math.min(low ?? Infinity, ...shown), Math.max(high ?? -Infinity, ...shown));
   }
 
   drawEvaluations(plot) {
@@ -52,6 +78,12 @@ export class ReturnRecipe extends LineRecipe {
     const { round, mean } = columns.evaluations;
     const upto = at === null ? mean.length - 1 : round.findLastIndex((one) => one <= columns.axes.round[at]);
     const entries = [...super.legend(at), { name: "Evaluation", value: this.what.words(mean[upto]), mark: "dot", variable: "--series-2" }];
+    // At rest the page's head says the score: here are the keys alone.
+    if (at === null) for (const entry of entries) entry.value = "";
+    if (this.reference !== null) {
+      const spread = this.spread ? ` \u00b1 ${this.what.ticks(this.spread)}` : "";
+      entries.push({ name: "Reference", value: `${this.what.ticks(this.reference)}${spread}`, mark: "dashed", variable: "--series-3" });
+    }
     return at === null ? entries : [...entries, ...marksNear(columns, at)];
   }
 

@@ -36,6 +36,10 @@ export class RoundTimeRecipe {
     return [columns.axes[view.axis.column], ...sums];
   }
 
+  hasPoints() {
+    return this.sight.columns.length > 0;
+  }
+
   yRange(low, high) {
     const ceiling = ceilingOf(this.totals);
     if (ceiling < Infinity !== this.ceiling < Infinity) this.y.reset();

@@ -57,6 +57,10 @@ export class SpendRecipe {
     ];
   }
 
+  hasPoints() {
+    return this.sight.columns.length > 0;
+  }
+
   yRange(low, high) {
     return this.y.over(0, Math.max(high || 0, this.limit * 1.08));
   }

@@ -2,6 +2,7 @@
 import { Columns } from "../charts/columns.js";
 import { LiveChart } from "../charts/live_chart.js";
 import { recipeFor } from "../charts/panels.js";
+import { FromZero } from "../charts/scale.js";
 import { View, countProgressIn, startBar } from "../charts/view.js";
 import { count } from "../format.js";
 import { joinIn, schedule } from "./page.js";
@@ -12,17 +13,33 @@ const words = bar.querySelector("[data-bucket-words]");
 export const columns = new Columns();
 countProgressIn(bar.dataset.unit);
 const view = new View(changed);
-const sight = { columns, view };
+const sight = { columns, view, x: null, reach: 0 };
+shareRange();
 const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));
 const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
 const showBar = startBar(bar, view);
 let fresh = false;
 let latest = 0;
 
+/** All charts go as far as the one that goes furthest. */
+function shareRange() {
+  sight.x = new FromZero(view.axis.least, view.axis.nice);
+}
+
+function measureReach() {
+  const ends = [sight.columns.axes[view.axis.column].at(-1) ?? 0, spend.recipe.data()[0].at(-1) ?? 0];
+  const reach = Math.max(...ends);
+  if (reach < sight.reach) shareRange(); // a resume took rounds back
+  sight.reach = reach;
+}
+
 /** The view changed: build every chart again over its present columns. */
 async function changed() {
   showBar();
   await look();
+  sight.reach = 0;
+  shareRange();
+  measureReach();
   for (const chart of charts) chart.make();
   fresh = true;
   schedule();
@@ -77,6 +94,8 @@ joinIn({
     if (spend.recipe.setAhead(job.ahead)) fresh = true;
     if (!fresh) return;
     fresh = false;
+    if (!view.zoom) measureReach();
+    page.querySelector("[data-charts]").classList.toggle("no-rounds", columns.length === 0);
     tellPoints();
     for (const chart of charts) {
       if (chart.figure.hidden && tells(chart.figure.dataset)) chart.figure.hidden = false;

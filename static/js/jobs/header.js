@@ -4,6 +4,7 @@ import { inLocalTime, timeElement } from "../frame/clocks.js";
 import { icon } from "./icons.js";
 
 const OVER = new Set(["succeeded", "failed", "cancelled"]);
+const PAUSABLE = new Set(["queued", "starting", "running", "recovering"]);
 const states = JSON.parse(document.getElementById("job-states").textContent);
 const slots = {};
 for (const slot of document.querySelectorAll("[data-live]")) slots[slot.dataset.live] = slot;
@@ -12,8 +13,8 @@ let shownState = "";
 
 /** @param {any} job the header of a message */
 export function showHeader(job) {
-  write("return", score(job.episode_return_mean, decimals));
-  write("evaluation", job.evaluation_return_mean === null ? "not evaluated yet" : `evaluated ${score(job.evaluation_return_mean, decimals)}`);
+  write("return", score(job.evaluation_return_mean ?? job.episode_return_mean, decimals));
+  write("evaluation", job.judged);
   write("steps", count(job.env_steps));
   write("actors", job.actors ? count(job.actors) : UNKNOWN);
   write("round", job.round_no ? `round ${count(job.round_no)}` : "no round yet");
@@ -26,7 +27,6 @@ export function showHeader(job) {
   write("progress", job.progress);
   write("no-news", job.no_news);
   write("plan", job.plan);
-  write("parts", job.parts);
   write("elsewhere", job.elsewhere);
   showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   showSentences(job);
@@ -87,7 +87,11 @@ function showState(job) {
   slots.pill.replaceChildren(pill);
   slots.since.replaceChildren(timeElement(job.since, "since"));
   slots["budget-box"].hidden = !(job.observed === "paused" && job.reason_code === "budget");
-  if (slots["stop-form"]) slots["stop-form"].hidden = OVER.has(job.observed);
+  if (!slots["stop-form"]) return;
+  const able = slots["pause-form"].dataset.able === "yes";
+  slots["stop-form"].hidden = OVER.has(job.observed);
+  slots["pause-form"].hidden = !able || !PAUSABLE.has(job.observed);
+  slots["resume-form"].hidden = job.observed !== "paused" || job.reason_code === "budget";
 }
 
 /** Shows the connection's state; `stale` dims values that may be old. */

@@ -114,7 +114,7 @@ def test_the_page_has_a_form_for_it(client: Client, owner: Any) -> None:
     project = make_project(owner)
     job, _ = make_running_job(project=project)
     address = f"/p/{project.slug}/jobs/{job.pk}/"
-    assert "Change the number of actors" in client.get(address).content.decode()
+    assert "Fewest actors in a round" in client.get(address).content.decode()
     page = client.post(f"{address}actors/bounds/", {"least": "2", "most": "4"}, follow=True).content.decode()
     assert "From 2 to 4 actors in a round." in page
     assert 'name="least" value="2"' in page
@@ -125,4 +125,4 @@ def test_the_page_has_a_form_for_it(client: Client, owner: Any) -> None:
     client.force_login(viewer)
     seen = client.get(address).content.decode()
     assert "From 2 to 4 actors in a round." in seen
-    assert "Change the number of actors" not in seen
+    assert "Fewest actors in a round" not in seen

@@ -57,6 +57,9 @@ def _spent(report: Report) -> float | None:
     return None if spend is None else spend / USD
 
 
+SCORE = "report__episode_return_mean"
+"""Where a stored round has its score, whatever its kind of training."""
+
 AXES: dict[str, Read] = {
     "round": lambda report: report["round_no"],
     "steps": lambda report: report["total_env_steps"],
@@ -173,7 +176,7 @@ LINES: dict[str, Line] = {
 _OWN = {
     "return": Panel("Return", nothing="The first round has not ended yet.", wide=True),
     "actors": Panel("Actors", nothing="No actors have worked yet.", sentence="plan"),
-    "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="parts"),
+    "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="burn"),
     "round_time": Panel("Where a round goes", nothing="The first round has not ended yet."),
 }
 """Charts with recipes of their own."""

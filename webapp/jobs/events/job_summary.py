@@ -60,6 +60,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         )
         reached = _reached(job, history)
     return {
+        "judged": judged_words(judged[-1] if judged else None, job.training_facts.score),
         "progress": _progress(job, judged),
         "reached": reached,
         "no_news": _no_news(job, judged, since_usd),
@@ -85,8 +86,21 @@ def _reference(job: Job) -> tuple[float, str] | None:
 
 
 def _progress(job: Job, judged: list[Evaluation]) -> str:
-    last = judged[-1] if judged else None
-    return progress_sentence(job.episode_return_mean, last, _reference(job), job.training_facts.score)
+    reference = _reference(job)
+    return progress_sentence(
+        job.episode_return_mean,
+        judged[-1] if judged else None,
+        reference[0] if reference else None,
+        job.training_facts.score,
+    )
+
+
+def reference_sentence(job: Job) -> str:
+    """Return what the job's score is compared with, and where that is from; empty if nothing is known."""
+    reference = _reference(job)
+    if reference is None:
+        return ""
+    return f"Reference {job.training_facts.score.name} {format_score(reference[0])}: {reference[1]}."
 
 
 def _reached(job: Job, history: History) -> str:
@@ -202,29 +216,33 @@ def mean_interval(one: Evaluation) -> tuple[float, float] | None:
     return one.mean - half, one.mean + half
 
 
+def judged_words(judged: Evaluation | None, score: Score = RETURN) -> str:
+    """ "evaluated, 95 % 1,790–1,880": how the figure of the score came about."""
+    if judged is None:
+        return "not evaluated yet"
+    span = mean_interval(judged) if judged.episodes else None
+    if span is None:
+        return "evaluated"
+    low, high = (format_score(end, score.decimals) for end in span)
+    return f"evaluated, 95 % {low}–{high}"
+
+
 def progress_sentence(
-    latest: float | None,
-    judged: Evaluation | None,
-    reference: tuple[float, str] | None,
-    score: Score = RETURN,
+    latest: float | None, judged: Evaluation | None, reference: float | None, score: Score = RETURN
 ) -> str:
-    """ "Return 1,840 (20 deterministic episodes, 95 % 1,790–1,880); reference 2,383 (where that is from)." """
-    name = score.name.capitalize()
-    if judged is not None and not judged.episodes:
-        words = f"{name} {format_score(judged.mean, score.decimals)}"
-    elif judged is not None:
-        span = mean_interval(judged)
-        inside = plural(judged.episodes, "deterministic episode")
-        if span is not None:
-            low, high = (format_score(end, score.decimals) for end in span)
-            inside = f"{inside}, 95 % {low}–{high}"
-        words = f"{name} {format_score(judged.mean, score.decimals)} ({inside})"
-    elif latest is not None:
-        while_learning = "while exploring" if score == RETURN else "in training"
-        words = f"{name} {format_score(latest, score.decimals)} {while_learning}, not evaluated yet"
-    else:
-        words = f"No {score.name} yet"
-    return f"{words}; reference {format_score(reference[0])} ({reference[1]})." if reference else f"{words}."
+    """ "97 below the reference of 2,383, evaluated after round 140." The score itself is in the figures."""
+    if judged is not None:
+        when = f"evaluated after round {judged.round_no:,}"
+        if reference is None:
+            return f"{when.capitalize()}; no reference is known."
+        apart = judged.mean - reference
+        if not apart:
+            return f"At the reference of {format_score(reference, score.decimals)}, {when}."
+        side = "above" if apart > 0 else "below"
+        by = format_score(abs(apart), score.decimals)
+        return f"{by} {side} the reference of {format_score(reference, score.decimals)}, {when}."
+    against = f"; the reference is {format_score(reference, score.decimals)}" if reference is not None else ""
+    return f"No {score.name} yet{against}." if latest is None else f"Not evaluated yet{against}."
 
 
 def parts_sentence(parts: Mapping[str, int], total: int) -> str:

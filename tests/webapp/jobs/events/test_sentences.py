@@ -7,6 +7,7 @@ from training.tasks.score import Score
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.history import Evaluation
 from webapp.jobs.events.job_summary import (
+    judged_words,
     live_sentences,
     mean_interval,
     no_news_sentence,
@@ -23,24 +24,33 @@ from webapp.jobs.running.recorder import Recorder
 USD = 10**12
 
 
-def test_progress_with_what_it_is_held_against() -> None:
+def test_progress_is_how_far_it_is_from_the_reference() -> None:
     judged = Evaluation(41, 0, 1840.0, 96.0, 20)
-    assert progress_sentence(1700.0, judged, (2383.0, "PPO after 1,000,000 steps")) == (
-        "Return 1,840 (20 deterministic episodes, 95 % 1,794–1,886); reference 2,383 (PPO after 1,000,000 steps)."
+    assert progress_sentence(1700.0, judged, 2383.0) == (
+        "543.0 below the reference of 2,383, evaluated after round 41."
     )
+    assert progress_sentence(1700.0, judged, 1800.0) == (
+        "40.0 above the reference of 1,800, evaluated after round 41."
+    )
+    assert progress_sentence(None, judged, 1840.0) == "At the reference of 1,840, evaluated after round 41."
+    assert progress_sentence(None, judged, None) == "Evaluated after round 41; no reference is known."
 
 
 def test_progress_before_an_evaluation_and_before_anything() -> None:
-    assert progress_sentence(12.34, None, None) == "Return 12.3 while exploring, not evaluated yet."
+    assert progress_sentence(12.34, None, None) == "Not evaluated yet."
+    assert progress_sentence(12.34, None, 475.0) == "Not evaluated yet; the reference is 475.0."
     assert progress_sentence(None, None, None) == "No return yet."
 
 
+def test_the_figure_says_how_it_came_about() -> None:
+    assert judged_words(None) == "not evaluated yet"
+    assert judged_words(Evaluation(41, 0, 1840.0, 96.0, 20)) == "evaluated, 95 % 1,794–1,886"
+
+
 def test_one_episode_has_no_interval() -> None:
-    assert mean_interval(Evaluation(1, 0, 10.0, 0.0, 1)) is None
-    assert (
-        progress_sentence(None, Evaluation(1, 0, 10.0, 0.0, 1), None)
-        == "Return 10.0 (1 deterministic episode)."
-    )
+    one = Evaluation(1, 0, 10.0, 0.0, 1)
+    assert mean_interval(one) is None
+    assert judged_words(one) == "evaluated"
 
 
 def test_the_interval_is_students() -> None:
@@ -108,8 +118,8 @@ def test_a_loss_is_told_as_one() -> None:
     assert no_news_sentence(rising, 35, 0, 25) != no_news_sentence(rising, 35, 0, 25, loss)
     assert no_news_sentence(_flat(9, 5, 4, 3, 2), 35, 0, 25, loss) == ""
     judged = Evaluation(3, 0, 0.25, 0.0, 0)
-    assert progress_sentence(0.5, judged, None, loss) == "Loss 0.250."
-    assert progress_sentence(0.5, None, None, loss) == "Loss 0.500 in training, not evaluated yet."
+    assert progress_sentence(0.5, judged, 0.2, loss).startswith("0.050 above the reference of 0.200")
+    assert judged_words(judged, loss) == "evaluated"
     assert progress_sentence(None, None, None, loss) == "No loss yet."
 
 
