@@ -63,7 +63,7 @@ def _launches_a_pole(hands: Hands) -> None:
     hands.page.wait_for_url("**preset=cartpole")
     hands.write("Name", OWN)
     hands.write("Actors", "1")
-    hands.write("Rounds", "2")
+    hands.write("Steps", "2,000")
     hands.press("button", "Launch – at most $1.00")
     hands.page.wait_for_selector(".pill:has-text('Succeeded')")
 

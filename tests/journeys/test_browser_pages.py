@@ -55,6 +55,8 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     faults = watch_for_faults(page)
     page.goto(f"{live_site}/p/{project.slug}/jobs/new/?preset=cartpole")
     assert page.is_visible("[name='training.scaling.fixed.actors']")
+    assert not page.is_visible("[name='training.scaling.kind']")
+    page.click("#more > summary")
     assert not page.is_visible("[name='training.scaling.ramp.over_rounds']")
     page.select_option("[name='training.scaling.kind']", "ramp")
     assert not page.is_visible("[name='training.scaling.fixed.actors']")
@@ -73,7 +75,7 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     page.fill("[name='budget_usd']", "2")
     assert "changed from 8" in page.inner_text(".field:has([name='training.scaling.fixed.actors'])")
     assert page.inner_text("[data-changes]").splitlines() == ["Actors: 8 → 4", "Budget: 1.00 → 2"]
-    page.wait_for_selector(".check.tone-ok:has-text('Quota')")
+    page.wait_for_selector(".check.tone-ok:has-text('Quota')", state="attached")
     # It is kept as a draft, and goes on keeping itself.
     page.click("text=Save as a draft")
     page.wait_for_url("**/new/?draft=*")
@@ -92,7 +94,8 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     assert "Together they cannot spend more than $4.00" in page.inner_text(".group-sentence")
     assert sorted(Job.objects.values_list("spec__training__seed", flat=True)) == [0, 1]
     page.click("section:has(#members-title) tbody a >> nth=0")
-    page.click(".job-head >> text=Clone")
+    page.click(".job-menu > summary")
+    page.click(".job-menu >> text=Clone")
     page.wait_for_url("**/new/?clone=job_*")
     assert page.input_value("[name='training.scaling.fixed.actors']") == "4"
     assert page.inner_text("[data-changes]") == "Nothing."

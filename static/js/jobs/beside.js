@@ -34,15 +34,29 @@ class Panel {
       const headers = { Accept: "text/html", "X-CSRFToken": body.get("csrfmiddlewaretoken") };
       const { signal } = this.asking;
       const answer = await fetch(this.section.dataset.beside, { method: "POST", body, headers, signal });
-      // A signed-out user gets nothing.
-      this.show(answer.ok && !answer.redirected ? await answer.text() : "");
-      this.sent = body.toString();
+      if (answer.redirected) this.sayWhyNot("You are signed out. Sign in again to see this.");
+      else if (!answer.ok) this.sayWhyNot(`The site could not work this out (${answer.status}).`);
+      else this.show(await answer.text());
+      if (answer.ok && !answer.redirected) this.sent = body.toString();
       this.section.removeAttribute("aria-busy");
     } catch (error) {
       if (error.name === "AbortError") return;
-      this.show("");
+      this.sayWhyNot("The site was not reached.");
       this.section.removeAttribute("aria-busy");
     }
+  }
+
+  /** There is always a sentence, and a way to try again. */
+  sayWhyNot(sentence) {
+    const words = document.createElement("p");
+    words.className = "forecast-sentence";
+    words.textContent = sentence;
+    const again = document.createElement("button");
+    again.type = "button";
+    again.className = "btn btn-quiet btn-small";
+    again.textContent = "Try again";
+    again.addEventListener("click", () => this.ask(formBody()));
+    this.words.replaceChildren(words, again);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The job form: shows only the chosen variants, and updates the navigation and the launch button. */
+/** The job form: shows only the chosen variants, and updates the review and the launch button. */
 import { grouped, money } from "../format.js";
 import { startDraft } from "./draft.js";
 import { listChanges, markChanges, startMarks } from "./marks.js";
@@ -49,22 +49,20 @@ function showReview() {
   review.classList.toggle("simulated", simulated || emulated);
   review.querySelector("[data-simulated-note]").hidden = !simulated;
   const amount = form.querySelector("[data-budget]");
-  amount.textContent = most === null ? "\u2013" : money(most * seeds());
-  amount.classList.toggle("simulated-money", simulated || emulated);
+  const unpaid = simulated ? " sim." : emulated ? " emul." : "";
+  amount.textContent = most === null ? "\u2013" : money(most * seeds()) + unpaid;
   review.querySelector("[data-worst-case]").textContent = worstCase(most, seeds());
   launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most * seeds())}`;
 }
 
-/** Shows each section's problems and changes in the form's navigation. */
-function showSteps(changes) {
-  for (const note of form.querySelectorAll("[data-step-note]")) {
-    const part = document.getElementById(note.dataset.stepNote);
-    const faults = part.querySelectorAll("[aria-invalid='true']").length;
-    const changed = changes.filter((one) => part.contains(one.field)).length;
-    const all = note.dataset.stepNote === "review" ? changes.length : changed;
-    note.textContent = faults ? `${faults} to look at` : all ? `${all} changed` : "";
-    note.classList.toggle("wrong", faults > 0);
-  }
+/** Shows how many folded settings have a problem or were changed. */
+function showFolded(changes) {
+  const note = form.querySelector("[data-step-note]");
+  const part = document.getElementById(note.dataset.stepNote);
+  const faults = part.querySelectorAll("[aria-invalid='true']").length;
+  const changed = changes.filter((one) => part.contains(one.field)).length;
+  note.textContent = faults ? `${faults} to look at` : changed ? `${changed} changed` : "";
+  note.classList.toggle("wrong", faults > 0);
 }
 
 function showFirstProblem() {
@@ -79,7 +77,7 @@ function show() {
   showReview();
   const changes = markChanges(form);
   listChanges(form, changes);
-  showSteps(changes);
+  showFolded(changes);
 }
 
 startVariants(form);
@@ -91,10 +89,6 @@ form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   form.requestSubmit(launch);
-});
-form.querySelector(".steps").addEventListener("click", (event) => {
-  const part = document.querySelector(event.target.closest("a")?.getAttribute("href") ?? "none");
-  if (part) part.open = true;
 });
 // After the browser's Back button the launch button must be usable again.
 addEventListener("pageshow", () => {

@@ -22,8 +22,8 @@ from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_prefill import FILE, StartingPoint, of_address, starting_point
-from webapp.jobs.form.form_tree import Group
-from webapp.jobs.form.forms import SpecForm, job_form, reviewed
+from webapp.jobs.form.form_tree import Group, part_of
+from webapp.jobs.form.forms import SpecForm, is_short, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
@@ -134,6 +134,7 @@ class FormState:
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("what", "What is learned", ("name", "tags", "group", "training")),
+    ("scaling", "Scaling and loop", ("training.scaling", "training.loop")),
     ("where", "Where it runs", ("platform",)),
     ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),
 )
@@ -141,7 +142,8 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def sections(tree: Group) -> list[dict[str, Any]]:
-    """Return the page's sections in order, each with its key, its heading and a group of fields."""
+    """Return the sections of More settings in order, each with its key, its heading and a group of fields."""
+    tree = part_of(tree, lambda leaf: not is_short(leaf))
     parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
     own_place = {path: key for key, _, paths in SECTIONS for path in paths}
     for item in tree.items:
@@ -176,7 +178,9 @@ def _page(
     context = {
         "section": "jobs",
         "form": form,
-        "sections": sections(form.tree),
+        "short": part_of(form.tree, is_short),
+        "sections": (more := sections(form.tree)),
+        "more_has_problems": any(part["group"].has_problems for part in more),
         "reviewed": reviewed(form),
         "presets": presets().values(),
         "chosen": sheet.begun.preset.name if sheet.begun.preset else "",
@@ -188,7 +192,7 @@ def _page(
         "environments": catalogue.ENTRIES.values(),
         "emulated_kinds": [kind for kind, cloud in CLOUD_OF.items() if is_emulated(cloud)],
         **sheet.beside,
-        "checks": sheet.checks(looked_at),
+        **checklist.folded(sheet.checks(looked_at)),
         "seeds_problem": sheet.seeds_problem,
         "refused": refused,
         "file_faults": file_faults,
@@ -310,4 +314,4 @@ def job_checks(request: HttpRequest, project: Project) -> HttpResponse:
     sheet = _sheet(request, project)
     form = sheet.form(request.POST)
     form.is_valid()
-    return render(request, "jobs/checks.html", {"checks": sheet.checks(form)})
+    return render(request, "jobs/checks.html", checklist.folded(sheet.checks(form)))

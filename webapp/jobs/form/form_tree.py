@@ -4,9 +4,9 @@ differs from its starting point."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -110,6 +110,10 @@ class Group:
         return any(leaf.advanced for leaf in self.leaves())
 
     @property
+    def has_problems(self) -> bool:
+        return any(leaf.bound.errors for leaf in self.leaves())
+
+    @property
     def advanced_has_problems(self) -> bool:
         return any(leaf.advanced and leaf.bound.errors for leaf in self.leaves())
 
@@ -140,16 +144,22 @@ class Variant(Group):
 
 @dataclass
 class Choice:
-    """A union: a select, and a group for each member."""
+    """A union: a select, and a group for each member.
+
+    A part of a choice (see `part_of`) names the `whole`; it may be drawn without the select.
+    """
 
     selector: Leaf
     path: tuple[str, ...]
     variants: list[Variant] = field(default_factory=list)
+    shows_selector: bool = True
+    whole: Choice | None = None
 
     template = "jobs/form/choice.html"
 
     def leaves(self) -> Iterator[Leaf]:
-        yield self.selector
+        if self.shows_selector:
+            yield self.selector
         for variant in self.variants:
             yield from variant.leaves()
 
@@ -169,17 +179,37 @@ class Choice:
     def initial_state(self) -> str:
         """The chosen variant and its values as JSON. A page without JavaScript sends it back, so that typed
         values can be distinguished from initial ones."""
-        values = self.chosen.by_question() if self.chosen else {}
-        tag = self.chosen.tag if self.chosen else ""
+        chosen = (self.whole or self).chosen
+        values = chosen.by_question() if chosen else {}
+        tag = chosen.tag if chosen else ""
         return json.dumps({"tag": tag, "values": {key: leaf.typed for key, leaf in values.items()}})
 
     @property
     def has_basic(self) -> bool:
-        return True
+        return self.shows_selector or any(variant.has_basic for variant in self.variants)
 
     @property
     def has_advanced(self) -> bool:
         return any(variant.has_advanced for variant in self.variants)
+
+
+AnyGroup = TypeVar("AnyGroup", bound=Group)
+
+
+def part_of(group: AnyGroup, keeps: Callable[[Leaf], bool]) -> AnyGroup:
+    """Return the group with only the controls that `keeps` accepts, and without groups that hold none."""
+    items: list[Leaf | Group | Choice] = []
+    for item in group.items:
+        if isinstance(item, Leaf):
+            items += [item] if keeps(item) else []
+        elif isinstance(item, Choice):
+            variants = [part_of(variant, keeps) for variant in item.variants]
+            part = replace(item, variants=variants, shows_selector=keeps(item.selector), whole=item)
+            items += [part] if any(part.leaves()) else []
+        else:
+            inner = part_of(item, keeps)
+            items += [inner] if inner.items else []
+    return replace(group, items=items)
 
 
 # Differences from the starting point: marks on the fields, and the list in the review

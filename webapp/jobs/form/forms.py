@@ -281,6 +281,28 @@ def job_form(
     return form
 
 
+def short_paths() -> set[str]:
+    """Return the paths of the short form: what a launch has to decide. All else is under More settings."""
+    paths = {"name", "training", "platform", "budget_usd"}
+    for task in TASKS.values():
+        model = task.spec_model
+        asked = (*(path for _, path in model.reviewed), model.limit_field)
+        paths |= {f"training.{path.removesuffix('.kind')}" for path in asked}
+    return paths
+
+
+def is_short(leaf: Leaf) -> bool:
+    """Return whether a control is in the short form; of a cloud its connection is, of a scaling policy its most
+    actors."""
+    path = ".".join(leaf.path)
+    if path.startswith("training.scaling."):
+        return leaf.path[-1] in _MOST_ACTORS
+    return path in short_paths() or path == "platform.connection"
+
+
+_MOST_ACTORS = ("actors", "actors_max", "actors_last", "scheduler")
+
+
 @dataclass(frozen=True)
 class Reviewed:
     """A line of the review: a word, and the control whose value it shows.

@@ -60,6 +60,14 @@ def fields_row(faults: Sequence[str]) -> Check:
     return Check("Fields", "failed", f"{faults[0]}{more}")
 
 
+def folded(rows: Sequence[Check]) -> dict[str, list[Check]]:
+    """Return the context of the list: what wants something (`checks`), and what passed."""
+    return {
+        "checks": [row for row in rows if row.tone != "ok"],
+        "passed": [row for row in rows if row.tone == "ok"],
+    }
+
+
 def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
 ) -> list[Check]:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from tests.factories import make_spec
 from webapp.jobs.form.form_page import sections
-from webapp.jobs.form.forms import Reviewed, SpecForm, job_form, reviewed
+from webapp.jobs.form.form_tree import part_of
+from webapp.jobs.form.forms import Reviewed, SpecForm, is_short, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Shape, as_typed, clean_value
 from webapp.jobs.spec import JobSpec
@@ -162,12 +163,33 @@ def test_each_preset_goes_through_the_form_unchanged(name: str) -> None:
 
 def test_sections_hold_every_field_once() -> None:
     form = job_form(start=make_spec())
-    shown = [leaf.name for part in sections(form.tree) for leaf in part["group"].leaves()]
-    assert sorted(shown) == sorted(form.fields)
     by_key = {part["key"]: [leaf.name for leaf in part["group"].leaves()] for part in sections(form.tree)}
-    assert "budget_usd" in by_key["how-much"]
-    assert "training.stop.env_steps" in by_key["how-much"]
-    assert "platform.kind" in by_key["where"]
+    short = [leaf.name for leaf in part_of(form.tree, is_short).leaves()]
+    shown = [*short, *(name for names in by_key.values() for name in names)]
+    assert sorted(shown) == sorted(form.fields)
+    assert "at_line" in by_key["how-much"]
+    assert "training.stop.target_return" in by_key["how-much"]
+    assert "training.scaling.kind" in by_key["scaling"]
+    assert "platform.simulated.profile" in by_key["where"]
+
+
+def test_the_short_form_asks_what_a_launch_decides() -> None:
+    form = job_form(start=make_spec())
+    short = list(part_of(form.tree, is_short).leaves())
+    names = [leaf.name for leaf in short if leaf.is_chosen]
+    assert names == [
+        "name",
+        "training.environment.id",
+        "training.algorithm.kind",
+        "training.scaling.fixed.actors",
+        "training.stop.env_steps",
+        "platform.kind",
+        "budget_usd",
+    ]
+    assert "platform.aws_lambda.connection" in [leaf.name for leaf in short]
+    scaling = next(one for one in form.tree.choices() if one.path == ("training", "scaling"))
+    for variant in scaling.variants:
+        assert sum(is_short(leaf) for leaf in variant.leaves()) == 1, variant.tag
 
 
 def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
