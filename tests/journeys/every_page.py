@@ -94,6 +94,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
         "runs-help": (jobs, lambda page: page.click("summary:has-text('Search help')")),
         "sweep-points": (comparisons["sweep-new"], _show_runs),
+        "runs-unfolded": (jobs, lambda page: page.click("a[data-unfold] >> nth=0")),
+        "groups": (f"/p/{project.slug}/groups/", None),
+        "groups-none": (f"/p/{empty.slug}/groups/", None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
         "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
@@ -322,7 +325,7 @@ def _open_keys(page: Page) -> None:
 
 
 def _ask_to_delete(page: Page) -> None:
-    page.click(".job-menus summary:has-text('More')")
+    page.click(".job-menu > summary")
     page.click("[data-dialog=delete-dialog]")
 
 
@@ -359,6 +362,7 @@ def _open_forecast(page: Page) -> None:
 def _keep_a_draft(page: Page) -> None:
     page.fill("[name='training.scaling.fixed.actors']", "4")
     page.fill("[name='budget_usd']", "0")
+    page.click("#more > summary")
     page.uncheck("[name='training.algorithm.ppo.learning_rate_decay']")
     page.click("[name=save]")
     page.wait_for_url("**/new/?draft=*")

@@ -59,6 +59,7 @@ DOORS: dict[str, Door] = {
     "comparing:page": Door("viewer"),
     "comparing:add_seeds": Door("editor", "post"),
     "comparing:group": Door("viewer"),
+    "comparing:groups": Door("viewer"),
     "comparing:sweep_new": Door("editor"),
     "connections:list": Door("viewer"),
     "connections:new": Door("owner"),

@@ -23,7 +23,7 @@ from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 Doubles = npt.NDArray[np.float64]
-AXES = ("steps", "time", "usd")
+AXES = ("steps", "rounds", "wall", "time", "usd")
 ROUNDS_OF_A_RUN = 300
 POINTS = 120
 _DRAWS = 400
@@ -35,12 +35,14 @@ MOST_KEPT = 1_000
 
 @dataclass(frozen=True, eq=False)
 class RunCurve:
-    """A run's smoothed return at each round that has one, with the steps, time and dollars up to then.
+    """A run's smoothed return at each round that has one, with the steps, rounds, times and dollars up to then.
 
     Each is equal to itself alone, so that lines may be kept by the curves they are of.
     """
 
     steps: Doubles
+    rounds: Doubles
+    wall: Doubles
     time: Doubles
     usd: Doubles
     smoothed: Doubles
@@ -63,8 +65,8 @@ def curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
     return found
 
 
-def _points(jobs: Sequence[Job]) -> dict[str, list[tuple[float, float, float, float]]]:
-    """Of each job: steps, time, dollars and return of the rounds that are drawn."""
+def _points(jobs: Sequence[Job]) -> dict[str, list[tuple[float, ...]]]:
+    """Of each job: steps, round, wall time, time, dollars and return of the rounds that are drawn."""
     every = (F("job__round_no") + ROUNDS_OF_A_RUN) / ROUNDS_OF_A_RUN
     rows = (
         Round.objects.filter(job__in=[job.pk for job in jobs])
@@ -74,22 +76,27 @@ def _points(jobs: Sequence[Job]) -> dict[str, list[tuple[float, float, float, fl
         .values_list(
             "job",
             "report__total_env_steps",
+            "round_no",
+            "at",
             "report__started_s",
             "report__total_s",
             "report__spend__spent_picodollars",
             "report__episode_return_mean",
         )
     )
-    points: dict[str, list[tuple[float, float, float, float]]] = {job.pk: [] for job in jobs}
-    for job, steps, started_s, total_s, spent, mean in rows:
+    points: dict[str, list[tuple[float, ...]]] = {job.pk: [] for job in jobs}
+    began = {job.pk: job.started_at for job in jobs}
+    for pk, steps, round_no, at, started_s, total_s, spent, mean in rows:
         if mean is not None:
-            points[job].append((steps, started_s + total_s, (spent or 0) / PICODOLLARS_PER_USD, mean))
+            wall_s = (at - start).total_seconds() if (start := began[pk]) else 0.0
+            usd = (spent or 0) / PICODOLLARS_PER_USD
+            points[pk].append((steps, round_no, wall_s, started_s + total_s, usd, mean))
     return points
 
 
-def _curve(points: Sequence[tuple[float, float, float, float]]) -> RunCurve:
-    columns = np.array(points, dtype=np.float64).reshape(-1, 4).T
-    return RunCurve(columns[0], columns[1], columns[2], smoothed(columns[3]))
+def _curve(points: Sequence[tuple[float, ...]]) -> RunCurve:
+    steps, rounds, wall, time, usd, means = np.array(points, dtype=np.float64).reshape(-1, 6).T
+    return RunCurve(steps, rounds, wall, time, usd, smoothed(means))
 
 
 def smoothed(values: Doubles, weight: float = _WEIGHT) -> Doubles:

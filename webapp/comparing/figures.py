@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from training.tasks.score import Score
 from webapp.comparing.curves import RunCurve
 from webapp.comparing.groups import Picked, Side, different_paths, flattened, format_value, question_of
 from webapp.comparing.significance import Apart, apart, is_significantly_greater, with_width
+from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.models import Job
 
 _DRAWS = 4_000
@@ -157,6 +158,12 @@ class Difference:
 
     path: str
     values: tuple[str, ...]
+    title: str = ""
+    """The form's title of the field."""
+    shown: tuple[str, ...] = ()
+    """The values as the form has them: of a choice the titles of its variants."""
+    on_all: bool = True
+    """Whether each side has the field. Those of one algorithm alone say little beside another one."""
 
 
 def differences(sides: Sequence[Side]) -> list[Difference]:
@@ -165,7 +172,14 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
     questions: list[dict[str, Any]] = [
         {**question_of(spec), "budget_usd": flattened(spec)["budget_usd"]} for spec in specs
     ]
-    return [
-        Difference(path, tuple(format_value(one[path]) if path in one else "–" for one in questions))
-        for path in different_paths(questions)
-    ]
+    return [_difference(path, questions, specs) for path in different_paths(questions)]
+
+
+def _difference(
+    path: str, questions: Sequence[Mapping[str, Any]], specs: Sequence[Mapping[str, Any]]
+) -> Difference:
+    values = tuple(format_value(one[path]) if path in one else "–" for one in questions)
+    having = [spec for spec, question in zip(specs, questions, strict=True) if path in question]
+    titles = variant_titles(path)
+    shown = tuple(titles.get(value, value) for value in values)
+    return Difference(path, values, title_at(path, having), shown, len(having) == len(questions))

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
-from webapp.comparing import text
+from webapp.comparing import group_list, text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.groups import MOST_SIDES, Picked, of_group, picked
@@ -28,6 +29,8 @@ from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
 from webapp.responses import or_404
+
+GROUPS_A_PAGE = 50
 
 
 @project_page()
@@ -49,6 +52,15 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
 
 @project_page()
 @require_safe
+def groups(request: HttpRequest, project: Project) -> HttpResponse:
+    """List the project's groups, newest first."""
+    page = Paginator(group_list.list_groups(project), GROUPS_A_PAGE).get_page(request.GET.get("page"))
+    rows = group_list.group_rows(list(page.object_list))
+    return render(request, "comparing/groups.html", {"section": "jobs", "page": page, "rows": rows})
+
+
+@project_page()
+@require_safe
 def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse:
     """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
     found = _group_in(project, group_id)
@@ -58,6 +70,7 @@ def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse
         "section": "compare",
         "group": found,
         "rows": rows,
+        "unreal": next((row["job"].unreal for row in rows if row["job"].unreal), ""),
         "budgets": Budget.objects.filter(group=found, closed_at=None),
         "running": sum(row["active"] for row in rows),
         "headings": headings_of(row["job"] for row in rows),
@@ -74,6 +87,7 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
     found: Comparison = compared(chosen, curves)
     headings = headings_of(chosen.jobs)
     goal = goal_of(chosen.sides, curves) if len(chosen.sides) > 1 else None
+    found_differences = differences(chosen.sides) if len(chosen.sides) > 1 else []
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
     return {
         "comparison": found,
@@ -87,9 +101,17 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
             ("usd", f"{headings.score} and dollars a run", plane(found.sides, "usd")),
             ("time", f"{headings.score} and time a run", plane(found.sides, "time")),
         ],
-        "differences": differences(chosen.sides) if len(chosen.sides) > 1 else [],
+        "differences": found_differences,
+        "on_all": [one for one in found_differences if one.on_all],
+        "on_some": [one for one in found_differences if not one.on_all],
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
-        "axes": (("steps", headings.progress), ("time", "Time"), ("usd", "Dollars")),
+        "axes": (
+            ("steps", headings.progress),
+            ("rounds", "Rounds"),
+            ("wall", "Wall"),
+            ("time", "Time"),
+            ("usd", "Dollars"),
+        ),
         "over": request.GET.get("over") if request.GET.get("over") in AXES else AXES[0],
         "simulated": any(side.unreal for side in chosen.sides),
         "idempotency_key": secrets.token_urlsafe(12),

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Case, Q, QuerySet, When
+from django.db.models import Case, QuerySet, When
 
-from webapp.formatting import format_rough_duration, format_score, svg_points
+from webapp.formatting import format_rough_duration, format_score
 from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.charts.sparklines import polyline, scores_of
 from webapp.jobs.headings import TRAINING_KIND
-from webapp.jobs.models import Job, Round
+from webapp.jobs.list.seed_rows import Seeds, fold_seeds
+from webapp.jobs.models import Job
 from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
 from webapp.tones import Pill
 
-WIDTH, HEIGHT = 96, 24
-POINTS = 32
-
-
-def sampled(last: int) -> list[int]:
-    """Numbers of rounds from the first to the last, as many as a small line has room for."""
-    if last <= POINTS:
-        return list(range(1, last + 1))
-    return sorted({1 + round(at * (last - 1) / (POINTS - 1)) for at in range(POINTS)})
-
-
-def polyline(points: Sequence[tuple[float, float]]) -> str:
-    """The points of an SVG polyline that fills the box; empty for fewer than two."""
-    if len(points) < 2:
-        return ""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    left, bottom = min(xs), min(ys)
-    wide, high = max(xs) - left or 1, max(ys) - bottom or 1
-    inner = HEIGHT - 4
-    return svg_points(
-        (WIDTH * (x - left) / wide, HEIGHT - 2 - inner * (y - bottom) / high) for x, y in points
-    )
-
-
 SHOWN = 8
 RECENT = 6
+LOOKED_AT = 200
+"""So many ended jobs are folded by their groups."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +48,8 @@ def running(project: Any) -> list[Running]:
     moving = Case(When(observed=Observed.RUNNING, round_no__gt=0, then=0), default=1)
     rows = active(project).select_related("account").defer("summary", "note")
     jobs = list(rows.order_by(moving, "-created_at")[:SHOWN])
-    returns = _returns(jobs)
-    return [_running(job, returns[job.pk]) for job in jobs]
+    scores = scores_of(jobs)
+    return [_running(job, scores[job.pk]) for job in jobs]
 
 
 def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
@@ -105,22 +84,6 @@ def _left(job: Job) -> str:
     return format_rough_duration(seconds)
 
 
-def _returns(jobs: Sequence[Job]) -> dict[str, list[tuple[int, float]]]:
-    """Number and mean return of a few rounds of each job, from its first to its last."""
-    found: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    wanted = Q()
-    for job in jobs:
-        if job.round_no:
-            wanted |= Q(job_id=job.pk, round_no__in=sampled(job.round_no))
-    if not wanted:
-        return found
-    rows = Round.objects.filter(wanted, report__episode_return_mean__isnull=False).order_by("round_no")
-    for job_id, round_no, mean in rows.values_list("job_id", "round_no", "report__episode_return_mean"):
-        if mean is not None:
-            found[job_id].append((round_no, mean))
-    return found
-
-
 @dataclass(frozen=True)
 class Recent:
     """A job that ended or is paused. `step` names the address of the next step, `step_words` describes it."""
@@ -131,6 +94,8 @@ class Recent:
     spent: int
     step: str
     step_words: str
+    more_seeds: int = 0
+    """How many other seeds of its group ended; the row stands for them too."""
 
 
 _RAISE_BUDGET = "jobs:detail", "Raise budget"
@@ -144,16 +109,17 @@ _STEPS: dict[str, tuple[str, str]] = {
 
 def recent(project: Any) -> list[Recent]:
     """What ended or was stopped last."""
-    jobs = (
-        Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
-        .select_related("account")
-        .defer("spec", "summary", "note")
-        .annotate(training_kind=TRAINING_KIND)
-        .order_by("-since")[:RECENT]
-    )
+    ended = Job.objects.filter(project=project, archived_at=None, observed__in=(*TERMINAL, Observed.PAUSED))
+    newest = ended.order_by("-since")
+    shown = (fold_seeds(project, newest.values_list("pk", flat=True)[:LOOKED_AT]) or [])[:RECENT]
+    others = {one.job_ids[0]: len(one.job_ids) - 1 for one in shown if isinstance(one, Seeds)}
+    if shown:
+        newest = newest.filter(pk__in=[one.job_ids[0] if isinstance(one, Seeds) else one for one in shown])
+    jobs = newest.select_related("account").defer("spec", "summary", "note")
     rows = []
-    for job in jobs:
+    for job in jobs.annotate(training_kind=TRAINING_KIND)[:RECENT]:
         step, words = _RAISE_BUDGET if stopped_by_budget(job) else _STEPS[job.observed]
         spent = job.account.spent_picodollars + job.account.overrun_picodollars
-        rows.append(Recent(job, look_of_job(job), reason_in_words(job), spent, step, words))
+        seeds = others.get(job.pk, 0)
+        rows.append(Recent(job, look_of_job(job), reason_in_words(job), spent, step, words, seeds))
     return rows

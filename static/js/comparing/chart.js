@@ -4,6 +4,7 @@
  */
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { colour, faint } from "../charts/colours.js";
+import { saveDrawn, saveTable } from "../charts/export.js";
 import { Plot } from "../charts/plot.js";
 import { AXES, countProgressIn } from "../charts/view.js";
 import { axisScore, score } from "../format.js";
@@ -33,7 +34,36 @@ class CompareChart extends Plot {
     this.words = [...document.querySelectorAll("[data-at-cursor]")];
     this.axis = figure.querySelector("[data-axis][aria-pressed=true]").dataset.axis;
     for (const button of figure.querySelectorAll("[data-axis]")) button.addEventListener("click", () => this.setAxis(button.dataset.axis));
+    this.whole = figure.querySelector("[data-unzoom]");
+    this.whole.addEventListener("click", () => this.make());
+    figure.querySelector("[data-export=png]").addEventListener("click", () => this.save(() => this.savePicture()));
+    figure.querySelector("[data-export=csv]").addEventListener("click", () => this.save(() => this.saveNumbers()));
+    for (const row of figure.querySelectorAll("[data-side]")) {
+      row.addEventListener("pointerenter", () => this.highlight(Number(row.dataset.side)));
+      row.addEventListener("pointerleave", () => this.highlight(null));
+    }
     this.make();
+  }
+
+  /** One side among the others: those are drawn faintly. @param {number|null} side */
+  highlight(side) {
+    this.plot.setSeries(side === null ? null : SERIES_A_SIDE * side + 1, { focus: side !== null });
+  }
+
+  save(act) {
+    act();
+    figure.querySelector(".chart-menu").open = false;
+  }
+
+  savePicture() {
+    saveDrawn(this.plot, figure.querySelector("h2").textContent, this.sides.map(({ name, place }) => `${place}: ${name}`));
+  }
+
+  /** What is drawn: each side's mean and the ends of its interval, over the chosen axis. */
+  saveNumbers() {
+    const head = [AXES[this.axis].name, ...this.sides.flatMap(({ name }) => [name, `${name}, low`, `${name}, high`])];
+    const columns = this.data();
+    saveTable(figure.querySelector("h2").textContent, head, columns[0].map((_, at) => columns.map((column) => column[at])));
   }
 
   setAxis(axis) {
@@ -58,6 +88,7 @@ class CompareChart extends Plot {
   make() {
     figure.classList.toggle("has-data", this.sides.some(({ lines }) => lines[this.axis].x.length > 0));
     super.make();
+    this.whole.hidden = true;
     this.showValues();
     this.writeTable();
   }
@@ -79,12 +110,13 @@ class CompareChart extends Plot {
     return {
       ...this.frame(this.sides.flatMap((side) => seriesOf(side)), { tick }, (value) => axisScore(value, decimals)),
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 } },
+      focus: { alpha: 0.25 },
       scales: { x: { time: false }, y: { range: { min: { pad: 0.05 }, max: { pad: 0.05 } } } },
       bands: this.sides.map((side, at) => ({
         series: [SERIES_A_SIDE * at + 3, SERIES_A_SIDE * at + 2],
         fill: faint(inkOf(side.place), 0.14),
       })),
-      hooks: { setCursor: [() => this.showValues()] },
+      hooks: { setCursor: [() => this.showValues()], setSelect: [({ select }) => (this.whole.hidden = select.width === 0)] },
     };
   }
 

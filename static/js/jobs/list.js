@@ -41,14 +41,15 @@ function boxes() {
   return [...body.querySelectorAll("[name=job]")];
 }
 
-/** Shows how many jobs are chosen, and enables the actions for that number. */
+/** Shows how many jobs are chosen, and enables the actions for that number. A row of seeds stands for several. */
 function showChosen() {
-  const chosen = boxes().filter((box) => box.checked).length;
+  const jobs = new Set(boxes().filter((box) => box.checked).flatMap((box) => box.value.split(" ")));
+  const chosen = jobs.size;
   selection.classList.toggle("none-chosen", chosen === 0);
   for (const button of selection.querySelectorAll("[data-needs-chosen]")) button.disabled = chosen < Number(button.dataset.needsChosen);
-  selection.querySelector("[data-chosen-words]").textContent = chosen ? `${chosen} chosen` : "Choose jobs to act on";
+  selection.querySelector("[data-chosen-words]").textContent = chosen ? `${chosen} chosen` : "";
   const all = selection.querySelector("[data-choose-all]");
-  all.checked = chosen > 0 && chosen === boxes().length;
+  all.checked = chosen > 0 && boxes().every((box) => box.checked);
   all.indeterminate = chosen > 0 && !all.checked;
 }
 
@@ -70,7 +71,19 @@ document.addEventListener("keydown", (event) => {
   document.querySelector("[data-question]")?.focus();
 });
 
+/** A row of seeds unfolds in its place; the address keeps what is unfolded. */
+async function unfold(event) {
+  const link = event.target.closest("a[data-unfold]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const { job } = link.closest("tr").dataset;
+  history.replaceState(null, "", link.href);
+  await refresh();
+  body.querySelector(`tr[data-job="${job}"] a[data-unfold]`)?.focus();
+}
+
 if (body) {
   startSelection();
+  body.addEventListener("click", unfold);
   setInterval(refresh, EVERY_MS);
 }

@@ -85,7 +85,7 @@ def test_curves_of_many_runs_take_one_query(django_assert_num_queries: Any) -> N
     with django_assert_num_queries(1):
         curves = curves_of(found.jobs)
     first, second = drawn(found.sides, curves)
-    assert set(first["lines"]) == {"steps", "time", "usd"}
+    assert set(first["lines"]) == {"steps", "rounds", "wall", "time", "usd"}
     steps = first["lines"]["steps"]
     assert steps["x"][0], steps["x"][-1] == (256.0, 1024.0)
     assert all(low <= y <= high for low, y, high in zip(steps["low"], steps["y"], steps["high"], strict=True))

@@ -22,6 +22,7 @@ from tests.ledger_contract import reservation, settlement
 from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
+from webapp.jobs.charts.sparklines import polyline, sampled
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
@@ -30,7 +31,6 @@ from webapp.money.models import Charge
 from webapp.overview import month
 from webapp.overview.first_steps import guide_for
 from webapp.overview.month import Month, drawing
-from webapp.overview.running_jobs import polyline, sampled
 from webapp.overview.search import find
 from webapp.overview.spend_rate import rate
 
@@ -125,7 +125,7 @@ def test_a_row_shows_how_a_job_learns_and_what_it_may_cost(browser: Client, proj
     job = spending_job(project, USD // 1_000, simulated=True)
     page = browser.get(f"/p/{project.slug}/?now=1")
     assert 'aria-label="Return from 21.0 to 26.0"' in page.content.decode()
-    for shown in (job.name, "simulated", "Running", "26.0", "$0.00600 of $1.00"):
+    for shown in (job.name, "simulated", "Running", "26.0", "$0.00600 sim. of $1.00"):
         assert shown in words(page)
 
 

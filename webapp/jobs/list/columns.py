@@ -5,14 +5,14 @@ Name and state always come first and are not in this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import mark_safe
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import (
@@ -23,8 +23,11 @@ from webapp.formatting import (
     format_count,
     format_duration,
     format_score,
+    mark_unpaid,
 )
+from webapp.jobs.charts.sparklines import HEIGHT, WIDTH, polyline
 from webapp.jobs.headings import Headings
+from webapp.jobs.list.seed_rows import Fold, Seeds, state_of
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.tones import Pill
@@ -34,7 +37,8 @@ from webapp.tones import Pill
 class Column:
     """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text needs.
 
-    `heading` names the word of `Headings` that heads it; empty: `word` heads it, whatever the jobs learn.
+    `heading` names the word of `Headings` that heads it; empty: `word` heads it, whatever the jobs learn. `of_seeds`
+    is the text of a row of several seeds; without it such a row has none.
     """
 
     key: str
@@ -45,6 +49,7 @@ class Column:
     reads: tuple[str, ...] = ()
     css: str = ""
     heading: Literal["", "score", "worst", "progress"] = ""
+    of_seeds: Callable[[Sequence[Job]], str] | None = None
 
     def headed(self, headings: Headings) -> Column:
         """Return the column as it stands above jobs that have these headings."""
@@ -66,6 +71,35 @@ def _score(field: str) -> Callable[[Job], str]:
     return lambda job: format_score(getattr(job, field), job.declaration.score.decimals)
 
 
+def _mean(field: str) -> Callable[[Sequence[Job]], str]:
+    """Return the mean of the runs that have a value."""
+
+    def text(jobs: Sequence[Job]) -> str:
+        known = [value for job in jobs if (value := getattr(job, field)) is not None]
+        return format_score(fmean(known) if known else None, jobs[0].declaration.score.decimals)
+
+    return text
+
+
+mean_score = _mean("episode_return_mean")
+"""The mean of the runs' latest scores, as text."""
+
+
+def _curve(job: Job) -> str:
+    points = polyline(getattr(job, "scores", ()))
+    return "" if not points else _sparkline(points)
+
+
+@lru_cache(4_000)
+def _sparkline(points: str) -> str:
+    return format_html(
+        '<svg class="sparkline" viewBox="0 0 {} {}" aria-hidden="true"><polyline points="{}"/></svg>',
+        WIDTH,
+        HEIGHT,
+        points,
+    )
+
+
 def _started(job: Job) -> str:
     return elapsed_element(job.created_at, SYSTEM_CLOCK.now())
 
@@ -73,15 +107,26 @@ def _started(job: Job) -> str:
 def _spent(job: Job) -> str:
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    return _bar(spent, account.reserved_picodollars, account.limit_picodollars, bool(job.unreal))
+    return _bar(spent, account.reserved_picodollars, account.limit_picodollars, job.unreal)
+
+
+def _spent_together(jobs: Sequence[Job]) -> str:
+    accounts = [job.account for job in jobs]
+    spent = sum(one.spent_picodollars + one.overrun_picodollars for one in accounts)
+    reserved = sum(one.reserved_picodollars for one in accounts)
+    return _bar(spent, reserved, sum(one.limit_picodollars for one in accounts), _unreal(jobs))
+
+
+def _unreal(jobs: Sequence[Job]) -> str:
+    """Return the word for money that no one pays, if any of these jobs has such."""
+    return next((job.unreal for job in jobs if job.unreal), "")
 
 
 @lru_cache(10_000)
-def _bar(spent: int, reserved: int, limit: int, unreal: bool) -> str:
+def _bar(spent: int, reserved: int, limit: int, unreal: str) -> str:
     money = format_html(
-        '<span class="spent-words"><span{}>{} <span class="secondary">of {}</span></span></span>',
-        mark_safe(' class="simulated-money"') if unreal else "",
-        display_usd(spent),
+        '<span class="spent-words">{} <span class="secondary">of {}</span></span>',
+        mark_unpaid(display_usd(spent), unreal),
         display_usd(limit),
     )
     held = bar_share(spent + reserved, limit)
@@ -99,15 +144,48 @@ def _words(names: list[str]) -> str:
     return format_html_join("", '<span class="tag">{}</span>', ((name,) for name in names)) or UNKNOWN
 
 
+CURVE = "curve"
+"""The column whose jobs come with their `scores`."""
+
 COLUMNS = (
-    Column("return", "Return", _score("episode_return_mean"), "episode_return_mean", heading="score"),
-    Column("best", "Best", _score("return_best"), "return_best"),
-    Column("least", "Least", _score("return_least"), "return_least", heading="worst"),
-    Column("evaluation", "Evaluated", _score("evaluation_return_mean"), "evaluation_return_mean"),
-    Column("steps", "Steps", lambda job: format_count(job.env_steps), "env_steps", heading="progress"),
+    Column(CURVE, "Curve", _curve, number=False),
+    Column(
+        "return",
+        "Return",
+        _score("episode_return_mean"),
+        "episode_return_mean",
+        heading="score",
+        of_seeds=mean_score,
+    ),
+    Column("best", "Best", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
+    Column(
+        "least",
+        "Least",
+        _score("return_least"),
+        "return_least",
+        heading="worst",
+        of_seeds=_mean("return_least"),
+    ),
+    Column(
+        "evaluation",
+        "Evaluated",
+        _score("evaluation_return_mean"),
+        "evaluation_return_mean",
+        of_seeds=_mean("evaluation_return_mean"),
+    ),
+    Column(
+        "steps",
+        "Steps",
+        lambda job: format_count(job.env_steps),
+        "env_steps",
+        heading="progress",
+        of_seeds=lambda jobs: format_count(sum(job.env_steps for job in jobs)),
+    ),
     Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no"),
     Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors"),
-    Column("spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell"),
+    Column(
+        "spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell", of_seeds=_spent_together
+    ),
     Column("time", "Time", lambda job: format_duration(job.platform_s or None), "platform_s"),
     Column("algorithm", "Algorithm", lambda job: job.algorithm.upper() or UNKNOWN, "algorithm", number=False),
     Column("environment", "Environment", lambda job: job.environment or UNKNOWN, "environment", number=False),
@@ -127,10 +205,17 @@ COLUMNS = (
         reads=("groups",),
     ),
     Column("by", "By", lambda job: str(job.created_by), number=False, reads=("created_by",)),
-    Column("started", "Started", _started, "created_at", css="secondary"),
+    Column(
+        "started",
+        "Started",
+        _started,
+        "created_at",
+        css="secondary",
+        of_seeds=lambda jobs: _started(max(jobs, key=lambda job: job.created_at)),
+    ),
 )
 BY_KEY = {column.key: column for column in COLUMNS}
-USUAL = ("return", "best", "steps", "actors", "spent", "started")
+USUAL = (CURVE, "return", "steps", "spent", "started")
 
 
 def chosen_columns(keys: str) -> list[Column]:
@@ -143,6 +228,9 @@ _KEPT = 4_000
 """Cached rows of one process, some kilobytes each."""
 
 
+_NO_ACTION = ("ok", "running")
+
+
 class Row(NamedTuple):
     """Everything that a row shows. `version` changes with the job: pages replace rows with another version."""
 
@@ -153,27 +241,79 @@ class Row(NamedTuple):
     unreal: str
     archived: bool
     reason: str
+    wants: bool
+    """Whether the reason is shown beside the name, because someone may have to act on it."""
     pill: str
     cells: tuple[tuple[str, str], ...]
+    chosen: str
+    """What its box stands for: the ids of its jobs."""
+    seeds: int = 0
+    """How many runs the row stands for; 0 for a single job."""
+    is_open: bool = False
+    group_address: str = ""
+    is_member: bool = False
 
 
-def render_rows(jobs: Iterable[Job], columns: Sequence[Column], jobs_url: str) -> list[str]:
-    """Return the jobs' rows as HTML, in their order."""
-    return [_render(_row(job, columns, jobs_url)) for job in jobs]
+def render_rows(
+    entries: Iterable[str | Seeds],
+    jobs: Mapping[str, Job],
+    columns: Sequence[Column],
+    jobs_url: str,
+    folds: Mapping[str, Fold],
+) -> list[str]:
+    """Return the rows as HTML, in their order. An unfolded row of seeds is followed by its runs."""
+    rows = []
+    for entry in entries:
+        if isinstance(entry, str):
+            rows += [_row(jobs[entry], columns, jobs_url)] if entry in jobs else []
+            continue
+        members = [jobs[pk] for pk in entry.job_ids if pk in jobs]
+        if not members:
+            continue
+        fold = folds[entry.key]
+        rows.append(_seeds_row(entry, members, columns, fold))
+        if fold.is_open:
+            rows += [_row(job, columns, jobs_url)._replace(is_member=True) for job in members]
+    return [_render(row) for row in rows]
+
+
+def _seeds_row(seeds: Seeds, jobs: Sequence[Job], columns: Sequence[Column], fold: Fold) -> Row:
+    return Row(
+        job_id=f"seeds-{seeds.key}",
+        version=f"{fold.is_open}{'|'.join(_version(job) for job in jobs)}",
+        address=fold.address,
+        name=seeds.name,
+        unreal=_unreal(jobs),
+        archived=False,
+        reason="",
+        wants=False,
+        pill=_pill(state_of(jobs)),
+        cells=tuple((column.cell, column.of_seeds(jobs) if column.of_seeds else "") for column in columns),
+        chosen=" ".join(job.pk for job in jobs),
+        seeds=len(jobs),
+        is_open=fold.is_open,
+        group_address=fold.group_address,
+    )
+
+
+def _version(job: Job) -> str:
+    account = job.account
+    return f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}"
 
 
 def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
-    account = job.account
     return Row(
         job_id=job.pk,
-        version=f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}",
+        version=_version(job),
         address=f"{jobs_url}{job.pk}/",
         name=job.name,
         unreal=job.unreal,
         archived=job.archived_at is not None,
         reason=reason_in_words(job),
-        pill=_pill(look_of_job(job)),
+        wants=(look := look_of_job(job)).tone not in _NO_ACTION,
+        pill=_pill(look),
         cells=tuple((column.cell, column.text(job)) for column in columns),
+        chosen=job.pk,
     )
 
 

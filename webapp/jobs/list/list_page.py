@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +24,7 @@ from webapp.jobs.headings import Headings, headings_of
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
+from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_seeds, job_ids_of
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"
@@ -38,6 +40,8 @@ class ListQuery:
     problem: str
     order: str
     columns: list[Column]
+    unfolded: tuple[str, ...] = ()
+    """Keys of the rows of seeds whose runs are shown."""
 
     @classmethod
     def of(cls, address: QueryDict) -> ListQuery:
@@ -48,16 +52,25 @@ class ListQuery:
         except NotUnderstood as refusal:
             problem = str(refusal)
         columns = chosen_columns(",".join(address.getlist("columns")))
-        return cls(question, terms, problem, run_table.order_of(address.get("sort", "")), columns)
+        unfolded = tuple(dict.fromkeys(filter(None, address.get("open", "").split(","))))
+        return cls(question, terms, problem, run_table.order_of(address.get("sort", "")), columns, unfolded)
 
     def address(self, **instead: Any) -> str:
         """Return the query string, with some parameters replaced; defaults are left out."""
         keys = ",".join(column.key for column in self.columns)
         parts = {"q": self.question, "sort": self.order, "columns": keys, **instead}
-        usual = {"q": "", "sort": run_table.FIRST, "columns": ",".join(USUAL), "page": 1}
+        usual = {"q": "", "sort": run_table.FIRST, "columns": ",".join(USUAL), "page": 1, "open": ""}
         return "?" + urlencode(
             {key: value for key, value in parts.items() if value != usual.get(key)}, safe=":,"
         )
+
+    def fold(self, seeds: Seeds, project: Project, page_no: int) -> Fold:
+        """Return whether a row of seeds is unfolded, and the address that changes that."""
+        is_open = seeds.key in self.unfolded
+        others = [key for key in self.unfolded if key != seeds.key]
+        shown = ",".join(others if is_open else [*others, seeds.key])
+        group = reverse("comparing:group", args=[project.slug, seeds.group_id])
+        return Fold(is_open, self.address(open=shown, page=page_no), group)
 
 
 @project_page()
@@ -67,18 +80,34 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     query = ListQuery.of(request.GET)
     found = run_table.find_jobs(project, query.terms, query.order, SYSTEM_CLOCK.now())
     ids = found.values_list("pk", flat=True)
-    # Counting a search would read every job, so one query returns both the number and the page.
-    page = Paginator(list(ids) if query.terms else ids, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    jobs = run_table.load_columns(list(page.object_list), query.columns)
-    headings = headings_of(jobs)
+    entries, count = _entries(project, query, ids)
+    page = Paginator(entries, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    shown = list(page.object_list)
+    jobs = {job.pk: job for job in run_table.load_columns(job_ids_of(shown), query.columns)}
+    headings = headings_of(jobs.values())
     columns = [column.headed(headings) for column in query.columns]
-    rows = render_rows(jobs, columns, reverse("jobs:list", args=[project.slug]))
+    folds = {one.key: query.fold(one, project, page.number) for one in shown if isinstance(one, Seeds)}
+    rows = render_rows(shown, jobs, columns, reverse("jobs:list", args=[project.slug]), folds)
     context: dict[str, Any] = {"columns": columns, "rows": rows, "query": query}
     if request.GET.get("rows"):
         return render(request, "jobs/rows.html", context)
-    context |= {"section": "jobs", "page": page, **_page_context(project, query, page, headings)}
+    context |= {
+        "section": "jobs",
+        "page": page,
+        "count": page.paginator.count if count is None else count,
+        **_page_context(project, query, page, headings),
+    }
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
+
+
+def _entries(project: Project, query: ListQuery, ids: Any) -> tuple[Sequence[Any], int | None]:
+    """Return the rows of the whole list, and how many jobs they stand for if seeds are folded."""
+    entries = fold_seeds(project, ids)
+    if entries is not None:
+        return entries, len(job_ids_of(entries))
+    # Counting a search would read every job, so one query returns both the number and the page.
+    return (list(ids) if query.terms else ids), None
 
 
 def _page_context(project: Project, query: ListQuery, page: Any, headings: Headings) -> dict[str, Any]:
@@ -118,9 +147,10 @@ def _page_context(project: Project, query: ListQuery, page: Any, headings: Headi
 @project_action("editor")
 def job_act(request: HttpRequest, project: Project) -> HttpResponse:
     """Apply one action to all chosen jobs; the action `compare` redirects to their comparison."""
-    ids, action = request.POST.getlist("job"), request.POST.get("action", "")
+    ids = list(dict.fromkeys(pk for value in request.POST.getlist("job") for pk in value.split()))
+    action = request.POST.get("action", "")
     if action == "compare" and ids:
-        chosen = urlencode([("of", job_id) for job_id in ids])
+        chosen = urlencode([("of", key) for key in comparison_keys(project, request.POST.getlist("job"))])
         return redirect(f"{reverse('comparing:page', args=[project.slug])}?{chosen}")
     try:
         outcome = actions.act(

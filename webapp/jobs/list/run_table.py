@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -11,8 +11,9 @@ from django.db import transaction
 from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.jobs.charts.sparklines import scores_of
 from webapp.jobs.headings import TRAINING_KIND
-from webapp.jobs.list.columns import BY_KEY, Column
+from webapp.jobs.list.columns import BY_KEY, CURVE, Column
 from webapp.jobs.list.search_query import Term, condition
 from webapp.jobs.models import Job, JobGroup, SavedView
 
@@ -39,7 +40,7 @@ def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) ->
     return rows.order_by(*_order(order))
 
 
-def load_columns(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]:
+def load_columns(job_ids: Sequence[str], columns: Sequence[Column]) -> list[Job]:
     """Return these jobs in this order, with all that the columns show, in a fixed number of queries."""
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))
@@ -47,6 +48,9 @@ def load_columns(job_ids: Sequence[str], columns: Iterable[Column]) -> list[Job]
     rows = rows.defer("spec", "summary", "note").annotate(training_kind=TRAINING_KIND)
     rows = rows.prefetch_related(*sorted(reads & {"tags", "groups"}))
     found = {job.pk: job for job in rows}
+    if any(column.key == CURVE for column in columns):
+        for pk, scores in scores_of(found.values()).items():
+            found[pk].scores = scores  # type: ignore[attr-defined]
     return [found[job_id] for job_id in job_ids if job_id in found]
 
 

@@ -1,0 +1,53 @@
+"""Small lines of a job's score over its rounds, for rows of lists: sampled, in one query for all rows of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Q
+
+from webapp.formatting import svg_points
+from webapp.jobs.charts.figures import SCORE
+from webapp.jobs.models import Job, Round
+
+WIDTH, HEIGHT = 96, 24
+POINTS = 32
+
+Scores = Sequence[tuple[int, float]]
+"""Number and score of some rounds."""
+
+
+def sampled(last: int) -> list[int]:
+    """Numbers of rounds from the first to the last, as many as a small line has room for."""
+    if last <= POINTS:
+        return list(range(1, last + 1))
+    return sorted({1 + round(at * (last - 1) / (POINTS - 1)) for at in range(POINTS)})
+
+
+def polyline(points: Sequence[tuple[float, float]]) -> str:
+    """The points of an SVG polyline that fills the box; empty for fewer than two."""
+    if len(points) < 2:
+        return ""
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    left, bottom = min(xs), min(ys)
+    wide, high = max(xs) - left or 1, max(ys) - bottom or 1
+    inner = HEIGHT - 4
+    return svg_points(
+        (WIDTH * (x - left) / wide, HEIGHT - 2 - inner * (y - bottom) / high) for x, y in points
+    )
+
+
+def scores_of(jobs: Iterable[Job]) -> dict[str, Scores]:
+    """Return the sampled scores by job, from its first round to its last; empty before its first round. One query."""
+    last_rounds = {job.pk: job.round_no for job in jobs}
+    found: dict[str, list[tuple[int, float]]] = {pk: [] for pk in last_rounds}
+    wanted = Q()
+    for pk, last in last_rounds.items():
+        if last:
+            wanted |= Q(job_id=pk, round_no__in=sampled(last))
+    if wanted:
+        rows = Round.objects.filter(wanted, **{f"{SCORE}__isnull": False}).order_by("round_no")
+        for pk, round_no, mean in rows.values_list("job_id", "round_no", SCORE):
+            if mean is not None:
+                found[pk].append((round_no, mean))
+    return dict(found)

@@ -1,0 +1,100 @@
+"""Runs of a group that differ only in their seed: one row of the list, which unfolds into its runs."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.reasons import look_of_job
+from webapp.jobs.seed_groups import without_seed
+from webapp.tones import Pill
+
+_URGENT = ("failed", "budget", "warning", "running", "waiting", "ok")
+"""Tones of a row with runs in several states: that of its most urgent one."""
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The found runs of one question in a group, in the order of the list."""
+
+    group_id: int
+    name: str
+    job_ids: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name in an address."""
+        return f"{self.group_id}-{zlib.crc32(self.name.encode()):08x}"
+
+
+class Fold(NamedTuple):
+    """How a row of seeds is drawn: `address` folds or unfolds it, `group_address` is its group's page."""
+
+    is_open: bool
+    address: str
+    group_address: str
+
+
+def fold_seeds(project: Any, found: Iterable[str]) -> list[str | Seeds] | None:
+    """Return the entries of a list of jobs: single ones, and seeds at the place of their first run.
+
+    None, without reading which jobs were found, if the project has no groups.
+    """
+    names = _names(project)
+    if not names:
+        return None
+    job_ids = list(found)
+    members: dict[tuple[int, str], list[str]] = {}
+    for job_id in job_ids:
+        if job_id in names:
+            members.setdefault(names[job_id], []).append(job_id)
+    entries: list[str | Seeds] = []
+    for job_id in job_ids:
+        question = names.get(job_id)
+        if question is None or len(members[question]) == 1:
+            entries.append(job_id)
+        elif members[question][0] == job_id:
+            entries.append(Seeds(*question, tuple(members[question])))
+    return entries
+
+
+def _names(project: Any) -> dict[str, tuple[int, str]]:
+    """Return group and name without the seed, by job; of a job in several groups, the first."""
+    rows = JobGroup.jobs.through.objects.filter(jobgroup__project=project).order_by("-jobgroup_id")
+    found = rows.values_list("job_id", "jobgroup_id", "job__name")
+    return {job_id: (group_id, without_seed(name)) for job_id, group_id, name in found}
+
+
+def job_ids_of(entries: Sequence[str | Seeds]) -> list[str]:
+    """Return the jobs of all entries, in their order."""
+    return [pk for entry in entries for pk in ([entry] if isinstance(entry, str) else entry.job_ids)]
+
+
+def state_of(jobs: Sequence[Job]) -> Pill:
+    """Return how many of the runs are in each state, with the look of the most urgent one."""
+    looks = [look_of_job(job) for job in jobs]
+    counts = Counter(look.word for look in looks)
+    worst = min(looks, key=lambda look: _URGENT.index(look.tone) if look.tone in _URGENT else len(_URGENT))
+    words = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
+    return Pill(words, worst.tone, worst.icon)
+
+
+def comparison_keys(project: Any, chosen: Collection[str]) -> list[str]:
+    """Return the keys of a comparison: a row of seeds that is a whole group is the group, else its jobs."""
+    keys: list[str] = []
+    for value in chosen:
+        ids = value.split()
+        group = _whole_group(project, ids) if len(ids) > 1 else None
+        keys += [f"group_{group.pk}"] if group else ids
+    return list(dict.fromkeys(keys))
+
+
+def _whole_group(project: Any, job_ids: Sequence[str]) -> JobGroup | None:
+    for group in JobGroup.objects.filter(project=project, jobs__in=job_ids).distinct():
+        if set(group.jobs.values_list("pk", flat=True)) == set(job_ids):
+            return group
+    return None
