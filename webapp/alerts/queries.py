@@ -19,10 +19,12 @@ FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "open": ("Open", (State.OPEN,)),
     "acknowledged": ("Acknowledged", (State.ACKNOWLEDGED,)),
     "snoozed": ("Snoozed", (State.SNOOZED,)),
-    "over": ("Over", (State.RESOLVED,)),
+    "over": ("Resolved", (State.RESOLVED,)),
     "all": ("All", tuple(State.values)),
 }
 """The list's filters: key in the address, word, states."""
+SHOWN_FILTERS = ("", "acknowledged", "snoozed", "over")
+"""Those that the page offers; addresses with the others keep working."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
         mine |= Q(project=None)
     shown = Alert.objects.filter(mine).exclude(kind=Kind.TEST)
     return shown.select_related("project", "state_by").order_by("-told_at", "-pk")
+
+
+def list_of(user: Any, project: Any, key: str) -> QuerySet[Alert]:
+    """The alerts of a filter. That a job finished is news that asks nothing: it is among the resolved ones."""
+    states = Q(state__in=FILTERS[key][1])
+    if key == "":
+        states &= ~Q(kind=Kind.JOB_FINISHED)
+    elif key == "over":
+        states |= Q(kind=Kind.JOB_FINISHED)
+    return alerts_for(user, project).filter(states)
 
 
 def alert_for(user: Any, project: Any, alert_id: int) -> Alert:

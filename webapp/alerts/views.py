@@ -27,13 +27,14 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     chosen = request.GET.get("state", "")
     chosen = chosen if chosen in queries.FILTERS else ""
     everything = queries.alerts_for(request.user, project)
-    alerts = everything.filter(state__in=queries.FILTERS[chosen][1])
-    page = Paginator(alerts, ALERTS_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(queries.list_of(request.user, project, chosen), ALERTS_A_PAGE).get_page(
+        request.GET.get("page")
+    )
     context: dict[str, Any] = {
         "page": page,
         "rows": [alert_row(alert) for alert in page],
         "state": chosen,
-        "filters": [(key, word) for key, (word, _) in queries.FILTERS.items()],
+        "filters": [(key, queries.FILTERS[key][0]) for key in queries.SHOWN_FILTERS],
         "snoozes": SNOOZE_WORDS,
         "back": request.path + (f"?state={chosen}" if chosen else ""),
     }
@@ -98,7 +99,7 @@ def alert_row(alert: Alert) -> dict[str, Any]:
         "icon": ICONS[alert.kind],
         "tone": "ok" if alert.kind == Kind.JOB_FINISHED else TONES[alert.severity],
         "path": path_to(alert),
-        "standing": alert.state != State.RESOLVED,
+        "standing": alert.state != State.RESOLVED and alert.kind != Kind.JOB_FINISHED,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Count, F
 
@@ -14,7 +14,7 @@ from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
-from webapp.money.budget_chain import headroom, period_end
+from webapp.money.budget_chain import headroom, period_end, period_start
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
 from webapp.money.queries import as_of, unreal_below
 from webapp.tones import Pill
@@ -28,6 +28,8 @@ CLOUDS: dict[str, str] = {
     PlatformKind.RAY: "a Ray cluster",
 }
 _STOPPED_SHOWN = 5
+_LEAST_PASSED = timedelta(days=1)
+_FURTHEST_DAYS = 365.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def _summarize(budget: Budget, below: _Below, unreal: str, now: datetime) -> Bud
         spent_and_reserved=min(100.0, 100 * (spent + budget.reserved_picodollars) / budget.limit_picodollars),
         holds=below.holds,
         state=_state(100 * spent / budget.limit_picodollars),
-        outlook=_outlook(budget, below.burns, spent, now),
+        outlook=_outlook(budget, below.burns, spent, now) or _pace(budget, spent, now),
         at_line=str(AtLine(budget.at_line).label),
         stopped=below.stopped[:_STOPPED_SHOWN] if budget.project_id else [],
         unreal=unreal,
@@ -138,6 +140,20 @@ def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> st
     margin_s = max(burn.doubt for burn in burns) * (meets - now).total_seconds()
     when = format_moment(meets, today=now.date())
     return f"{rate}; the limit is met at {when} (± {max(1, round(margin_s / 60))} min)."
+
+
+def _pace(budget: Budget, spent: int, now: datetime) -> str:
+    """Return when the budget runs out at the pace of its period so far; empty if it does not, or too soon to say."""
+    since = max(period_start(budget.period, now), budget.created_at)
+    passed = now - since
+    if not 0 < spent < budget.limit_picodollars or passed < _LEAST_PASSED:
+        return ""
+    left = budget.limit_picodollars - spent
+    days = left / (spent / (passed / timedelta(days=1)))
+    end = period_end(budget.period, now)
+    if days > _FURTHEST_DAYS or (end is not None and now + timedelta(days=days) >= end):
+        return ""
+    return f"At the pace so far it runs out on {format_day(now + timedelta(days=days))}."
 
 
 def scope_words(budget: Budget) -> str:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from cloud.platform_kinds import COMPUTE_HERE
 from webapp.accounts.models import Membership, Project
 from webapp.connections.models import Connection
+from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
 
@@ -49,16 +50,19 @@ class Guide:
 
 
 def guide_for(membership: Membership) -> Guide:
-    """The steps of this person's project. One query."""
+    """The steps of this person's project. The first leads to a demo that runs already."""
     taken = _taken(membership.project)
     slug = membership.project.slug
+    running = None if taken["demo"] else _running_demo(membership.project)
     clouds = reverse("connections:list", args=[slug])
     steps = (
         Step(
             "Watch a job on the simulated cloud",
             "Real learning, made-up functions and prices. It costs nothing and takes a minute to move.",
-            f"{reverse('jobs:new', args=[slug])}?preset=hopper-simulated",
-            "Launch the demo",
+            reverse("jobs:detail", args=[slug, running])
+            if running
+            else f"{reverse('jobs:new', args=[slug])}?preset=hopper-simulated",
+            "Watch the demo" if running else "Launch the demo",
             taken["demo"],
         ),
         Step(
@@ -91,6 +95,11 @@ def guide_for(membership: Membership) -> Guide:
         ),
     )
     return Guide(steps, membership.guide_put_away_at is not None)
+
+
+def _running_demo(project: Project) -> str | None:
+    rows = Job.objects.filter(project=project, simulated=True, observed__in=ACTIVE, archived_at=None)
+    return rows.order_by("-created_at").values_list("pk", flat=True).first()
 
 
 def _taken(project: Project) -> dict[str, bool]:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
+from math import floor, log10
 from statistics import fmean, pstdev
 from typing import Any
 
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
-from webapp.formatting import display_usd, format_day, svg_points
+from webapp.formatting import display_usd, format_axis_usd, format_day, svg_points
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
@@ -125,6 +126,18 @@ class Drawing:
     band: str
     middle: str
     limit_y: float | None
+    levels: tuple[tuple[str, str], ...] = ()
+    """Ticks of the money axis: how far down, in percent, and the amount."""
+
+
+def _levels(top: float) -> tuple[tuple[str, str], ...]:
+    """Amounts from zero up, at whole steps of 1, 2 or 5."""
+    power = 10 ** floor(log10(top / 2))
+    step = next(size * power for size in (10, 5, 2, 1) if size * power <= top / 2)
+    return tuple(
+        (f"{100 * (1 - level * step / top):.2f}%", format_axis_usd(int(level * step)))
+        for level in range(int(top / step) + 1)
+    )
 
 
 def drawing(month: Month, limit: int | None) -> Drawing:
@@ -144,7 +157,7 @@ def drawing(month: Month, limit: int | None) -> Drawing:
         low, most_likely, high = (at(month.days, amount) for amount in expected)
         band, middle = svg_points((here, high, low)), svg_points((here, most_likely))
     limit_y = None if limit is None else HEIGHT * (1 - limit / top)
-    return Drawing(line, band, middle, limit_y)
+    return Drawing(line, band, middle, limit_y, _levels(top) if top > 1 else ())
 
 
 def pace_sentence(month: Month) -> str:
