@@ -332,4 +332,4 @@ def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:
     assert alert.state == State.SNOOZED
     client.post(f"{path}{alert.pk}/snooze/", {"for": "ever"})
     client.post(f"{path}{alert.pk}/settle/")
-    assert "Over, by" in client.get(f"{path}?state=over").content.decode()
+    assert "Resolved, by" in client.get(f"{path}?state=over").content.decode()
