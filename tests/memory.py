@@ -1,9 +1,9 @@
-"""How much memory a block takes at its peak: all of this process's, what libraries allocate in C as well."""
+"""How much memory a block takes at its peak, or another process: what libraries allocate in C as well."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -37,3 +37,25 @@ def _held(name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     raise LookupError(name)
+
+
+def web_process(port: int) -> Path:
+    """Where the kernel tells of the process that serves this port."""
+    found = process_with(b"webapp.asgi:application", str(port).encode())
+    assert found is not None, f"no process serves port {port}"
+    return found
+
+
+def process_with(*words: bytes) -> Path | None:
+    """Where the kernel tells of a process that was started with all these words; None if there is none."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if set(words) <= set((place / "cmdline").read_bytes().split(b"\0")):
+                return place
+    return None
+
+
+def most_memory_mb(process: Path) -> float:
+    """The most memory that the process has held so far."""
+    (line,) = [one for one in (process / "status").read_text().splitlines() if one.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024

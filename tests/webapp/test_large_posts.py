@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.memory import most_memory_mb, web_process
+
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.stack, pytest.mark.slow]
 
 _GIGABYTE = 2**30
@@ -63,16 +65,6 @@ class Poster(threading.Thread):
                 self.answer += piece
 
 
-def _web_process(port: int) -> Path:
-    """Where the kernel tells of the process that serves this port."""
-    for place in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (place / "cmdline").read_bytes().split(b"\0")
-            if b"webapp.asgi:application" in words and str(port).encode() in words:
-                return place
-    raise AssertionError(f"no process serves port {port}")
-
-
 def _unnamed_bytes(process: Path) -> int:
     found = 0
     for descriptor in (process / "fd").iterdir():
@@ -82,14 +74,9 @@ def _unnamed_bytes(process: Path) -> int:
     return found
 
 
-def _most_memory_mb(process: Path) -> float:
-    (line,) = [one for one in (process / "status").read_text().splitlines() if one.startswith("VmHWM")]
-    return int(line.split()[1]) / 1024
-
-
 def test_a_gigabyte_from_nobody_is_neither_kept_nor_felt(live_site: str) -> None:
     host = urlsplit(live_site).netloc
-    process = _web_process(int(host.split(":")[1]))
+    process = web_process(int(host.split(":")[1]))
     waits: list[float] = []
 
     def ask() -> None:
@@ -102,7 +89,7 @@ def test_a_gigabyte_from_nobody_is_neither_kept_nor_felt(live_site: str) -> None
     for _ in range(20):  # what is loaded with the first pages is no answer to anybody
         ask()
     waits.clear()
-    memory_before_mb = _most_memory_mb(process)
+    memory_before_mb = most_memory_mb(process)
     posters = [Poster(host, address, chunked=chunked) for address in _ADDRESSES for chunked in (False, True)]
     for one in posters:
         one.start()
@@ -110,7 +97,7 @@ def test_a_gigabyte_from_nobody_is_neither_kept_nor_felt(live_site: str) -> None
     while any(one.is_alive() for one in posters) or len(waits) < 200:
         ask()
         most_on_disk = max(most_on_disk, _unnamed_bytes(process))
-    held_mb = _most_memory_mb(process) - memory_before_mb
+    held_mb = most_memory_mb(process) - memory_before_mb
     p99_s = sorted(waits)[int(len(waits) * 0.99)]
     slowest_s = max(one.refused_after_s for one in posters)
     print(

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.test import Client
 
 from tests.factories import make_alert, make_job, make_project, make_spec, make_user
+from tests.webapp.data_tables import FLOWERS, worker_reads
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
 from webapp.api.client.commands import COMMANDS
@@ -27,6 +28,8 @@ from webapp.api.client.tables import Part, shown, usd
 from webapp.api.tokens import make_token
 from webapp.api.views import FOLDER, packed_command
 from webapp.connections.models import Connection
+from webapp.datasets.files import upload_path
+from webapp.datasets.models import DataSet
 from webapp.jobs.models import Job
 from webapp.money.models import Budget
 from webapp.reports import report_builds
@@ -212,6 +215,33 @@ class TestAgainstTheApi:
         assert file.read_text().startswith("job,")
         assert main(["reports", "list"]) == 0
 
+    def test_a_table_is_uploaded_chosen_from_and_deleted(
+        self, there: Any, capsys: Any, tmp_path: Path, settings: Any
+    ) -> None:
+        settings.STARLING_DATA = tmp_path / "data"
+        file = tmp_path / "flowers.csv"
+        file.write_text(FLOWERS)
+        assert main(["datasets", "upload", str(file), "--name", "Seven “flowers”", "--json"]) == 0
+        made = DataSet.objects.get()
+        assert json.loads(capsys.readouterr().out)["name"] == made.name == "Seven “flowers”"
+        assert upload_path(made.pk).read_text() == FLOWERS
+        worker_reads(made)
+        assert main(["datasets", "show", str(made.pk), "--wait"]) == 0
+        assert "colour  text" in capsys.readouterr().out
+        assert main(["datasets", "choose", str(made.pk), "size"]) == 1
+        assert "The table has no column “size”." in capsys.readouterr().err
+        chosen = ["datasets", "choose", str(made.pk), "kind", "--leave-out", "colour, width"]
+        assert main([*chosen, "--held-out-share", "0.5"]) == 0
+        worker_reads(made)
+        assert main(["datasets", "list", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert (told["state"], told["features"], told["rows"]) == ("ready", 1, 60)
+        assert main(["datasets", "shipped"]) == 0
+        assert "digits" in capsys.readouterr().out
+        assert main(["datasets", "delete", str(made.pk)]) == 0
+        assert main(["datasets", "upload", str(tmp_path / "none.csv")]) == 1
+        assert "none.csv cannot be read" in capsys.readouterr().err
+
     def test_budgets_tell_at_other_percents_and_of_tags_that_no_job_has_yet(
         self, there: Any, capsys: Any
     ) -> None:
@@ -319,10 +349,10 @@ def _sent_by_a_test_client(request: Any, timeout: float) -> Any:
     from email.message import Message
 
     path = "/" + request.full_url.split("/", 3)[3]
-    headers = {name: value for name, value in request.header_items() if name != "Content-type"}
-    answer = Client().generic(
-        request.get_method(), path, request.data or b"", content_type="application/json", headers=headers
-    )
+    headers = {name: value for name, value in request.header_items() if not name.startswith("Content-")}
+    kind, data = request.get_header("Content-type"), request.data or b""
+    content = data if isinstance(data, bytes) else b"".join(data)
+    answer = Client().generic(request.get_method(), path, content, content_type=kind, headers=headers)
     content = b"".join(answer) if answer.streaming else answer.content  # type: ignore[arg-type]
     if answer.status_code >= 400:
         raise urllib.error.HTTPError(path, answer.status_code, "", Message(), io.BytesIO(content))

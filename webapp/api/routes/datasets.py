@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from django.http import HttpResponse
 from django.urls import reverse
 from ninja import File, Form, UploadedFile
-from pydantic import AliasPath, BaseModel, Field, StringConstraints
+from pydantic import AliasPath, BaseModel, Field
 
 from training.data.readers.choice import Choice
 from training.data.readers.survey import TableSurvey
@@ -30,8 +30,11 @@ _File = Annotated[
 ]
 _Name = Annotated[
     str,
-    Form(description="Its name; empty: that of the file."),
-    StringConstraints(max_length=services.NAME_LETTERS, pattern=r"^[^\x00]*$"),
+    Form(
+        max_length=services.NAME_LETTERS,
+        pattern=r"^[^\x00]*$",
+        description="Its name; empty: that of the file.",
+    ),
 ]
 
 
