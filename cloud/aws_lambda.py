@@ -7,7 +7,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Literal
@@ -75,6 +75,15 @@ class LambdaOptions(PlatformModel):
         description="They start at once, and are paid while they are kept, busy or not.",
         json_schema_extra={"advanced": True},
     )
+    memory_ladder_mb: tuple[int, ...] = Field(
+        (),
+        max_length=40,
+        title="Sizes of functions",
+        description="Those that are set up: a policy may choose among them.",
+        # Left out of stored specs whose policy leaves memory as it is, so that those are what they were.
+        exclude_if=lambda value: not value,
+        json_schema_extra={"follows": "connection"},
+    )
     start_cap_s: float = Field(
         30.0,
         ge=5.0,
@@ -87,6 +96,10 @@ class LambdaOptions(PlatformModel):
         900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
+
+    def memory_sizes_mb(self, asked_mb: int) -> Sequence[int]:
+        """The sizes that are set up, if nothing is kept ready: an instance that is kept ready has one size."""
+        return (asked_mb,) if self.provisioned else sorted({*self.memory_ladder_mb, asked_mb})
 
     def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
         return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)

@@ -301,8 +301,9 @@ class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
     `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
-    samples. It is stored under its first name. `drawn` is the pair of functions and MB that an agent wished for, left
-    out of what is stored where none did.
+    samples. It is stored under its first name. `memory_mb` is what the plan gave an actor, told by policies that
+    change it; evaluations may have had another. `drawn` is the pair of functions and MB that an agent wished for.
+    Both are left out of what is stored where there is none.
     """
 
     _figures_name = "round_figures"
@@ -313,6 +314,7 @@ class RoundReport(WithFigures):
     actors: int
     plan_reason: str
     drawn: tuple[float, float] | None = Field(None, exclude_if=lambda value: value is None)
+    memory_mb: int = Field(0, exclude_if=lambda value: value == 0)
     env_steps: int
     total_env_steps: int
     figures: AnyRoundFigures

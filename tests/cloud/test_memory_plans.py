@@ -22,7 +22,10 @@ from tests.training.specs import tiny
 from training.ports import Control
 from training.reports import RoundReport
 from training.scaling.fixed import Fixed
+from training.scaling.learned import as_text
 from training.scaling.plan import Bounds, Plan, clip_to_bounds
+from training.scheduling.siren.model import SirenSpec
+from training.scheduling.trainer import initial_state
 
 SIZES = (512, 1024, 3008)
 
@@ -33,6 +36,10 @@ class ByTurns(Fixed):
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         wished_mb = 3000 if len(history) % 2 else 500
         return clip_to_bounds(self.actors, bounds, "by turns", wished_mb)
+
+    @property
+    def memory_range_mb(self) -> tuple[int, int] | None:
+        return 500, 3000
 
 
 @pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
@@ -48,6 +55,30 @@ def test_calls_have_their_rounds_memory_and_are_paid_by_it(loop: str) -> None:
         assert by_round == {(1, 512), (2, 3008), (3, 512), (4, 3008)}
         again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
         assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
+
+
+def test_an_agents_plans_are_paid_by_their_memory_and_repeat_to_the_picodollar() -> None:
+    """Siren's agent draws functions and memory; its bill is that of the same work, timed and priced again."""
+    agent = SirenSpec(actors_max=3, memory_min_mb=512, memory_max_mb=3008, target_loss=0.1, deviation=0.5)
+    weights = as_text(initial_state(agent).actor_weights(agent.network))
+    spec = tiny(scaling=agent.policy(weights, explore=True).model_dump(), stop={"rounds": 6})
+    run = record(spec, control=lambda: Control(bounds=Bounds(memory_sizes_mb=SIZES)))
+    reports = [event.report for event in run.events if event.kind == "round"]
+    used = {work.round_no: work.memory_mb for work in run.sitting.works if work.kind == "rollout"}
+    assert len(set(used.values())) > 1
+    for report in reports:
+        assert report.drawn is not None
+        within = min(max(report.drawn[1], 512.0), 3008.0)
+        assert used[report.round_no] == report.memory_mb == min(SIZES, key=lambda size: abs(size - within))
+    again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+    assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
+
+
+def test_lambda_has_the_sizes_that_are_set_up_unless_functions_are_kept_ready() -> None:
+    ladder = LambdaOptions(memory_ladder_mb=(3008, 512))
+    assert ladder.memory_sizes_mb(1024) == [512, 1024, 3008]
+    assert "memory_ladder_mb" not in LambdaOptions().model_dump()
+    assert ladder.model_copy(update={"provisioned": 2}).memory_sizes_mb(1024) == (1024,)
 
 
 def test_without_a_wish_every_call_has_what_the_job_asks_for() -> None:

@@ -78,15 +78,8 @@ def test_the_state_by_hand() -> None:
         round_no=3,
         actors=4,
         total_s=9.0,
-        usage=Usage(
-            run_s=40.0,
-            memory_mb=1000,
-            fetch_s=36.0,
-            compute_s=12.0,
-            push_s=0.0,
-            processor_s=30.0,
-            most_memory_mb=250,
-        ),
+        memory_mb=1000,
+        usage=Usage(fetch_s=36.0, compute_s=12.0, push_s=0.0, processor_s=36.0, most_memory_mb=250),
         spend=Spend(spent_picodollars=DOLLAR // 4, reserved_picodollars=0, limit_picodollars=DOLLAR),
     )
     printed = state_of([last], "printed", SCALES)

@@ -362,6 +362,7 @@ class Run:
             actors=plan.actors,
             plan_reason=plan.why,
             drawn=plan.drawn,
+            memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
             env_steps=self.learned_in_round,
             total_env_steps=self.progress.total_env_steps,
             figures=self.task.round_figures_of([one.result for one in learned]),

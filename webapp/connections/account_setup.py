@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -29,11 +29,11 @@ _UNFORESEEN = "An unexpected error ({}) ended it."
 
 @transaction.atomic
 def request_set_up(
-    *, connection: Connection, memory_mb: int, bucket: bool = False, clock: Clock = SYSTEM_CLOCK
+    *, connection: Connection, memory_mb: Sequence[int], bucket: bool = False, clock: Clock = SYSTEM_CLOCK
 ) -> SetUp:
-    """Request functions of this memory beside the existing ones, and a bucket if `bucket`. The worker makes them."""
+    """Request functions of these sizes beside the existing ones, and a bucket if `bucket`. The worker makes them."""
     made = _request(connection, Aim.SET_UP, clock)
-    made.asked_mb = sorted({*made.asked_mb, memory_mb})
+    made.asked_mb = sorted({*made.asked_mb, *memory_mb})
     made.asked_bucket = made.asked_bucket or bucket
     made.save()
     return made

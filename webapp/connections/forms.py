@@ -31,6 +31,9 @@ _IMAGE = RegexValidator(
     "An image is named like registry.example.org/starling-actor:1.",
 )
 _KEY_ID = RegexValidator(r"^[A-Z0-9]{16,128}$", "An access key ID has capital letters and digits only: AKIA…")
+_LEAST_MB, _MOST_MB = 128, 10_240
+MOST_SIZES = 20
+WRONG_MEMORY = "Memory must be a whole number of MB, from 128 to 10,240, or several with commas between them."
 _LIKE_A_UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 
 
@@ -94,15 +97,25 @@ class NewConnectionForm(forms.Form):
             field.widget.attrs.setdefault("autocomplete", "off")
 
 
-class SetUpForm(forms.Form):
-    """The functions to set up: memory belongs to a function, not to a call."""
+class _Sizes(forms.CharField):
+    """Whole numbers of MB between commas."""
 
-    memory_mb = forms.IntegerField(
+    def clean(self, value: Any) -> list[int]:  # type: ignore[override]
+        parts = [part.strip() for part in super().clean(value).split(",")]
+        if not all(part.isdecimal() and _LEAST_MB <= int(part) <= _MOST_MB for part in parts):
+            raise forms.ValidationError(WRONG_MEMORY)
+        if len(set(parts)) > MOST_SIZES:
+            raise forms.ValidationError(f"At most {MOST_SIZES} sizes at a time.")
+        return sorted({int(part) for part in parts})
+
+
+class SetUpForm(forms.Form):
+    """The functions to set up: memory belongs to a function, not to a call. Several sizes are set up in one go."""
+
+    memory_mb = _Sizes(
         label="Memory of an actor",
-        initial=1024,
-        min_value=128,
-        max_value=10_240,
-        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+        initial="1024",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     bucket = forms.BooleanField(label="Also a bucket for large networks", required=False)
 

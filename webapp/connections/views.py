@@ -124,9 +124,7 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
     form = forms.set_up_form(connection, request.POST)
     azure = connection.cloud == "azure"
     if not form.is_valid():
-        wrong = "Memory must be a whole number of MB, from 128 to 10,240."
-        if azure:
-            wrong = str(next(iter(form.errors["image"])))
+        wrong = str(next(iter(form.errors["image"]))) if azure else forms.WRONG_MEMORY
         messages.error(request, f"{wrong} Nothing was made.")
         return redirect("connections:detail", project.slug, connection.pk)
     ask: Any = account_setup.request_containers if azure else account_setup.request_set_up

@@ -22,11 +22,15 @@ from cloud.metering import MeteredPlatform
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
+from tests.cloud.test_memory_plans import ByTurns
+from tests.training.runs import events_of
+from tests.training.specs import tiny
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.messages import Call
-from training.ports import Settlement
+from training.ports import Control, Settlement
 from training.reports import Usage
+from training.scaling.plan import Bounds
 
 BOOK = PriceBook.load()
 REGION = "us-east-1"
@@ -155,6 +159,30 @@ def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: i
             metered = aws.meter.picodollars_of(name, BOOK, REGION)
             assert one.picodollars == metered if one.basis == "metered" else one.picodollars >= metered
         assert ledger.overrun_picodollars == 0
+
+
+def test_sizes_change_between_rounds_and_each_call_is_billed_at_its_own() -> None:
+    """A training with real handlers, by turns on functions with little and with much memory."""
+    sizes = (512, 3008)
+    options = LambdaOptions(memory_ladder_mb=sizes, function_timeout_s=120)
+    spec = tiny(stop={"rounds": 4}).model_copy(update={"scaling": ByTurns(actors=2)})
+    spec = spec.model_copy(update={"rollout": spec.rollout.model_copy(update={"memory_mb": 512})})
+    with lambdas.account() as (aws, demo):
+        lambdas.set_up(demo, sizes)
+        ledger = MemoryLedger(10**12)
+        platform = MeteredPlatform(options.open(demo.by_role), ledger, options.tariff(BOOK, 512))
+        bounds = Bounds(memory_sizes_mb=options.memory_sizes_mb(512))
+        try:
+            events = events_of(spec, platform, control=lambda: Control(bounds=bounds))
+        finally:
+            platform.close()
+        reports = [event.report for event in events if event.kind == "round"]
+        assert [report.memory_mb for report in reports] == [512, 3008, 512, 3008]
+        assert {one.memory_mb for one in aws.meter.invocations} == set(sizes)
+        booked = {one.id: one for one in ledger.settlements() if one.id in aws.meter.executions()}
+        assert len(booked) == 12
+        for name, one in booked.items():
+            assert one.picodollars == aws.meter.picodollars_of(name, BOOK, REGION)
 
 
 def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:

@@ -19,6 +19,9 @@ from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
+from training.scaling.learned import as_text
+from training.scheduling.siren.model import SirenSpec
+from training.scheduling.trainer import initial_state
 from webapp.celery import app as celery_app
 from webapp.connections import account_setup, decrypt, queries, services
 from webapp.connections.models import Aim, CheckState, Connection, SetUp
@@ -83,7 +86,7 @@ def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAcc
 
 
 def _set_up(connection: Connection, memory_mb: int = 1024, **options: Any) -> SetUp:
-    made = account_setup.request_set_up(connection=connection, memory_mb=memory_mb, **options)
+    made = account_setup.request_set_up(connection=connection, memory_mb=[memory_mb], **options)
     account_setup.run(connection.pk, made.number)
     made.refresh_from_db()
     return made
@@ -168,7 +171,7 @@ def test_what_should_be_done_first_is_said_and_the_button_steps_back(
     assert '<button class="btn btn-quiet">Set up the account all the same</button>' in shown
 
 
-@pytest.mark.parametrize("memory_mb", ["", "much", "64", "20000"])
+@pytest.mark.parametrize("memory_mb", ["", "much", "64", "20000", "512,", "512 1024", "1024, 20000"])
 def test_a_memory_that_no_function_has_makes_nothing(
     owner: Any, connection: Connection, memory_mb: str
 ) -> None:
@@ -221,7 +224,7 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
 
 def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
     clock = FixedClock()
-    account_setup.request_set_up(connection=connection, memory_mb=1024, clock=clock)
+    account_setup.request_set_up(connection=connection, memory_mb=[1024], clock=clock)
     with pytest.raises(services.ConnectionRefused, match="worked on already"):
         account_setup.request_removal(connection=connection, clock=clock)
     clock.forward(31)
@@ -230,9 +233,9 @@ def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connectio
 
 def test_one_that_was_overtaken_does_nothing(connection: Connection, aws: AwsEmulator) -> None:
     clock = FixedClock()
-    first = account_setup.request_set_up(connection=connection, memory_mb=1024, clock=clock)
+    first = account_setup.request_set_up(connection=connection, memory_mb=[1024], clock=clock)
     clock.forward(31)
-    account_setup.request_set_up(connection=connection, memory_mb=2048, clock=clock)
+    account_setup.request_set_up(connection=connection, memory_mb=[2048], clock=clock)
     account_setup.run(connection.pk, first.number)
     assert _alive(aws) == []
     assert SetUp.objects.get().state == CheckState.ASKED
@@ -258,7 +261,7 @@ def test_other_credentials_have_it_set_up_again(
 def test_a_connection_without_credentials_is_not_set_up(owner: Any) -> None:
     bare = make_connection(make_project(owner), owner, secret="")
     with pytest.raises(services.ConnectionRefused, match="not done"):
-        account_setup.request_set_up(connection=bare, memory_mb=1024)
+        account_setup.request_set_up(connection=bare, memory_mb=[1024])
 
 
 def test_credentials_that_cannot_be_opened_are_a_step(connection: Connection, settings: Any) -> None:
@@ -293,6 +296,31 @@ def test_a_job_needs_a_tested_connection_with_its_function(owner: Any, connectio
     job = submit_job(project=connection.project, user=owner, spec=_spec(connection))
     assert (job.emulated, job.simulated, job.unreal) == (True, False, "emulated")
     assert job.spec["platform"]["region"] == "us-east-1"
+
+
+def test_a_policy_that_changes_memory_runs_on_the_sizes_set_up_in_one_go(
+    owner: Any, connection: Connection
+) -> None:
+    agent = SirenSpec(actors_max=2, memory_min_mb=512, memory_max_mb=3008, target_loss=0.1)
+    weights = as_text(initial_state(agent).actor_weights(agent.network))
+    changes = {"training__scaling": agent.policy(weights, explore=False).model_dump(mode="json")}
+    _tested(connection)
+    _set_up(connection)
+    words = _refusal(owner, connection, **changes)
+    assert "it chooses from 512 to 3,008 MB. A function with 1,024 MB is set up" in words
+    _as(owner).post(_address(connection, "set-up/"), {"memory_mb": "2048, 512 ,512"})
+    made = SetUp.objects.get()
+    account_setup.run(connection.pk, made.number)
+    made.refresh_from_db()
+    assert made.ready_mb == [512, 1024, 2048]
+    ready = {"kind": "aws_lambda", "connection": connection.pk, "provisioned": 1}
+    assert "each has one size of memory" in _refusal(owner, connection, **changes, platform=ready)
+    simulated = {"kind": "simulated", "provisioned": 1}
+    assert "each has one size of memory" in _refusal(owner, connection, **changes, platform=simulated)
+    job = submit_job(project=connection.project, user=owner, spec=_spec(connection, **changes))
+    assert job.spec["platform"]["memory_ladder_mb"] == [512, 1024, 2048]
+    plain = submit_job(project=connection.project, user=owner, spec=_spec(connection))
+    assert "memory_ladder_mb" not in plain.spec["platform"]
 
 
 def test_a_network_that_no_call_holds_is_refused_before_it_costs_anything(

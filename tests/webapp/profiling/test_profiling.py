@@ -108,7 +108,7 @@ def _alive(aws: AwsEmulator) -> list[str]:
 
 
 def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connection, aws: AwsEmulator) -> None:
-    made = account_setup.request_set_up(connection=connection, memory_mb=1024)
+    made = account_setup.request_set_up(connection=connection, memory_mb=[1024])
     account_setup.run(connection.pk, made.number)
     profile = _profiled(connection)
     assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])

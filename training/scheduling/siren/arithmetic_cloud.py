@@ -104,6 +104,7 @@ class ArithmeticCloud:
         fetch_s = float(fetch[later].mean())
         load_s = max(0.0, float(fetch[first].mean()) - fetch_s) if first.any() else 0.0
         share = min(_SHARES, key=lambda one: _unlikeness(compute * speed(m, one)))
+        # The median, as rounds with an evaluation are billed for that as well.
         fixed = (billed - fetch - compute - push) / n
         # An epoch lasts as long as its functions, and what none of them is billed for.
         idle = np.maximum(total - billed / n, 0.0)
@@ -113,9 +114,9 @@ class ArithmeticCloud:
             compute_s=float((compute * speed(m, share)).mean()),
             fetch_s=fetch_s,
             load_s=load_s,
-            fixed_s=max(0.0, float(fixed.mean())),
+            fixed_s=max(0.0, float(np.median(fixed))),
             push_s=float((push / n).mean()),
-            idle_s=float(idle.mean()),
+            idle_s=float(np.median(idle)),
             usd_per_mb_s=by_second,
             parallel_share=float(share),
             spread=_unlikeness(compute * speed(m, share)),
@@ -136,7 +137,7 @@ def _told(report: RoundReport) -> tuple[float, ...]:
     usage = report.usage
     return (
         float(report.actors),
-        float(usage.memory_mb),
+        float(report.memory_mb or usage.memory_mb),
         report.total_s,
         usage.fetch_s,
         usage.compute_s,
@@ -201,6 +202,7 @@ def rounds_of(
                 actors=functions,
                 plan_reason="",
                 drawn=None,
+                memory_mb=memory_mb,
                 env_steps=0,
                 total_env_steps=0,
                 figures=figures,

@@ -100,5 +100,8 @@ def drawn_in(rounds: Sequence[RoundReport], choices: Choices) -> Floats:
     """Return the network's numbers behind each epoch: of the pair that was drawn, where the agent planned it, or of
     what was carried out.
     """
-    pairs = [one.drawn or (one.actors, one.usage.memory_mb or choices.memory_min_mb) for one in rounds]
+    pairs = [
+        one.drawn or (one.actors, one.memory_mb or one.usage.memory_mb or choices.memory_min_mb)
+        for one in rounds
+    ]
     return choices.drawn(np.array(pairs, dtype=np.float64).reshape(-1, 2))

@@ -84,6 +84,7 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) ->
     last, usage, actors = history[-1], history[-1].usage, max(history[-1].actors, 1)
     loss = next((one.score for one in reversed(history) if one.score is not None), 0.0)
     left, left_share = _left(last, scales)
+    measured_s = usage.fetch_s + usage.compute_s + usage.push_s
     measured = Measured(
         float(last.round_no),
         loss,
@@ -91,8 +92,8 @@ def state_of(history: Sequence[RoundReport], kind: StateKind, scales: Scales) ->
         usage.fetch_s / actors,
         usage.compute_s / actors,
         usage.push_s / actors,
-        usage.most_memory_mb / max(usage.memory_mb, 1),
-        usage.processor_s / usage.run_s if usage.run_s > 0 else 0.0,
+        usage.most_memory_mb / max(last.memory_mb or usage.memory_mb, 1),
+        usage.processor_s / measured_s if measured_s > 0 else 0.0,
         left,
         left_share,
     )

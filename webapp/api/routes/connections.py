@@ -120,7 +120,9 @@ class PolicyDocumentShape(Shape):
 class SetUpWish(Request):
     """On AWS a function of this memory, beside existing ones; on Azure the image that containers run."""
 
-    memory_mb: int | None = Field(None, ge=128, le=10_240, description="AWS; 1,024 if it is left out.")
+    memory_mb: int | list[int] | None = Field(
+        None, description="AWS: one size or several, from 128 to 10,240; 1,024 if it is left out."
+    )
     bucket: bool | None = Field(None, description="AWS: also a bucket, for large networks.")
     image: _Plain | None = Field(None, description="Azure: such as registry.example.org/starling-actor:1.")
 
@@ -256,6 +258,8 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
     connection = queries.connection_in(project, connection_id)
     azure = connection.cloud == "azure"
     given = wish.model_dump(exclude_none=True)
+    if isinstance(wish.memory_mb, list):
+        given["memory_mb"] = ", ".join(map(str, wish.memory_mb))
     wanted = cleaned(
         forms.set_up_form(connection, given if azure else {"memory_mb": 1024, **given}), given=given
     )

@@ -77,6 +77,8 @@ def checklist(
     rows = [_credentials(project, spec, problems), _quota(project, spec, problems)]
     if spec.training.scaling.kind in ("learned", "siren"):
         rows.append(_of("Scheduler", undecided, "It is trained and decides each round."))
+    if spec.training.scaling.memory_range_mb is not None:
+        rows.append(_memory(spec))
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
     unpriced = any(one.path == REGION for one in problems)
@@ -84,6 +86,18 @@ def checklist(
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
     return rows
+
+
+def _memory(spec: JobSpec) -> Check:
+    """Return the row of a policy that wishes for memory: which sizes there are."""
+    there_are = spec.platform.memory_sizes_mb(spec.training.memory_mb)
+    if len(there_are) == 1:
+        words = f"Here every function has {there_are[0]:,} MB: the policy decides only how many there are."
+        return Check("Memory", "warning", words)
+    shown = f"from {there_are[0]:,} to {there_are[-1]:,} MB"
+    return Check(
+        "Memory", "ok", f"The policy chooses among {len(there_are):,} sizes {shown}, round by round."
+    )
 
 
 def _of(title: str, found: Sequence[Problem], fine: str) -> Check:

@@ -22,10 +22,17 @@ from training.calls.planned import sizes_of
 from training.tasks.training import Training
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
+from webapp.connections.text import sizes
 from webapp.formatting import plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
-from webapp.jobs.launch.preflight import cluster_obstacle, missing_price, price_obstacle, unnamed_cluster
+from webapp.jobs.launch.preflight import (
+    cluster_obstacle,
+    missing_price,
+    price_obstacle,
+    ready_instances_obstacle,
+    unnamed_cluster,
+)
 from webapp.jobs.spec import JobSpec
 
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
@@ -85,9 +92,11 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
     connection = connection_of(project, spec)
     if connection is None:
         return spec
-    follows = {"region": connection.region}
+    follows: dict[str, Any] = {"region": connection.region}
+    made = queries.set_up_of(connection)
+    if connection.cloud == "aws" and spec.training.scaling.memory_range_mb is not None:
+        follows["memory_ladder_mb"] = tuple(made.ready_mb) if made is not None else ()
     if connection.cloud == "azure":
-        made = queries.set_up_of(connection)
         follows["image"] = made.ready_image if made is not None else ""
     platform = spec.platform.model_copy(update=follows)
     return spec.model_copy(update={"platform": platform})
@@ -96,7 +105,8 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Return why this job cannot be launched on its cloud; empty if the platform needs no connection."""
     unpriced = price_obstacle(spec.platform, spec.training.memory_mb)
-    if found := unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform) or unpriced:
+    unusable = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
+    if found := unusable or ready_instances_obstacle(spec) or unpriced:
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return _unsafe_address()
@@ -143,6 +153,7 @@ def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions)
         yield at_connection(words)
         return
     yield from _too_large(connection, spec)
+    yield from _too_few_sizes(connection, spec)
     allowed = functions_at_once(connection)
     largest = spec.training.scaling.largest
     wanted = largest if options.at_once is None else min(largest, options.at_once)
@@ -170,6 +181,21 @@ def _without_function(connection: Connection, made: SetUp | None, training: Trai
             path,
             f"Memory of an actor ({path}): {connection.name} has no function with {training.memory_mb:,} MB. It has"
             f" {sizes_mb}: take that, or set another one up under Clouds.",
+        )
+
+
+def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+    """Return the problem of a policy that changes memory, where fewer than two sizes of its range are set up."""
+    chosen, made = spec.training.scaling.memory_range_mb, queries.set_up_of(connection)
+    if chosen is None or made is None:
+        return
+    least, most = chosen
+    if sum(least <= size <= most for size in made.ready_mb) < 2:
+        path = "training.scaling"
+        yield Problem(
+            path,
+            f"Policy ({path}): it chooses from {least:,} to {most:,} MB. {sizes(made.ready_mb)} set up at"
+            f" {connection.name}: set up more sizes under Clouds, or take a policy that leaves memory as it is.",
         )
 
 

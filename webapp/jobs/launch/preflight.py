@@ -18,6 +18,7 @@ from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from training.spec import TrainingSpec
 from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.spec import JobSpec
 
 REGION = "platform.region"
 PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
@@ -57,6 +58,18 @@ def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
         path,
         f"Scheduler ({path}): none was chosen. Launch the job in a project that has trained one, or put into the spec"
         " what `manage.py schedulers export` gives under `scaling`.",
+    )
+
+
+def ready_instances_obstacle(spec: JobSpec) -> Problem | None:
+    """Return why functions cannot be kept ready for a policy that changes their memory; None if none are."""
+    if spec.training.scaling.memory_range_mb is None or not getattr(spec.platform, "provisioned", 0):
+        return None
+    path = "platform.provisioned"
+    return Problem(
+        path,
+        f"Functions kept ready ({path}): each has one size of memory, and this policy changes the memory. Keep none"
+        " ready, or take a policy that leaves memory as it is.",
     )
 
 
