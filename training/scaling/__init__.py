@@ -14,10 +14,21 @@ from training.scaling.learned import Learned
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.ramp import Ramp
 from training.scaling.reward_ratio import RewardRatio
+from training.scaling.scale_in import ScaleIn
 from training.scaling.schedule import Schedule
 from training.scaling.siren import Siren
 
 AnyScaling = Annotated[
-    Fixed | Ramp | Boosting | Learned | RewardRatio | NoiseScale | Doubling | Schedule | Chance | Siren,
+    Fixed
+    | Ramp
+    | Boosting
+    | Learned
+    | RewardRatio
+    | NoiseScale
+    | Doubling
+    | Schedule
+    | Chance
+    | Siren
+    | ScaleIn,
     Field(discriminator="kind"),
 ]

@@ -1,0 +1,78 @@
+"""Scale-in: one actor fewer whenever a dollar gains less than it did. It needs no training.
+
+After each change of the number of actors, the first few rounds say what a dollar gains. Once the last rounds gain
+clearly less, one actor ends, and the comparison begins again with what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from training.reports import RoundReport
+from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+
+_PICODOLLARS = 10**12
+
+
+class ScaleIn(PolicyBase):
+    """Scale-in: one actor fewer when a dollar gains less than before."""
+
+    kind: Literal["scale_in"] = "scale_in"
+    actors_first: int = Field(32, ge=1, le=4096, title="Actors at first")
+    actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
+    window: int = Field(2, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
+    share: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        title="Falls below",
+        description="Of what a dollar gained in the first rounds with this many actors.",
+    )
+    score: Literal["loss", "return"] = Field(
+        "loss", title="Judged by", description="A loss gains by falling, a return by rising."
+    )
+
+    @model_validator(mode="after")
+    def in_order(self) -> ScaleIn:
+        if self.actors_min > self.actors_first:
+            raise ValueError("the fewest actors must not be more than the actors at first")
+        return self
+
+    @property
+    def largest(self) -> int:
+        return self.actors_first
+
+    def actor_range(self, round_no: int) -> tuple[int, int]:
+        return self.actors_min, self.largest
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        if not history:
+            return clip_to_bounds(self.actors_first, bounds, f"{self.actors_first} at first")
+        now = min(history[-1].actors, self.actors_first)
+        gains = self._gains(history)
+        if len(gains) < 2 * self.window:
+            return clip_to_bounds(now, bounds, f"as before: {len(gains)} rounds say what {now} gain")
+        first, last = (sum(part) / self.window for part in (gains[: self.window], gains[-self.window :]))
+        told = f"a dollar gains {last:.3g} of {self.score}, {first:.3g} when there were {now} at first"
+        if now <= self.actors_min or last >= self.share * first:
+            return clip_to_bounds(now, bounds, f"as before: {told}")
+        return clip_to_bounds(now - 1, bounds, f"one fewer: {told}")
+
+    def _gains(self, history: Sequence[RoundReport]) -> list[float]:
+        """Return what a dollar gained in each round since the number of actors changed, where that is known."""
+        since = len(history)
+        while since and history[since - 1].actors == history[-1].actors:
+            since -= 1
+        sign = -1.0 if self.score == "loss" else 1.0
+        before = next((one.score for one in reversed(history[:since]) if one.score is not None), None)
+        found = []
+        for one in history[since:]:
+            if one.score is None:
+                continue
+            if before is not None and one.cost_picodollars > 0:
+                found.append(sign * (one.score - before) / (one.cost_picodollars / _PICODOLLARS))
+            before = one.score
+        return found
