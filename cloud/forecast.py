@@ -30,7 +30,7 @@ from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
 from training.environments.expectations import expectation_of
-from training.loops.model import Asynchronous
+from training.loops.model import EPOCH_LOOPS, Asynchronous
 from training.scaling.plan import Bounds
 from training.seeds import derive
 from training.spaces import Spaces
@@ -228,6 +228,9 @@ class _Forecaster:
         """Return the number of draws and of steady rounds: about as many calls in all for any spec."""
         loop = scale.loop(self._training.loop)
         calls = [scale.actors(actors) + 1 for actors in anchors]
+        if isinstance(loop, EPOCH_LOOPS):
+            an_epoch = scale.works(self._training, self._spaces).calls_an_epoch
+            calls = [2 * an_epoch] * len(anchors)
         if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
             calls = [loop.trajectories_per_update + 1] * len(anchors)
         beginning = warm_up * calls[0] + sum(calls[1:]) + _EVALUATION_CALLS

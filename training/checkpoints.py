@@ -38,7 +38,8 @@ class Progress:
 
     By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
     in the pipelined loop, `waiting` in others. `replay` may be learned from again, `unfinished` is what learners that
-    compute gradients have begun. What they hold, and `learner` and `weights`, only the task can read.
+    compute gradients have begun. What they hold, and `learner` and `weights`, only the task can read. Over
+    epochs, the slices of the data before `first_slice` are done, and `slices_done` of those after.
     `evaluation_means` are the scores of all evaluations, `training_score` is the one that training itself showed last,
     `total_env_steps` counts in the unit of the training.
     """
@@ -60,11 +61,14 @@ class Progress:
     waiting: tuple[Trajectory, ...] = ()
     replay: tuple[KeptBatch[Trajectory], ...] = ()
     unfinished: Unfinished = field(default_factory=Unfinished)
+    first_slice: int = 0
+    slices_done: tuple[int, ...] = ()
 
     @property
     def holds_data(self) -> bool:
-        """Whether there is data that no version has learned from."""
-        return bool(self.pending or self.waiting or self.unfinished.slices or self.unfinished.gradients)
+        """Whether there is more than whole rounds: data that no version has learned from, or a part of an epoch."""
+        begun = self.unfinished.slices or self.unfinished.gradients
+        return bool(self.pending or self.waiting or begun or self.first_slice or self.slices_done)
 
     def encode(self, spec: Training) -> bytes:
         waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
@@ -91,8 +95,15 @@ class Progress:
                 **_encode_trajectories("replay", [one for kept in replay for one in kept.batch]),
                 "replay_batches": [[len(kept.batch), kept.uses] for kept in replay],
                 "unfinished": self.unfinished.encode(_DATA_LIMIT_BYTES),
+                **self._position(),
             }
         )
+
+    def _position(self) -> Document:
+        """Return where it is in its data; nothing for runs without epochs, whose checkpoints stay as they were."""
+        if not self.first_slice and not self.slices_done:
+            return {}
+        return {"first_slice": self.first_slice, "slices_done": list(self.slices_done)}
 
     @staticmethod
     def decode(data: bytes, spec: Training) -> Progress:
@@ -121,6 +132,8 @@ class Progress:
                 waiting=tuple(_decode_trajectories("waiting", document)),
                 replay=tuple(_decode_batches(document)),
                 unfinished=Unfinished.decode(document.get("unfinished", b"")),
+                first_slice=document.get("first_slice", 0),
+                slices_done=tuple(document.get("slices_done", ())),
             )
         except (CodecError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error}") from None

@@ -17,13 +17,15 @@ from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.loops.model import AnyLoop, Asynchronous
+from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous
 from training.spaces import Spaces
+from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
 Name = tuple[str, ...]
 _FLEET = 128
 _CALLS_OF_A_DRAW = 1500
+_CALLS_OF_A_FUNCTION = 4
 
 # Resources that all actors share shrink with the fleet; the coordinator's time for each actor grows.
 _SHARED = frozenset(
@@ -116,7 +118,7 @@ class Scale:
 
     `fewer`: times fewer actors and trajectories, in loops that never wait for the slowest, so that only shares of
     lines and limits matter. `shorter`: times fewer trajectories in a round, if a round takes thousands from few
-    actors.
+    actors, or times fewer calls in an epoch.
     """
 
     fewer: int = 1
@@ -126,6 +128,9 @@ class Scale:
     def of(training: Training, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
         """Return the scale for a trial of this many rounds with at most `fleet` actors."""
         loop = training.loop
+        if isinstance(loop, EPOCH_LOOPS):
+            at_most = max(_CALLS_OF_A_FUNCTION * most_actors, _CALLS_OF_A_DRAW // (2 * rounds))
+            return Scale(shorter=ceil(task_of(training).calls_an_epoch / at_most))
         if not isinstance(loop, Asynchronous):
             return Scale()
         a_round = loop.trajectories_per_update or most_actors
@@ -143,4 +148,4 @@ class Scale:
         return max(1, round(actors / self.fewer))
 
     def works(self, training: Training, spaces: Spaces) -> Workload:
-        return Workload(training, spaces, fewer=self.fewer)
+        return Workload(training, spaces, fewer=self.fewer, shorter=self.shorter)

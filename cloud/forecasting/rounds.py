@@ -10,7 +10,7 @@ from cloud.billing.work import Work
 from cloud.forecasting.concurrency import AllCallsFail, Flight
 from cloud.forecasting.gradient_rounds import GradientRounds
 from cloud.forecasting.workload import Workload
-from training.loops.model import AnyLoop, Asynchronous, StalenessAware
+from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous, StalenessAware
 from training.replay import CircularBuffer
 
 _BARREN_AT_MOST = 3
@@ -156,7 +156,51 @@ class AsynchronousRounds:
         return False
 
 
+class EpochRounds:
+    """Loops over epochs: every landing may send more, as `training.loops.epochs` does. A round is an epoch."""
+
+    def __init__(self, works: Workload, flight: Flight, *, together: bool) -> None:
+        self._works = works
+        self._flight = flight
+        self._together = together
+        self._number = 0
+
+    def next(self, actors: int) -> None:
+        calls, idle, flying, waiting, merging, merged = self._works.calls_an_epoch, actors, 0, 0, 0, 0
+        sent = 0
+        while True:
+            if waiting and not merging and not (self._together and flying):
+                waiting, merging = 0, waiting
+                self._flight.send([self._works.update(self._name(), merging)])
+            if not (self._together and (flying or merging)):
+                more = min(idle, calls - sent)
+                self._flight.send([self._works.sampling(self._name()) for _ in range(more)])
+                idle, flying, sent = idle - more, flying + more, sent + more
+            landed = self._flight.next() if flying or merging else None
+            if landed is None:
+                break
+            work, done = landed
+            if work.kind == self._works.task.learning:
+                if not done:
+                    raise AllCallsFail
+                idle, merged, merging = idle + merging, merged + merging, 0
+            else:
+                flying, waiting, idle = flying - 1, waiting + done, idle + (not done)
+        if not merged:
+            raise AllCallsFail
+        self._flight.count_learned(merged * self._works.steps_a_call)
+
+    def _name(self) -> str:
+        self._number += 1
+        return f"n{self._number}"
+
+    def settle(self) -> None:
+        """No call is in flight between two rounds."""
+
+
 def rounds_of(loop: AnyLoop, works: Workload, flight: Flight) -> Rounds:
+    if isinstance(loop, EPOCH_LOOPS):
+        return EpochRounds(works, flight, together=loop.steps_together)
     if isinstance(loop, Asynchronous):
         return AsynchronousRounds(works, flight, loop)
     if isinstance(loop, StalenessAware):

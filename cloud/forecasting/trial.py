@@ -15,7 +15,7 @@ from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
-from training.loops.model import AnyLoop, Asynchronous
+from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def run_trial(
     flight.gather(works.evaluation(max(1, round(anchors[-1])), judged_steps))
     judged = flight.snapshot() - settled
     full = _of_full_size(scale)
-    whole = [_whole_rounds(loop, scale, actors) for actors in anchors]
+    whole = [_whole_rounds(works, loop, scale, actors) for actors in anchors]
     of_a_round = np.array(steady) * full * np.array(whole)[:, None]
     return Trial(
         anchors=tuple(anchors),
@@ -109,8 +109,10 @@ def _of_full_size(scale: Scale) -> Counts:
     return full
 
 
-def _whole_rounds(loop: AnyLoop, scale: Scale, actors: int) -> float:
+def _whole_rounds(works: Workload, loop: AnyLoop, scale: Scale, actors: int) -> float:
     """Return how many of the simulated rounds make one of the job's, apart from its larger number of actors."""
+    if isinstance(loop, EPOCH_LOOPS):
+        return works.task.calls_an_epoch / works.calls_an_epoch
     if not isinstance(loop, Asynchronous):
         return 1.0
     small = scale.loop(loop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from cloud.billing.work import OF_USAGE, Work
 from training.architectures import CNN
@@ -44,11 +45,13 @@ def spaces_of(training: Training) -> tuple[Spaces, bool]:
 class Workload:
     """Makes records of calls that were never made. They are cached, because draws differ in chance only.
 
-    `fewer`: each trajectory represents this many, of a fleet that is as many times larger.
+    `fewer`: each trajectory represents this many, of a fleet that is as many times larger. `shorter`: an epoch has so
+    many times fewer calls.
     """
 
-    def __init__(self, training: Training, spaces: Spaces, *, fewer: int = 1) -> None:
+    def __init__(self, training: Training, spaces: Spaces, *, fewer: int = 1, shorter: int = 1) -> None:
         self.training = training
+        self.shorter = shorter
         self.task = task_of(training)
         self.sizes = sizes_of(training, spaces) if isinstance(training, TrainingSpec) else _NO_SIZES
         self.steps_a_call = training.progress_a_call
@@ -84,6 +87,10 @@ class Workload:
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
         return replace(like, id=f"{name}-a{attempt}", name=name, attempt=attempt)
+
+    @property
+    def calls_an_epoch(self) -> int:
+        return ceil(self.task.calls_an_epoch / self.shorter)
 
     def sampling(self, name: str, *, attempt: int = 1) -> Work:
         key = f"{name}-a{attempt}"

@@ -21,7 +21,7 @@ from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import Call, Event
 from training.ports import Control, Settlement
-from training.spec import TrainingSpec
+from training.tasks.training import Training
 
 CHANCE: dict[str, float] = {
     "cold_sigma": 0.4,
@@ -79,13 +79,13 @@ class Recorded:
 
 
 def record(
-    spec: TrainingSpec,
+    spec: Training,
     *,
     options: SimulatedOptions | None = None,
     pool: dict[str, Any] | None = None,
     broken: Callable[[Call], bool] = lambda call: False,
     control: Callable[[], Control] = Control,
-    budget_usd: int = 1000,
+    budget_usd: float = 1000,
     **changes: float,
 ) -> Recorded:
     options = options or SimulatedOptions()
@@ -93,7 +93,7 @@ def record(
     inner = SimulatedPlatform(options, profile=profile, stack=stack, executor=RealExecutor(broken))
     place = Place(profile, stack, options, PriceBook.load())
     settled: list[Settlement] = []
-    ledger = MemoryLedger(budget_usd * 10**12, on_settled=settled.append)
+    ledger = MemoryLedger(int(budget_usd * 10**12), on_settled=settled.append)
     platform = MeteredPlatform(inner, ledger, place.tariff(spec.memory_mb))
     events = events_of(spec, platform, control=control)
     platform.close()

@@ -20,21 +20,17 @@ _ROWS = {
         ),
     ],
     "training/tasks/kinds.py": [
-        ("(ReinforcementLearning,)", "(ReinforcementLearning, QuadraticTask)"),
+        (
+            "(ReinforcementLearning, SupervisedLearning)",
+            "(ReinforcementLearning, SupervisedLearning, QuadraticTask)",
+        ),
         (
             "from training.tasks.reinforcement import",
             "from training.tasks.quadratic import Quadratic, QuadraticTask\nfrom training.tasks.reinforcement import",
         ),
         (
-            "AnyTraining = TrainingSpec\n",
-            "AnyTraining = Annotated[\n"
-            '    Annotated[TrainingSpec, Tag("reinforcement")] | Annotated[Quadratic, Tag("quadratic")],\n'
-            "    Discriminator(lambda spec: kind_of(spec)),\n"
-            "]\n",
-        ),
-        (
-            "from typing import Any\n",
-            "from typing import Annotated, Any\n\nfrom pydantic import Discriminator, Tag\n",
+            'Annotated[Supervised, Tag("supervised")],',
+            'Annotated[Supervised, Tag("supervised")] | Annotated[Quadratic, Tag("quadratic")],',
         ),
     ],
 }

@@ -13,7 +13,10 @@ from training.calls.apply import Apply
 from training.calls.evaluate import Evaluate
 from training.calls.gradient import Gradient
 from training.calls.kind import AnyKind, CallRequest
+from training.calls.merge import Merge
 from training.calls.rollout import Rollout
+from training.calls.score import ScoreRows
+from training.calls.sgd import Sgd
 from training.calls.update import Update
 
 KINDS: dict[str, AnyKind] = {
@@ -24,6 +27,9 @@ KINDS: dict[str, AnyKind] = {
         Update(),
         Gradient(),
         Apply(),
+        Sgd(),
+        Merge(),
+        ScoreRows(),
     )
 }
 

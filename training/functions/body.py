@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.reports import Usage
+
+if TYPE_CHECKING:
+    from training.data.store import DataStore
+
+
+def _no_store() -> DataStore:
+    raise LookupError("this process holds no data")
 
 
 @dataclass(frozen=True)
@@ -21,9 +29,13 @@ class Result:
 
 @dataclass
 class WarmCache:
-    """What a process keeps between calls to save time, and how many `cores` it has. Results depend on neither."""
+    """What a process keeps between calls to save time, and how many `cores` it has. Results depend on neither.
+
+    `store` returns where the platform holds the shards that calls name.
+    """
 
     cores: int = 1
     environments: dict[str, dict[str, Any]] = field(default_factory=dict)  # by kind, then by the state's hash
     evaluations: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, Any] = field(default_factory=dict)
+    store: Callable[[], DataStore] = _no_store

@@ -40,6 +40,7 @@ class Evaluation:
                 deadline_s=deadlines.for_kind(judging.request.kind, judging.share),
                 memory_mb=memory_mb,
                 weights=weights,
+                inputs=task.inputs_of(judging.request),
             )
             for position, judging in enumerate(task.judge(progress.round_no, actors))
         ]

@@ -234,3 +234,29 @@ class StalenessAware(FrozenModel):
 
 
 AnyLoop = Annotated[Synchronous | Pipelined | Asynchronous | StalenessAware, Field(discriminator="kind")]
+
+
+class Hybrid(FrozenModel):
+    """Hybrid synchronous: functions never wait for each other within an epoch, and all wait at its end."""
+
+    kind: Literal["hybrid"] = "hybrid"
+    steps_together: ClassVar[bool] = False
+
+
+class BulkSynchronous(FrozenModel):
+    """Bulk synchronous: all functions push together, and the learner takes one step with their mean."""
+
+    kind: Literal["bulk_synchronous"] = "bulk_synchronous"
+    steps_together: ClassVar[bool] = True
+
+
+class FullyAsynchronous(FrozenModel):
+    """Fully asynchronous: functions never wait for each other, not even between two epochs."""
+
+    kind: Literal["fully_asynchronous"] = "fully_asynchronous"
+    steps_together: ClassVar[bool] = False
+
+
+EPOCH_LOOPS = (Hybrid, BulkSynchronous, FullyAsynchronous)
+AnyEpochLoop = Annotated[Hybrid | BulkSynchronous | FullyAsynchronous, Field(discriminator="kind")]
+"""Loops of trainings whose rounds are epochs over the same data."""

@@ -125,6 +125,22 @@ class Run:
             env_state=env_state,
         )
 
+    def descend(self, slot: int, number: int, env_state: bytes | None) -> Call:
+        """Return a call that learns from slice `number` of the data, from the newest version on."""
+        request = self.task.slice(number, slot)
+        return Call(
+            id=self._id(f"s{slot}-{number}"),
+            request=request,
+            where="actor",
+            round_no=self.progress.round_no + 1,
+            seed=derive(self.spec.seed, "slice", number),
+            deadline_s=self._deadlines.for_kind(request.kind),
+            memory_mb=self._memory_mb,
+            weights=self._weights,
+            env_state=env_state,
+            inputs=self.task.inputs_of(request),
+        )
+
     def learn(self, payloads: Sequence[bytes]) -> Call:
         """Return a call that makes the next version from the current state and this data."""
         request = self.task.learn(self.fraction_done())
@@ -207,6 +223,11 @@ class Run:
     def last_learned(self) -> Document:
         """What the update of the newest version told, beside its state and weights."""
         return self._learned[-1].result
+
+    @property
+    def learning_s_in_round(self) -> float:
+        """The seconds that making the versions since the last round took."""
+        return sum(learned.took_s for learned in self._learned)
 
     def end_round(
         self,

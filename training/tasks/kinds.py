@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Tag
 
 from training.spec import TrainingSpec
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.score import Declaration, Score
+from training.tasks.supervised import Supervised, SupervisedLearning
 from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 
-AnyTraining = TrainingSpec
-"""The spec of any kind of training. A second kind makes it a union of specs with their kinds as tags, told apart by
-`kind_of`.
-"""
-TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning,)}
+AnyTraining = Annotated[
+    Annotated[TrainingSpec, Tag("reinforcement")] | Annotated[Supervised, Tag("supervised")],
+    Discriminator(lambda spec: kind_of(spec)),
+]
+"""The spec of any kind of training, told apart by `kind_of`."""
+TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning, SupervisedLearning)}
 
 
 def facts_of(stored: Mapping[str, Any]) -> TrainingFacts:

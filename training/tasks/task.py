@@ -137,6 +137,27 @@ class Task(ABC, Generic[SpecOfKind]):
         raise NotImplementedError(f"{self.kind} does not learn by gradients")
 
     @property
+    def calls_an_epoch(self) -> int:
+        """How many calls go over all data once, where there is a fixed set of it."""
+        raise NotImplementedError
+
+    def slice(self, number: int, slot: int) -> Any:
+        """Return the request of a call that learns from slice `number` of the data, counted over all epochs."""
+        raise NotImplementedError
+
+    def rows_of_slice(self, number: int) -> int:
+        """Return how much progress slice `number` is."""
+        raise NotImplementedError
+
+    def inputs_of(self, request: Any) -> tuple[bytes, ...]:
+        """Return the data that a call needs beside the published version, where its platform does not hold it."""
+        return ()
+
+    def failure_in(self, payload: bytes) -> str:
+        """Return in one sentence why no later version can be better than the one in `payload`; empty as a rule."""
+        return ""
+
+    @property
     def replay(self) -> tuple[int, int]:
         """How many batches an asynchronous loop keeps, and how many times each batch may be learned from in all."""
         return 1, 1

@@ -1,0 +1,112 @@
+"""Minibatch gradient descent on some rows: a function takes local steps from the newest parameters and pushes the sum
+of its gradients.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from training import pushes
+from training.calls.kind import BadAnswer, BillPart, CallKind, CallRequest, required_weights
+from training.data.manifest import DataShape, RowRange
+from training.functions.body import Result, WarmCache
+from training.models import AnyModel, LeNet
+from training.reports import Usage
+
+if TYPE_CHECKING:
+    from training.calls.planned import PlannedCall
+    from training.messages import Call
+
+_HEADER_BYTES = 400
+
+
+class SgdRequest(CallRequest):
+    """Take a step for each `minibatch` of the rows in `ranges`, and push the sum of the gradients.
+
+    Its rows come as the call's input, a shard of them alone, or from where the platform holds them. `significance`
+    above 0 filters what travels; the rest is carried over to the slot's next call.
+    """
+
+    kind: Literal["sgd"] = "sgd"
+    model: AnyModel
+    shape: DataShape
+    ranges: tuple[RowRange, ...]
+    minibatch: int = Field(ge=1)
+    learning_rate: float
+    significance: float = Field(0.0, ge=0.0)
+    slice_no: int
+    slot: int
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.ranges)
+
+    @property
+    def steps(self) -> int:
+        return ceil(self.rows / self.minibatch)
+
+
+class Sgd(CallKind[SgdRequest]):
+    name = "sgd"
+    request = SgdRequest
+    role = "sampling"
+    timed_as = "learning"
+    where = "actor"
+    part = BillPart("descent", "Gradient descent", "Functions that learn from their rows")
+    title = "Gradient descent"
+    who = "Function"
+    subject = "A call (sgd)"
+
+    def run(self, call: Call, request: SgdRequest, weights: bytes | None, warm_cache: WarmCache) -> Result:
+        from training.functions.sgd import sgd
+
+        return sgd(call, request, required_weights(weights), warm_cache)
+
+    def answer_limit_bytes(self, call: Call, request: SgdRequest) -> int:
+        # What is carried over has the same arrays as the push.
+        return 2 * pushes.most_bytes(pushes.shapes_of(request.model, request.shape))
+
+    def check(self, call: Call, request: SgdRequest, result: Result) -> None:
+        shapes = pushes.shapes_of(request.model, request.shape)
+        version = call.weights.version if call.weights is not None else 0
+        try:
+            push = pushes.Push.decode(result.payload, shapes)
+            if result.env_state is not None:
+                pushes.decode_carried(result.env_state, shapes)
+        except pushes.BadPush as error:
+            raise BadAnswer("push", f"the push cannot be used: {error}") from None
+        found = push.version, push.slice_no, push.rows, push.steps
+        asked = version, request.slice_no, request.rows, request.steps
+        if found != asked:
+            raise BadAnswer("push", f"the push is of version, slice, rows and steps {found}, not {asked}")
+        if (result.env_state is not None) != (request.significance > 0):
+            raise BadAnswer("state", "the push carries something over without a filter, or nothing with one")
+        work = result.usage.samples, result.usage.minibatches, result.usage.macs
+        if work != (request.rows, request.steps, request.model.macs(request.shape)):
+            raise BadAnswer(
+                "work", f"{result.usage.samples} samples are told of; {request.rows} were asked for"
+            )
+
+    def expected_work(self, planned: PlannedCall) -> Usage:
+        training = planned.training
+        manifest, shapes = training.manifest, training.parameter_shapes
+        rows = min(training.progress_a_call, manifest.rows)
+        row_bytes = manifest.byte_count / manifest.rows
+        numbers = pushes.most_bytes(shapes)
+        touched = (
+            min(1.0, 2.0 * rows * manifest.nonzeros / manifest.width) if manifest.kind == "sparse" else 1.0
+        )
+        return Usage(
+            minibatches=ceil(rows / training.minibatch),
+            samples=rows,
+            macs=training.model.macs(manifest.shape),
+            pictures=isinstance(training.model, LeNet),
+            bytes_in=numbers + round(rows * row_bytes) + _HEADER_BYTES,
+            bytes_out=round(touched * numbers),
+        )
+
+    def slot(self, request: SgdRequest) -> int | None:
+        return request.slot

@@ -1,0 +1,235 @@
+"""The spec of supervised learning: which rows to learn from, by which model, and when to stop."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from training.base_model import FrozenModel
+from training.data import library
+from training.data.manifest import Manifest
+from training.data.store import MissingData
+from training.loops.model import AnyEpochLoop, Hybrid
+from training.models import AnyModel
+from training.models.logistic import LogisticRegression
+from training.models.optimisers import SGD, AnyOptimiser
+from training.pushes import Shapes, shapes_of
+from training.scaling import AnyScaling
+from training.scaling.fixed import Fixed
+from training.spec import CheckpointSpec
+from training.tasks.score import Score
+from training.tasks.training import Training
+
+SCORE_CALLS_AT_MOST = 16
+
+
+class FunctionSpec(FrozenModel):
+    memory_mb: int = Field(
+        1024,
+        ge=128,
+        le=10_240,
+        title="Memory of a function",
+        description="Decides price and CPU share where functions are billed by memory.",
+        json_schema_extra={"unit": "MB", "advanced": True},
+    )
+    deadline_s: float = Field(
+        60.0,
+        ge=1.0,
+        le=900.0,
+        title="Longest call",
+        description="A call that takes longer is stopped. Tightened from what calls really take.",
+        json_schema_extra={"unit": "s", "advanced": True},
+    )
+    attempts: int = Field(
+        3,
+        ge=1,
+        le=10,
+        title="Attempts",
+        description="How often a failed call is tried before its epoch goes on without its rows.",
+        json_schema_extra={"advanced": True},
+    )
+
+
+class JudgingSpec(FrozenModel):
+    every_rounds: int = Field(
+        1,
+        ge=1,
+        le=100_000,
+        title="Judge every",
+        description="By all rows that were held out.",
+        json_schema_extra={"unit": "epochs"},
+    )
+
+
+class DescentStopRule(FrozenModel):
+    """When a run is over: whatever comes first. The budget is a separate stop, enforced by the ledger."""
+
+    rounds: int | None = Field(
+        20,
+        ge=1,
+        le=10_000_000,
+        title="Epochs",
+        description="Times over all rows.",
+        json_schema_extra={"unit": "epochs"},
+    )
+    samples: int | None = Field(
+        None,
+        ge=1,
+        le=10**13,
+        title="Samples",
+        description="Rows in all, each counted each time it is learned from.",
+        json_schema_extra={"unit": "samples", "advanced": True},
+    )
+    target_loss: float | None = Field(
+        None, gt=0, title="Target loss", description="Stop when three held-out losses in a row reach this."
+    )
+    minutes: float | None = Field(
+        None,
+        gt=0,
+        le=100_000,
+        title="Time",
+        description="On the platform's own clock, which is virtual on a simulated cloud.",
+        json_schema_extra={"unit": "min"},
+    )
+    no_progress_evaluations: int | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        title="Patience",
+        description="Stop when this many held-out losses in a row brought no new best.",
+        json_schema_extra={"unit": "evaluations", "advanced": True},
+    )
+
+    @property
+    def progress_limit(self) -> int | None:
+        return self.samples
+
+    @property
+    def target_score(self) -> float | None:
+        return self.target_loss
+
+
+class Supervised(Training):
+    """A model from data: minibatch gradient descent on rows of a data set."""
+
+    progress_unit: ClassVar[str] = "samples"
+    score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
+    reviewed: ClassVar[tuple[tuple[str, str], ...]] = (("Data", "data"), ("Model", "model.kind"))
+    limit_field: ClassVar[str] = "stop.samples"
+    memory_field: ClassVar[str] = "calls.memory_mb"
+
+    kind: Literal["supervised"] = "supervised"
+    schema_version: Literal[1] = 1
+    data: str = Field(
+        "digits",
+        pattern=r"^([0-9a-f]{64}|[a-z][a-z0-9_]{0,40})$",
+        title="Data set",
+        description="The hash of a data set's manifest, or the name of one that comes with Starling.",
+    )
+    model: AnyModel = Field(default_factory=LogisticRegression, title="Model", validate_default=True)
+    optimiser: AnyOptimiser = Field(default_factory=SGD, title="Optimiser")
+    minibatch: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        title="Minibatch",
+        description="Rows of one step.",
+        json_schema_extra={"unit": "rows"},
+    )
+    local_steps: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        title="Local steps",
+        description="Steps of a call before it pushes the sum of its gradients.",
+    )
+    significance: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        title="Significance filter",
+        description=(
+            "Only numbers travel whose step is more than this share of the parameter; the rest is carried over to the"
+            " function's next call. 0: all travel."
+        ),
+        json_schema_extra={"advanced": True},
+    )
+    scaling: AnyScaling = Field(default_factory=Fixed)
+    loop: AnyEpochLoop = Field(default_factory=Hybrid)
+    calls: FunctionSpec = FunctionSpec()
+    evaluation: JudgingSpec = JudgingSpec()
+    checkpoints: CheckpointSpec = CheckpointSpec(every_rounds=1)
+    stop: DescentStopRule = DescentStopRule()
+    seed: int = Field(
+        0,
+        ge=0,
+        le=2**31 - 1,
+        title="Seed",
+        description="Decides the first parameters and the order of the rows in each epoch.",
+    )
+
+    @field_validator("model")
+    @classmethod
+    def _fits_the_data(cls, value: AnyModel, info: ValidationInfo) -> AnyModel:
+        """Raise ValueError if the model cannot learn a data set that is known here."""
+        try:
+            reason = value.misfit(library.manifest_of(info.data["data"]).shape)
+        except (KeyError, MissingData):
+            return value
+        if reason:
+            raise ValueError(reason)
+        return value
+
+    @model_validator(mode="after")
+    def _steps_are_of_one_size(self) -> Supervised:
+        if self.local_steps > 1 and self.optimiser.kind == "adam":
+            raise ValueError(
+                "local steps are plain gradient steps: choose SGD or momentum, or one local step"
+            )
+        return self
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the data set is. Raises MissingData if it is not here."""
+        return library.manifest_of(self.data)
+
+    @property
+    def parameter_shapes(self) -> Shapes:
+        return shapes_of(self.model, self.manifest.shape)
+
+    @property
+    def calls_an_epoch(self) -> int:
+        return ceil(self.manifest.rows / self.progress_a_call)
+
+    def score_calls(self, functions: int) -> int:
+        """Return how many calls judge the held-out rows together, if so many functions may run."""
+        return max(1, min(functions, SCORE_CALLS_AT_MOST, self.manifest.held_out_rows))
+
+    @property
+    def subject(self) -> str:
+        try:
+            return self.manifest.name
+        except MissingData:
+            return f"Data {self.data[:12]}"
+
+    @property
+    def method(self) -> str:
+        return self.model.kind
+
+    @property
+    def memory_mb(self) -> int:
+        return self.calls.memory_mb
+
+    @property
+    def progress_a_call(self) -> int:
+        return self.minibatch * self.local_steps
+
+    @property
+    def longest_call_s(self) -> float:
+        return self.calls.deadline_s
+
+    @property
+    def attempts(self) -> int:
+        return self.calls.attempts
