@@ -190,6 +190,7 @@ def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
         "learner",
         "gradients",
         "aggregation",
+        "descent",
         "sums",
         "evaluation",
         "standing",

@@ -16,7 +16,7 @@ from training.tasks.training import Training, TrainingFacts
 
 AnyTraining = Annotated[
     Annotated[TrainingSpec, Tag("reinforcement")] | Annotated[Supervised, Tag("supervised")],
-    Discriminator(lambda spec: kind_of(spec)),
+    Discriminator(lambda spec: kind_of(spec) if isinstance(spec, Mapping | Training) else None),
 ]
 """The spec of any kind of training, told apart by `kind_of`."""
 TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning, SupervisedLearning)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, BinaryIO, cast
 
@@ -22,7 +22,7 @@ from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_prefill import FILE, StartingPoint, of_address, starting_point
-from webapp.jobs.form.form_tree import Group, part_of
+from webapp.jobs.form.form_tree import Choice, Group, part_of
 from webapp.jobs.form.forms import SpecForm, is_short, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
@@ -148,14 +148,15 @@ def sections(tree: Group) -> list[dict[str, Any]]:
     own_place = {path: key for key, _, paths in SECTIONS for path in paths}
     for item in tree.items:
         key = own_place.get(".".join(item.path), SECTIONS[-1][0])
-        if isinstance(item, Group):
-            moved = [child for child in item.items if ".".join(child.path) in own_place]
+        variants = []
+        for variant in item.variants if isinstance(item, Choice) else []:
+            moved = [child for child in variant.items if ".".join(child.path) in own_place]
             for child in moved:
-                parts[own_place[".".join(child.path)]].items.append(child)
-            rest = Group("", item.path, item.model, items=[c for c in item.items if c not in moved])
-            parts[key].items.append(rest)
-        else:
-            parts[key].items.append(item)
+                own = own_place[".".join(child.path)]
+                parts[own].items.append(replace(variant, description="", items=[child]))
+            variants.append(replace(variant, items=[c for c in variant.items if c not in moved]))
+        whole = replace(item, variants=variants, whole=item.whole or item) if isinstance(item, Choice) else item
+        parts[key].items.append(whole)
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 
 

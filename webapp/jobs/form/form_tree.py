@@ -130,8 +130,9 @@ class Group:
 
 @dataclass
 class Variant(Group):
-    """One member of a union."""
+    """One member of the union whose tag the control `of` chooses."""
 
+    of: str = ""
     tag: str = ""
     selected: bool = False
 
@@ -253,7 +254,11 @@ def changes_in(tree: Group) -> Iterator[Change]:
             yield from changes_in(item)
         elif isinstance(item, Choice):
             if item.selector.changed:
-                yield Change(_row(item.selector), tuple(_only_in_one(item)))
+                # Another kind of training has hardly a field in common, so there is nothing to list field by field.
+                of_its_own = any(list(variant.choices()) for variant in item.variants)
+                yield Change(_row(item.selector), () if of_its_own else tuple(_only_in_one(item)))
+                if of_its_own:
+                    continue
             if item.chosen is not None:
                 yield from changes_in(item.chosen)
         elif item.changed and item.name not in _NOT_LISTED:

@@ -16,6 +16,7 @@ from cloud.numbers import stack as stacks
 from cloud.platform_kinds import CLOUD_OF
 from cloud.ray import driver as ray_driver
 from training.tasks.kinds import TASKS
+from training.tasks.reinforcement import ReinforcementLearning
 from webapp.jobs.form import learner_places as places
 from webapp.jobs.form.form_tree import Change, Choice, Group, Leaf, Variant, changes_in, mark_changes
 from webapp.jobs.form.spec_fields import (
@@ -58,7 +59,8 @@ class SpecForm(forms.Form):
     """A form for any pydantic model. After `is_valid`, `spec` is the validated model.
 
     Controls are named by their path ("training.algorithm.clip"). Inside a union the chosen tag is part of the
-    name ("training.scaling.ramp.over_rounds"), so the page can hold all members and a redraw loses none.
+    name ("training.scaling.ramp.over_rounds"), so the page can hold all members and a redraw loses none. The member
+    that `untagged` names for its union has none, as before there were others.
     """
 
     spec: BaseModel
@@ -73,6 +75,7 @@ class SpecForm(forms.Form):
         further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
         named: Mapping[str, Sequence[Named]] | None = None,
         at_once: Collection[str] = (),
+        untagged: Mapping[str, str] | None = None,
     ) -> None:
         """`start` gives the initial values. `further_checks` run once the model accepts the spec. `named`
         gives, by path, the options of a text field. `at_once` names the advanced fields that are shown at
@@ -80,6 +83,7 @@ class SpecForm(forms.Form):
         super().__init__(data)
         self._named = named or {}
         self._at_once = at_once
+        self._untagged = untagged or {}
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
@@ -160,12 +164,13 @@ class SpecForm(forms.Form):
         for tag, member in shape.variants.items():
             mine = tag == selected
             title, description = describe_model(member)
-            variant = Variant(title, path, member, description, tag=tag, selected=mine)
+            variant = Variant(title, path, member, description, of=input_name, tag=tag, selected=mine)
             known = values
             if tag != began_with:
                 began = shape.variants.get(began_with)
                 known = shared_values(values, began, member) if began else {}
-            self._group(member, path, (*prefix, tag), title, known, chosen and mine, into=variant)
+            inside = prefix if self._untagged.get(".".join(prefix)) == tag else (*prefix, tag)
+            self._group(member, path, inside, title, known, chosen and mine, into=variant)
             choice.variants.append(variant)
         return choice
 
@@ -177,7 +182,8 @@ class SpecForm(forms.Form):
 
     def compare_with(self, start: BaseModel | Mapping[str, Any]) -> None:
         """Give every control its value in a form that starts with `start`."""
-        mark_changes(self.tree, SpecForm(self.model, start=start, named=self._named).tree)
+        other = SpecForm(self.model, start=start, named=self._named, untagged=self._untagged)
+        mark_changes(self.tree, other.tree)
 
     @property
     def changes(self) -> list[Change]:
@@ -237,6 +243,8 @@ def _default(info: FieldInfo) -> Any:
 
 # The job form
 
+_UNTAGGED = {"training": ReinforcementLearning.kind}
+"""Forms, drafts and links of reinforcement learning name its fields as when it was the only kind."""
 _ENVIRONMENT = "training.environment.id"
 _SCHEDULER = "training.scaling.scheduler"
 _AT_ONCE = (
@@ -267,7 +275,7 @@ def job_form(
         **{f"platform.{kind}.connection": found for kind, found in connections.items()},
         _SCHEDULER: schedulers,
     }
-    form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE)
+    form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE, _UNTAGGED)
     for name in form.controls_at(_ENVIRONMENT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
     for kind, words in (without_connections or {}).items():
@@ -322,7 +330,8 @@ def reviewed(form: SpecForm) -> dict[str, list[Reviewed]]:
     chosen = form["training.kind"].value() if "training.kind" in form.fields else ""
     for kind, task in TASKS.items():
         model = task.spec_model
-        prefix, of = (f"training.{kind}", (kind, kind == chosen)) if chosen else ("training", ("", True))
+        prefix = "training" if kind == _UNTAGGED["training"] else f"training.{kind}"
+        of = (kind, kind == chosen) if chosen else ("", True)
         lines["learned"] += [Reviewed(word, f"{prefix}.{path}", *of) for word, path in model.reviewed]
         limit = Reviewed(model.progress_unit.capitalize(), f"{prefix}.{model.limit_field}", *of)
         lines["limits"].append(limit)

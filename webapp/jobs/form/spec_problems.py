@@ -75,10 +75,10 @@ def _sentence(detail: dict[str, Any], place: _Place) -> str:
         case "union_tag_invalid":
             tags = str(detail["ctx"]["expected_tags"]).replace("'", "")
             return f"{place.path}.kind must be one of {tags}; {_given(detail['ctx']['tag'])} was given."
-        case "union_tag_not_found":
+        case "union_tag_not_found" if isinstance(detail["input"], dict):
             tags = ", ".join(shape_of(place.field).variants if place.field else ())
             return f"{place.path}.kind is missing; it must be one of {tags}."
-        case "model_type" | "model_attributes_type" | "dict_type":
+        case "model_type" | "model_attributes_type" | "dict_type" | "union_tag_not_found":
             return f"{name or 'The document'} must be a table of fields; {given} was given."
     return f"{name} must be {_allowed(place.field)}; {given} was given."
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from webapp.jobs.form.form_tree import Choice, Leaf
-from webapp.jobs.form.spec_fields import discriminator_of, is_own, means_the_same, shape_of
+from webapp.jobs.form.spec_fields import Shape, discriminator_of, is_own, means_the_same, shape_of
 
 
 def shared_fields(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
@@ -47,14 +47,23 @@ def switch_variant(model: type[BaseModel], path: str, values: Mapping[str, Any],
 
 
 def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseModel]]:
-    """Return the members of the union at that path through plain models."""
+    """Return the members of the union at that path, through plain models and through members of other unions."""
     *above, name = path.split(".")
-    here: type[BaseModel] | None = model
+    here = [model]
     for table in above:
-        info = here.model_fields.get(table) if here else None
-        here = shape_of(info).model if info else None
-    info = here.model_fields.get(name) if here else None
-    return shape_of(info).variants if info else {}
+        here = [member for shape in _shapes_of(here, table) for member in _models_of(shape)]
+    found: dict[str, type[BaseModel]] = {}
+    for shape in _shapes_of(here, name):
+        found = {**shape.variants, **found}
+    return found
+
+
+def _shapes_of(models: Iterable[type[BaseModel]], name: str) -> list[Shape]:
+    return [shape_of(model.model_fields[name]) for model in models if name in model.model_fields]
+
+
+def _models_of(shape: Shape) -> list[type[BaseModel]]:
+    return [shape.model] if shape.model is not None else list(shape.variants.values())
 
 
 # In a form

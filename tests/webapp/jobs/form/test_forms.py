@@ -214,11 +214,26 @@ def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> Non
     lines = reviewed(job_form(start=make_spec()))
     assert lines == {
         "learned": [
-            Reviewed("Environment", "training.environment.id"),
-            Reviewed("Algorithm", "training.algorithm.kind"),
+            Reviewed("Environment", "training.environment.id", "reinforcement", True),
+            Reviewed("Algorithm", "training.algorithm.kind", "reinforcement", True),
+            Reviewed("Data", "training.supervised.data", "supervised", False),
+            Reviewed("Model", "training.supervised.model.kind", "supervised", False),
         ],
-        "limits": [Reviewed("Steps", "training.stop.env_steps")],
+        "limits": [
+            Reviewed("Steps", "training.stop.env_steps", "reinforcement", True),
+            Reviewed("Samples", "training.supervised.stop.samples", "supervised", False),
+        ],
     }
+
+
+def test_another_kind_of_training_is_one_change_of_the_form() -> None:
+    form = job_form({**job_form(start=make_spec()).as_typed(), "training.kind": "supervised"})
+    form.compare_with(make_spec())
+    assert [change.words for change in form.changes] == [
+        "Training: Reinforcement learning → A model from data"
+    ]
+    assert form.is_valid(), form.errors
+    assert (form.spec.training.data, form.spec.training.kind) == ("digits", "supervised")
 
 
 def test_the_memory_of_a_call_is_at_the_field_that_its_kind_declares() -> None:

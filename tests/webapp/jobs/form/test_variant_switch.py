@@ -130,7 +130,13 @@ _TEXTS = {int: ("1", "7", "30"), float: ("0.5", "0.25", "1"), bool: (True, False
 
 
 def _variants(form: SpecForm) -> dict[str, list[str]]:
-    return {".".join(one.path): [each.tag for each in one.variants] for one in form.tree.choices()}
+    """The choices within the kind of training that is chosen, and all others."""
+    asked = set(form.input_of_path.values())
+    return {
+        ".".join(one.path): [each.tag for each in one.variants]
+        for one in form.tree.choices()
+        if one.selector.name in asked and one.path != ("training",)
+    }
 
 
 def _meant(form: SpecForm) -> dict[str, Any]:
