@@ -17,7 +17,7 @@ from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous
+from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind
 from training.spaces import Spaces
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
@@ -104,7 +104,7 @@ class Configuration:
         stack = with_values(self.stack, value_of)
         return Configuration(profile, stack, setting, self.tariff, self.longest_start_s)
 
-    def dry_run(self, works: Workload, loop: AnyLoop, seed: int) -> tuple[Rounds, Flight]:
+    def dry_run(self, works: Workload, loop: LoopOfAnyKind, seed: int) -> tuple[Rounds, Flight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
         simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
         attempts = {kind: attempts_of(works.training, kind) for kind in KINDS}
@@ -138,7 +138,7 @@ class Scale:
         fewer = max(1, min(ceil(max(most_actors, a_round) / at_most), most_actors, a_round))
         return Scale(fewer, ceil(a_round / fewer / at_most))
 
-    def loop(self, loop: AnyLoop) -> AnyLoop:
+    def loop(self, loop: LoopOfAnyKind) -> LoopOfAnyKind:
         if not isinstance(loop, Asynchronous) or loop.trajectories_per_update is None:
             return loop
         fewer = ceil(loop.trajectories_per_update / self.fewer / self.shorter)

@@ -10,7 +10,7 @@ from cloud.billing.work import Work
 from cloud.forecasting.concurrency import AllCallsFail, Flight
 from cloud.forecasting.gradient_rounds import GradientRounds
 from cloud.forecasting.workload import Workload
-from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous, StalenessAware
+from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind, StalenessAware
 from training.replay import CircularBuffer
 
 _BARREN_AT_MOST = 3
@@ -198,7 +198,7 @@ class EpochRounds:
         """No call is in flight between two rounds."""
 
 
-def rounds_of(loop: AnyLoop, works: Workload, flight: Flight) -> Rounds:
+def rounds_of(loop: LoopOfAnyKind, works: Workload, flight: Flight) -> Rounds:
     if isinstance(loop, EPOCH_LOOPS):
         return EpochRounds(works, flight, together=loop.steps_together)
     if isinstance(loop, Asynchronous):

@@ -15,7 +15,7 @@ from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
-from training.loops.model import EPOCH_LOOPS, AnyLoop, Asynchronous
+from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Effort:
 def run_trial(
     configuration: Configuration,
     works: Workload,
-    loop: AnyLoop,
+    loop: LoopOfAnyKind,
     scale: Scale,
     anchors: Sequence[int],
     effort: Effort,
@@ -109,7 +109,7 @@ def _of_full_size(scale: Scale) -> Counts:
     return full
 
 
-def _whole_rounds(works: Workload, loop: AnyLoop, scale: Scale, actors: int) -> float:
+def _whole_rounds(works: Workload, loop: LoopOfAnyKind, scale: Scale, actors: int) -> float:
     """Return how many of the simulated rounds make one of the job's, apart from its larger number of actors."""
     if isinstance(loop, EPOCH_LOOPS):
         return works.task.calls_an_epoch / works.calls_an_epoch

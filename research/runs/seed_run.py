@@ -15,7 +15,7 @@ from cloud.workers.processes import bound_to_this_process
 from research.experiment import Cell, Experiment, recipe_hash
 from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
-from research.runs.study_run import StudyRun
+from research.runs.study_run import StudyRun, reinforcement_of
 from training.checkpoints import CheckpointError, Progress, read_checkpoint
 from training.environments.making import spaces_of
 from training.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
@@ -268,7 +268,7 @@ def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple
 
 def untrained_returns(spec: JobSpec, seeds: list[int]) -> tuple[list[float], list[int]]:
     """The same of the policy before its first update."""
-    training = spec.training
+    training = reinforcement_of(spec)
     state = training.algorithm.initial_state(
         training.network, spaces_of(training.environment), derive(training.seed, "network")
     )
@@ -284,15 +284,16 @@ def _returns_of(
     from training.functions.evaluate import evaluate
     from training.messages import Call
 
-    request = EvaluateRequest(environment=spec.training.environment, episode_seeds=tuple(seeds))
+    training = reinforcement_of(spec)
+    request = EvaluateRequest(environment=training.environment, episode_seeds=tuple(seeds))
     call = Call(
         id="final",
         request=request,
         where="actor",
         round_no=round_no,
         seed=0,
-        deadline_s=spec.training.rollout.deadline_s,
-        memory_mb=spec.training.rollout.memory_mb,
+        deadline_s=training.rollout.deadline_s,
+        memory_mb=training.rollout.memory_mb,
     )
     document = decode(evaluate(call, request, weights, WarmCache()).payload)
     return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]

@@ -13,6 +13,7 @@ from research.reliability import Reliability, measurements
 from research.runs.dependencies import DependencyMissing, dependency_files
 from research.runs.run_file import RunFile
 from research.scheduler_training import SchedulerTraining, episodes, rounds_of
+from training.spec import TrainingSpec
 from webapp.jobs.spec import JobSpec
 
 
@@ -67,13 +68,13 @@ class StudyRun:
         if isinstance(study, SchedulerTraining):
             return self._episodes(study, folder)
         done = {row["round"] for row in self._file.rows() if row["kind"] == "reliability"}
-        return measurements(self._spec.training, study, done)
+        return measurements(reinforcement_of(self._spec), study, done)
 
     def _forks(self, branching: Branching) -> Any:
         done = {(row["round"], row["replicate"]) for row in self._file.rows() if row["kind"] == "fork"}
         platform = self._spec.platform.open()  # type: ignore[call-arg]
         try:
-            yield from forks(self._spec.training, branching, platform, done)
+            yield from forks(reinforcement_of(self._spec), branching, platform, done)
         finally:
             platform.close()
 
@@ -104,3 +105,9 @@ class StudyRun:
         self._stop_headless = headless.stop
         if self._stopped:
             headless.stop()
+
+
+def reinforcement_of(spec: JobSpec) -> TrainingSpec:
+    """Return the spec of a run that samples environments, as all runs of policies do."""
+    assert isinstance(spec.training, TrainingSpec)
+    return spec.training

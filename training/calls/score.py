@@ -17,7 +17,8 @@ from training.calls.kind import (
 )
 from training.data.manifest import DataShape, RowRange
 from training.functions.body import Result, WarmCache
-from training.models import AnyModel, LeNet
+from training.models import AnyModel
+from training.models.lenet import LeNet
 from training.models.metrics import Judged
 from training.pushes import most_bytes
 from training.reports import Usage

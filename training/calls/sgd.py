@@ -13,7 +13,8 @@ from training import pushes
 from training.calls.kind import BadAnswer, BillPart, CallKind, CallRequest, required_weights
 from training.data.manifest import DataShape, RowRange
 from training.functions.body import Result, WarmCache
-from training.models import AnyModel, LeNet
+from training.models import AnyModel
+from training.models.lenet import LeNet
 from training.reports import Usage
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from training.descent_state import parameters_in
 from training.functions.body import Result, WarmCache
 from training.functions.rows import bytes_of, memory_mb, rows_of_call
 from training.messages import Call
-from training.models import LeNet
+from training.models.lenet import LeNet
 from training.models.metrics import judge
 from training.models.model import parameter_count
 from training.reports import Usage

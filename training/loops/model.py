@@ -241,6 +241,7 @@ class Hybrid(FrozenModel):
 
     kind: Literal["hybrid"] = "hybrid"
     steps_together: ClassVar[bool] = False
+    depends_on_timing: ClassVar[bool] = True
 
 
 class BulkSynchronous(FrozenModel):
@@ -248,6 +249,7 @@ class BulkSynchronous(FrozenModel):
 
     kind: Literal["bulk_synchronous"] = "bulk_synchronous"
     steps_together: ClassVar[bool] = True
+    depends_on_timing: ClassVar[bool] = False
 
 
 class FullyAsynchronous(FrozenModel):
@@ -255,8 +257,10 @@ class FullyAsynchronous(FrozenModel):
 
     kind: Literal["fully_asynchronous"] = "fully_asynchronous"
     steps_together: ClassVar[bool] = False
+    depends_on_timing: ClassVar[bool] = True
 
 
 EPOCH_LOOPS = (Hybrid, BulkSynchronous, FullyAsynchronous)
 AnyEpochLoop = Annotated[Hybrid | BulkSynchronous | FullyAsynchronous, Field(discriminator="kind")]
 """Loops of trainings whose rounds are epochs over the same data."""
+LoopOfAnyKind = AnyLoop | AnyEpochLoop

@@ -32,3 +32,5 @@ AnyScaling = Annotated[
     | ScaleIn,
     Field(discriminator="kind"),
 ]
+AnyEpochScaling = Annotated[Fixed | Ramp | Doubling | Schedule | Chance | Siren, Field(discriminator="kind")]
+"""Those that read nothing of a policy, for trainings whose rounds are epochs over the same data."""

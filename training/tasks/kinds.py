@@ -10,7 +10,8 @@ from pydantic import Discriminator, Tag
 from training.spec import TrainingSpec
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.score import Declaration, Score
-from training.tasks.supervised import Supervised, SupervisedLearning
+from training.tasks.supervised import SupervisedLearning
+from training.tasks.supervised_spec import Supervised
 from training.tasks.task import Task
 from training.tasks.training import Training, TrainingFacts
 

@@ -16,7 +16,7 @@ from training.models import AnyModel
 from training.models.logistic import LogisticRegression
 from training.models.optimisers import SGD, AnyOptimiser
 from training.pushes import Shapes, shapes_of
-from training.scaling import AnyScaling
+from training.scaling import AnyEpochScaling
 from training.scaling.fixed import Fixed
 from training.spec import CheckpointSpec
 from training.tasks.score import Score
@@ -116,7 +116,11 @@ class Supervised(Training):
 
     progress_unit: ClassVar[str] = "samples"
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
-    reviewed: ClassVar[tuple[tuple[str, str], ...]] = (("Data", "data"), ("Model", "model.kind"))
+    reviewed: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("Data", "data"),
+        ("Model", "model.kind"),
+        ("Epochs", "stop.rounds"),
+    )
     limit_field: ClassVar[str] = "stop.samples"
     memory_field: ClassVar[str] = "calls.memory_mb"
 
@@ -156,7 +160,7 @@ class Supervised(Training):
         ),
         json_schema_extra={"advanced": True},
     )
-    scaling: AnyScaling = Field(default_factory=Fixed)
+    scaling: AnyEpochScaling = Field(default_factory=Fixed)
     loop: AnyEpochLoop = Field(default_factory=Hybrid)
     calls: FunctionSpec = FunctionSpec()
     evaluation: JudgingSpec = JudgingSpec()

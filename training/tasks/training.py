@@ -9,7 +9,7 @@ from training.base_model import FrozenModel
 from training.tasks.score import Score
 
 if TYPE_CHECKING:
-    from training.loops.model import AnyLoop
+    from training.loops.model import LoopOfAnyKind
     from training.scaling import AnyScaling
 
 
@@ -75,7 +75,7 @@ class Training(FrozenModel):
     if TYPE_CHECKING:
         kind: str
         scaling: AnyScaling
-        loop: AnyLoop
+        loop: LoopOfAnyKind
         seed: int
 
         @property

@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
-from training.spec import TrainingSpec
 from webapp.formatting import display_usd, plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem
@@ -55,7 +54,7 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
     trained = version.training.parsed_spec
     policy = trained.policy(version.weights, explore=False)
     follows = {"scheduler": version.key, "explore": scaling.explore} if isinstance(scaling, Learned) else {}
-    training: TrainingSpec = spec.training.model_copy(update={"scaling": policy.model_copy(update=follows)})
+    training = spec.training.model_copy(update={"scaling": policy.model_copy(update=follows)})
     return spec.model_copy(update={"training": training})
 
 

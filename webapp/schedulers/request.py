@@ -102,7 +102,8 @@ def complete_request(request: TrainingRequest, workload: TrainingSpec) -> Comple
 
 def workload_of(name: str) -> TrainingSpec | None:
     found = presets().get(name)
-    return found.spec.training if found is not None else None
+    training = found.spec.training if found is not None else None
+    return training if isinstance(training, TrainingSpec) else None
 
 
 def key_of(workload: TrainingSpec, platform: SimulatedOptions) -> str:

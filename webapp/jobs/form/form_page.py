@@ -155,7 +155,9 @@ def sections(tree: Group) -> list[dict[str, Any]]:
                 own = own_place[".".join(child.path)]
                 parts[own].items.append(replace(variant, description="", items=[child]))
             variants.append(replace(variant, items=[c for c in variant.items if c not in moved]))
-        whole = replace(item, variants=variants, whole=item.whole or item) if isinstance(item, Choice) else item
+        whole = (
+            replace(item, variants=variants, whole=item.whole or item) if isinstance(item, Choice) else item
+        )
         parts[key].items.append(whole)
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
 

@@ -289,14 +289,12 @@ def job_form(
     return form
 
 
-def short_paths() -> set[str]:
-    """Return the paths of the short form: what a launch has to decide. All else is under More settings."""
-    paths = {"name", "training", "platform", "budget_usd"}
-    for task in TASKS.values():
-        model = task.spec_model
-        asked = (*(path for _, path in model.reviewed), model.limit_field)
-        paths |= {f"training.{path.removesuffix('.kind')}" for path in asked}
-    return paths
+def short_paths(kind: str) -> set[str]:
+    """Return the paths of a kind's short form: what a launch has to decide. All else is under More settings."""
+    model = TASKS[kind].spec_model
+    asked = (*(path for _, path in model.reviewed), model.limit_field)
+    paths = {f"training.{path.removesuffix('.kind')}" for path in asked}
+    return {"name", "training", "platform", "budget_usd", *paths}
 
 
 def is_short(leaf: Leaf) -> bool:
@@ -305,7 +303,8 @@ def is_short(leaf: Leaf) -> bool:
     path = ".".join(leaf.path)
     if path.startswith("training.scaling."):
         return leaf.path[-1] in _MOST_ACTORS
-    return path in short_paths() or path == "platform.connection"
+    kind = next((kind for kind in TASKS if leaf.name.startswith(f"training.{kind}.")), _UNTAGGED["training"])
+    return path in short_paths(kind) or path == "platform.connection"
 
 
 _MOST_ACTORS = ("actors", "actors_max", "actors_last", "scheduler")

@@ -19,6 +19,7 @@ from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
 from training.calls.planned import sizes_of
+from training.spec import TrainingSpec
 from training.tasks.training import Training
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
@@ -203,7 +204,7 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
     """Return the problem of a network that exceeds a call's payload, without a bucket to load it from."""
     made = queries.set_up_of(connection)
     spaces, known = spaces_of(spec.training)
-    if not known or (made is not None and made.ready_bucket):
+    if not known or (made is not None and made.ready_bucket) or not isinstance(spec.training, TrainingSpec):
         return
     sizes = sizes_of(spec.training, spaces)
     if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:

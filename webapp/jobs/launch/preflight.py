@@ -17,6 +17,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from training.spec import TrainingSpec
+from training.tasks.training import Training
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
 
@@ -25,7 +26,7 @@ PRICE_IT = "Choose a region or machine that has one, or add a row for it to clou
 """What to do if the price book has no price."""
 
 
-def obstacle(training: TrainingSpec) -> Problem | None:
+def obstacle(training: Training) -> Problem | None:
     """Return why this spec cannot be trained on this machine, as one sentence; None if it can."""
     if found := scheduler_obstacle(training):
         return found
@@ -49,7 +50,7 @@ def obstacle(training: TrainingSpec) -> Problem | None:
     return None
 
 
-def scheduler_obstacle(training: TrainingSpec) -> Problem | None:
+def scheduler_obstacle(training: Training) -> Problem | None:
     """A policy with a trained scheduler needs that scheduler's weights."""
     if not isinstance(training.scaling, Learned | Siren) or training.scaling.weights:
         return None

@@ -179,6 +179,7 @@ def test_the_short_form_asks_what_a_launch_decides() -> None:
     names = [leaf.name for leaf in short if leaf.is_chosen]
     assert names == [
         "name",
+        "training.kind",
         "training.environment.id",
         "training.algorithm.kind",
         "training.scaling.fixed.actors",
@@ -187,9 +188,9 @@ def test_the_short_form_asks_what_a_launch_decides() -> None:
         "budget_usd",
     ]
     assert "platform.aws_lambda.connection" in [leaf.name for leaf in short]
-    scaling = next(one for one in form.tree.choices() if one.path == ("training", "scaling"))
-    for variant in scaling.variants:
-        assert sum(is_short(leaf) for leaf in variant.leaves()) == 1, variant.tag
+    for scaling in (one for one in form.tree.choices() if one.path == ("training", "scaling")):
+        for variant in scaling.variants:
+            assert sum(is_short(leaf) for leaf in variant.leaves()) == 1, variant.tag
 
 
 def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
@@ -218,6 +219,7 @@ def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> Non
             Reviewed("Algorithm", "training.algorithm.kind", "reinforcement", True),
             Reviewed("Data", "training.supervised.data", "supervised", False),
             Reviewed("Model", "training.supervised.model.kind", "supervised", False),
+            Reviewed("Epochs", "training.supervised.stop.rounds", "supervised", False),
         ],
         "limits": [
             Reviewed("Steps", "training.stop.env_steps", "reinforcement", True),
