@@ -1,0 +1,154 @@
+"""What many learners cost beside their gradients: the coordinator's CPU for each gradient of the staleness-aware loop.
+
+A job of PPO with Hopper's slices of 1,024 steps runs twice in this process. The first run computes, the second is
+answered with what the first returned. So what it takes is the coordinator alone: slices, the queue, releases, calls,
+versions that are published, and the check of each gradient as if it came from a cloud.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks import Figure
+from tests.training.runs import events_of
+from training.calls import KINDS
+from training.functions.body import Result, WarmCache
+from training.functions.run import execute
+from training.messages import BlobRef, Call, Outcome
+from training.spec import TrainingSpec
+
+_MOST_MS = {(64, 64): 1.0, (256, 256): 3.0}
+_LEARNERS = 4
+
+
+def measure(*, quick: bool = False) -> Iterator[Figure]:
+    for hidden, most in _MOST_MS.items():
+        words = "×".join(map(str, hidden))
+        found = _measured(hidden, rounds=2 if quick else 6, repeats=1 if quick else 5)
+        yield Figure(
+            f"{words}: CPU of a gradient beside the bodies",
+            found["beside_ms"],
+            "ms",
+            at_most=most,
+            data=found,
+        )
+        yield Figure(f"{words}: CPU of a gradient's body", found["body_ms"], "ms")
+        with_policies = f"truncation over {found['policies']} other policies"
+        yield Figure(f"{words}: of that, {with_policies}", found["body_ms"] - found["alone_ms"], "ms")
+        yield Figure(f"{words}: CPU of an aggregation's body", found["apply_ms"], "ms")
+
+
+class _Platform:
+    """Answers with what it knows, and computes the rest. Calls overlap: the one in the middle is answered first."""
+
+    def __init__(self, answers: dict[str, Result]) -> None:
+        self.answers = answers
+        self.blobs: dict[str, bytes] = {}
+        self.calls: list[Call] = []
+        self._waiting: deque[Call] = deque()
+        self._warm_cache = WarmCache()
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        digest = hashlib.sha256(blob).hexdigest()
+        self.blobs[digest] = blob
+        return BlobRef(version=version, sha256=digest, byte_count=len(blob))
+
+    def submit(self, call: Call) -> None:
+        self.calls.append(call)
+        self._waiting.append(call)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        if not self._waiting:
+            return None
+        self._waiting.rotate(-(len(self._waiting) // 2))
+        call = self._waiting.popleft()
+        if call.id not in self.answers:
+            weights = None if call.weights is None else self.blobs[call.weights.sha256]
+            self.answers[call.id] = execute(call, weights, self._warm_cache)
+        result = self.answers[call.id]
+        if call.kind == "gradient":
+            KINDS[call.kind].check(call, call.request, result)
+        return Outcome(
+            call_id=call.id,
+            status="done",
+            started_s=self.now_s(),
+            finished_s=self.now_s(),
+            usage=result.usage,
+            payload=result.payload,
+            env_state=result.env_state,
+        )
+
+    def cancel(self, call_id: str) -> None:
+        """Nothing is stopped here."""
+
+    def now_s(self) -> float:
+        return float(len(self.calls))
+
+    def close(self) -> None:
+        self._waiting.clear()
+
+
+def _measured(hidden: tuple[int, ...], *, rounds: int, repeats: int) -> dict[str, Any]:
+    spec = TrainingSpec.model_validate(
+        {
+            "environment": {"id": "Hopper-v5"},
+            "algorithm": {"kind": "ppo", "epochs": 10, "kl_coefficient": 0.2, "normalise_observations": True},
+            "network": {"kind": "mlp", "hidden": list(hidden)},
+            "rollout": {"steps_per_call": 256},
+            "scaling": {"kind": "fixed", "actors": 4 * _LEARNERS},
+            "loop": {"kind": "staleness_aware", "learners": _LEARNERS, "trajectories_per_gradient": 4},
+            "stop": {"env_steps": None, "rounds": rounds},
+            "evaluation": {"every_rounds": 1000, "episodes": 1},
+            "checkpoints": {"every_rounds": 1000},
+        }
+    )
+    computing = _Platform({})
+    events_of(spec, computing)
+    count = Counter(call.kind for call in computing.calls)
+    # Others on this machine can only make it slower, so the quickest of a few is nearest to the truth.
+    beside = min(_cpu_s(lambda: events_of(spec, _Platform(computing.answers))) for _ in range(repeats))
+    gradients = [call for call in computing.calls if call.kind == "gradient"]
+    crowded = max(gradients, key=lambda call: call.request.policies)
+    applied = max(
+        (call for call in computing.calls if call.kind == "apply"), key=lambda call: len(call.inputs)
+    )
+    return {
+        "beside_ms": 1e3 * beside / count["gradient"],
+        "body_ms": _body_ms(crowded, computing.blobs),
+        "alone_ms": _body_ms(_without_policies(crowded), computing.blobs),
+        "apply_ms": _body_ms(applied, computing.blobs),
+        "policies": crowded.request.policies,
+        "gradients": count["gradient"],
+        "versions": count["apply"],
+    }
+
+
+def _without_policies(call: Call) -> Call:
+    """Return the same call of a learner that flies alone."""
+    request = call.request
+    own = call.inputs[: len(call.inputs) - request.policies - request.anchored]
+    anchor = call.inputs[len(call.inputs) - request.anchored :]
+    return call.model_copy(
+        update={"inputs": (*own, *anchor), "request": request.model_copy(update={"policies": 0})}
+    )
+
+
+def _body_ms(call: Call, blobs: dict[str, bytes]) -> float:
+    """Return the CPU of a body, as the mean of ten runs: reading the clock takes long on some machines."""
+    weights = None if call.weights is None else blobs[call.weights.sha256]
+
+    def run() -> None:
+        for _ in range(10):
+            execute(call, weights, WarmCache())
+
+    return 1e2 * min(_cpu_s(run) for _ in range(3))
+
+
+def _cpu_s(run: Any) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began
