@@ -39,6 +39,7 @@ _REPORT_BYTES = 800
 _KEYS = {
     "state",
     "weights",
+    "parameters",
     "version",
     "report",
     "curvature",
@@ -93,8 +94,8 @@ class Apply(CallKind[ApplyRequest]):
         return apply(call, request)
 
     def answer_limit_bytes(self, call: Call, request: ApplyRequest) -> int:
-        # The next state has the arrays of the state before, its weights are some of them, and so are its moments.
-        return 3 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
+        # The next state has the arrays of the state before; its weights and parameters are some of them.
+        return 4 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
 
     def check(self, call: Call, request: ApplyRequest, result: Result) -> None:
         from training.learner import LearnerState
@@ -114,6 +115,8 @@ class Apply(CallKind[ApplyRequest]):
             raise BadAnswer("update", f"the update is of version {document['version']!r}, its state is not")
         if document["weights"] != after.actor_weights(request.network):
             raise BadAnswer("update", "the weights are not those of the learner's state")
+        if document["parameters"] != after.for_gradients().encode():
+            raise BadAnswer("update", "the parameters are not those of the learner's state")
         for name, value in facts.items():
             if type(document[name]) is not type(value) or document[name] != value:
                 raise BadAnswer("update", f"{name} is {document[name]!r}; the gradients have {value!r}")
@@ -133,7 +136,7 @@ class Apply(CallKind[ApplyRequest]):
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
             bytes_in=sizes.learner + max(1, planned.gradients) * sizes.gradient,
-            bytes_out=sizes.learner + sizes.weights + _REPORT_BYTES,
+            bytes_out=sizes.learner + sizes.weights + sizes.parameters + _REPORT_BYTES,
         )
 
 

@@ -5,10 +5,13 @@ It needs no optimiser and makes no version, so many may run at once, on any plac
 
 from __future__ import annotations
 
-from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from functools import lru_cache
+from math import inf, isfinite, prod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from training.algorithms import AnyAlgorithm
@@ -111,7 +114,7 @@ class Gradient(CallKind[GradientRequest]):
         return gradient(call, request, required_weights(weights))
 
     def answer_limit_bytes(self, call: Call, request: GradientRequest) -> int:
-        sizes = [4 * int(np.prod(shape)) for shape in _shapes(request).values()]
+        sizes = [4 * prod(shape) for shape in _shapes(request).values()]
         # Observations have a mean and a variance of eight bytes each, and a slice keeps a few numbers of each sample.
         kept = 0 if request.passes == 1 else sum(map(len, call.inputs))
         size = _spaces(request).observation_size
@@ -135,7 +138,7 @@ class Gradient(CallKind[GradientRequest]):
             length = size if name == "observation" else 1
             for part in ("mean", "variance"):
                 _check_array(f"the {part} of {name}s", document[f"{name}_{part}"], "<f8", (length,))
-        facts = slice_facts(call, request)
+        facts = slice_facts(call, request, _read_once)
         if request.states:
             spaces = _spaces(request)
             shape = (min(request.states, facts["samples"]), *spaces.observation_shape)
@@ -167,15 +170,35 @@ def trajectories_of(call: Call, request: GradientRequest) -> tuple[bytes, ...]:
     return call.inputs[: len(call.inputs) - request.policies - request.anchored]
 
 
-def slice_facts(call: Call, request: GradientRequest) -> dict[str, Any]:
+class _Sampled(NamedTuple):
+    version: int
+    shape: tuple[int, int]
+    returns: npt.NDArray[np.float64]
+    lengths: npt.NDArray[np.int32]
+
+
+def _read(trajectory: bytes) -> _Sampled:
+    """Return what is told of a trajectory."""
+    document = decode(trajectory)
+    returns, lengths = document["episode_returns"].copy(), document["episode_lengths"].copy()
+    return _Sampled(document["version"], document["rewards"].shape, returns, lengths)
+
+
+# A coordinator checks all passes over the same few slices, which it holds anyway.
+_read_once = lru_cache(maxsize=32)(_read)
+
+
+def slice_facts(
+    call: Call, request: GradientRequest, read: Callable[[bytes], _Sampled] = _read
+) -> dict[str, Any]:
     """Return what a gradient must tell of its trajectories, which are read but not joined."""
     version = call.weights.version if call.weights is not None else 0
-    documents = [decode(trajectory) for trajectory in trajectories_of(call, request)]
-    steps = documents[0]["rewards"].shape[0]
-    columns = [document["rewards"].shape[1] for document in documents]
-    returns = np.concatenate([document["episode_returns"] for document in documents])
-    lengths = np.concatenate([document["episode_lengths"] for document in documents])
-    versions = np.repeat([document["version"] for document in documents], columns)
+    sampled = [read(trajectory) for trajectory in trajectories_of(call, request)]
+    steps = sampled[0].shape[0]
+    columns = [one.shape[1] for one in sampled]
+    returns = np.concatenate([one.returns for one in sampled])
+    lengths = np.concatenate([one.lengths for one in sampled])
+    versions = np.repeat([one.version for one in sampled], columns)
     return {
         "shape": (steps, sum(columns)),
         "samples": steps * sum(columns),

@@ -53,6 +53,7 @@ def apply(call: Call, request: ApplyRequest) -> Result:
         {
             "state": after.encode(),
             "weights": after.actor_weights(request.network),
+            "parameters": after.for_gradients().encode(),
             "version": after.version,
             "report": report.model_dump(),
             "curvature": None,

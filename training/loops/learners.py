@@ -280,7 +280,7 @@ class Learners:
         self._run.new_version(outcome)
         if self._loop.distance == "kl":
             self._distances = dict(self._run.last_learned.get("distances", ()))
-        self._parameters = self._run.publish(self._run.task.parameters(self._run.progress.learner))
+        self._parameters = self._run.publish(self._run.last_learned.pop("parameters"))
         self._policies[self.clock] = self._run.progress.weights
         self.occupancy.step(self._run.last_learned)
         self._learned_last = (name,)

@@ -132,7 +132,8 @@ class Task(ABC, Generic[SpecOfKind]):
         """Return the request of a call that makes the next version from gradients with these weights.
 
         Its inputs are the learner's state, the gradients, and as many `policies` whose distances from the next version
-        its payload tells as `distances`, pairs of a version and a number. Else its payload is like that of `learn`.
+        its payload tells as `distances`, pairs of a version and a number. Else its payload is like that of `learn`, and
+        holds the next version's `parameters`.
         """
         raise NotImplementedError(f"{self.kind} does not learn by gradients")
 
