@@ -23,13 +23,14 @@ class Column(FrozenModel):
     """A column that features are made of.
 
     `number`: features hold (value - mean) · scale; sparse ones at the column's own place. The others are only in sparse
-    features, by `training.data.hashing`: a `text` takes a place, a `count` the place of its bucket, and of `words` each
-    word and each pair of words takes one. Pixels of pictures are no columns. `missing` counts empty cells: an empty
-    number counts as the mean, others take no place. `frequent` are texts that come often, to name coefficients by.
+    features, by `training.data.hashing`: a `text` takes a place, as does a `category`, a number that names something
+    (3.0 is 3); a `count` takes the place of its bucket, and of `words` each word and each pair of words takes one.
+    Pixels of pictures are no columns. `missing` counts empty cells: an empty number counts as the mean, others take no
+    place. `frequent` are texts that come often, to name coefficients by.
     """
 
     name: str = Field(max_length=200)
-    type: Literal["number", "text", "count", "words"] = "number"
+    type: Literal["number", "text", "category", "count", "words"] = "number"
     mean: float = 0.0
     scale: float = 1.0
     missing: int = 0

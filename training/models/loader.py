@@ -34,9 +34,9 @@ def loader(manifest: Manifest, sha256: str) -> str:
         what = "uint8 from 0 to 255" if manifest.of_bytes else "float32 from 0 to 1"
         use, read = f"PICTURES.npy, an array [picture, {rows}, {columns}] of {what}", _READ_PICTURES
     elif manifest.kind == "dense":
-        use, read = "ROWS.csv, with the columns of README.md", _READ_NUMBERS
+        use, read = "ROWS.csv, with the columns of README.md", _READ_ROWS + _READ_NUMBERS
     else:
-        use, read = "ROWS.csv, with the columns of README.md", _READ_SPARSE
+        use, read = "ROWS.csv, with the columns of README.md", _READ_ROWS + _READ_SPARSE
     return _LOADER.format(use=use, sha256=sha256, read=read)
 
 
@@ -63,10 +63,22 @@ _READ_PICTURES = """def read(path):
     pictures = numpy.load(path, allow_pickle=False)
     return {"features": pictures.reshape(len(pictures), width).astype(facts["dtype"])}"""
 
+_READ_ROWS = """def rows_of(path):
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        header = file.readline()
+        file.seek(0)
+        return list(csv.DictReader(file, delimiter=max(",;\\t|", key=header.count)))
+
+def is_missing(cell):
+    return cell.strip() in ("", "NA")
+
+"""
+
 _READ_NUMBERS = """def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    cells = [[row[column["name"]] or column["mean"] for column in columns] for row in rows]
+    cells = [
+        [column["mean"] if is_missing(row[column["name"]]) else row[column["name"]] for column in columns]
+        for row in rows_of(path)
+    ]
     return {"features": numpy.array(cells, dtype=numpy.float64).astype(facts["dtype"])}"""
 
 _READ_SPARSE = """def place(column, text):
@@ -74,23 +86,24 @@ _READ_SPARSE = """def place(column, text):
     return int.from_bytes(digest, "little") % width
 
 def places_of(column, cell):
-    name = column["name"]
-    if not cell:
+    name, kind = column["name"], column["type"]
+    if is_missing(cell):
         return []
-    if column["type"] == "number":
+    if kind == "number":
         return [(place(name, ""), (float(cell) - column["mean"]) * column["scale"])]
-    if column["type"] == "count" and int(cell) > 2:
-        return [(place(name, f"log² {int(math.log(int(cell)) ** 2)}"), 1.0)]
-    if column["type"] == "words":
+    if kind == "words":
         words = re.findall(r"[^\\W_]+(?:'[^\\W_]+)?", cell.lower())[:400]
         bag = {place(name, word) for word in words + [" ".join(pair) for pair in zip(words, words[1:])]}
         return [(one, len(bag) ** -0.5) for one in bag]
+    if kind == "category":
+        value = float(cell)
+        cell = str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    if kind == "count" and int(cell) > 2:
+        cell = f"log² {int(math.log(int(cell)) ** 2)}"
     return [(place(name, cell), 1.0)]
 
 def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    rows = [[slot for column in columns for slot in places_of(column, line[column["name"]])] for line in lines]
+    rows = [[slot for column in columns for slot in places_of(column, row[column["name"]])] for row in rows_of(path)]
     places = numpy.zeros((len(rows), max(map(len, rows))), dtype=numpy.int64)
     values = numpy.zeros(places.shape, dtype=numpy.float32)
     for i, row in enumerate(rows):

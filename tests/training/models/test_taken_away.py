@@ -1,5 +1,6 @@
 """An exported model predicts as ours does, where nothing of ours is, and only with the script that knows its hash."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,10 @@ from tests.training.data.test_dataset import table
 from training.data.dataset import Table, write_dataset
 from training.data.hashing import Hasher, bucket, words_and_pairs
 from training.data.manifest import Column, Manifest
+from training.data.readers.choice import Choice
+from training.data.readers.preparing import prepare
+from training.data.readers.survey import survey
+from training.data.readers.tables import open_table
 from training.data.rows import DenseFeatures, Rows
 from training.data.store import MemoryStore, read_rows
 from training.models.card import TrainedModel, model_card
@@ -195,8 +201,6 @@ def predicted(folder: Path, files: dict[str, bytes], given: str) -> list[list[st
 
 
 def written(folder: Path, rows: list[dict[str, str]]) -> str:
-    import csv
-
     with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -247,6 +251,38 @@ def test_the_script_predicts_from_pictures(tmp_path: Path):
     np.save(tmp_path / "pictures.npy", given_table.features.values.reshape(-1, 12, 12))
     lines = predicted(tmp_path, package(trained), "pictures.npy")
     agree(lines, trained, trained.model.predict(trained.parameters, given_table.features))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_the_script_reads_an_uploaded_table_as_the_upload_did(tmp_path: Path, sparse: bool, delimiter: str):
+    """From the file that a user uploads to the classes that the script prints for the same file."""
+    rng = np.random.default_rng(2)
+    names = ["n", "age", "zip", "city", "said"] if sparse else ["n", "age"]
+    path = tmp_path / "upload.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow([*names, "bought"])
+        for i in range(60):
+            cells = [f"{rng.normal(1e4, 3):.3f}", "NA" if i % 7 == 0 else i % 50, f"{1000 + i % 5}.0"]
+            cells += [" " if i % 9 == 0 else f"Köln{i % 4}", f"so it's fine {i} and more words, word {i % 3}"]
+            writer.writerow([*cells[: len(names)], "yes" if i % 3 == 0 else "no"])
+    store = MemoryStore()
+    choice = Choice(target="bought", as_text=("zip",) if sparse else (), place_bits=12)
+    uploaded = open_table(path)
+    manifest = prepare(
+        uploaded, survey(uploaded), choice, store, name="Mine", source="", scratch_folder=tmp_path
+    )
+    model = ClickThrough() if sparse else LogisticRegression()
+    parameters = moved(model, manifest, 1)
+    trained = TrainedModel("Mine", model, parameters, manifest, 1, "SGD", 0, 60, "$0", False)
+    lines = predicted(tmp_path, package(trained), path.name)
+    # The same rows as they were stored, in another order.
+    stored = [read_rows(store, manifest.ranges(0, manifest.rows))]
+    stored.append(read_rows(store, manifest.ranges(0, manifest.held_out_rows, held_out=True)))
+    expected = np.concatenate([model.predict(parameters, rows.features)[:, 1] for rows in stored])
+    np.testing.assert_allclose(sorted(float(line[2]) for line in lines), np.sort(expected), atol=5e-4)
+    assert len({round(float(share), 4) for share in expected}) > 20
 
 
 def test_the_script_refuses_a_model_with_another_hash(tmp_path: Path):

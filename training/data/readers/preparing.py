@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -274,9 +274,11 @@ class _SparseScratch(_Scratch):
 
 
 def _text_column(one: ColumnSurvey) -> Column:
-    of_words = one.type == "words"
-    frequent = () if of_words else tuple(name for name, _ in one.values)
-    return Column(name=one.name, type="words" if of_words else "text", missing=one.missing, frequent=frequent)
+    if one.type == "words":
+        return Column(name=one.name, type="words", missing=one.missing)
+    frequent = tuple(name for name, _ in one.values)
+    kind: Literal["category", "text"] = "category" if one.type == "number" else "text"
+    return Column(name=one.name, type=kind, missing=one.missing, frequent=frequent)
 
 
 _ROWS_AT_ONCE = 8192
