@@ -24,6 +24,7 @@ from cloud.aws.thread_pool import ThreadPool
 from cloud.aws.weights import AwsWeights
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import functions, provisioned_capacity
+from cloud.blobs import MissingWeights
 from cloud.connections import AwsClients, AwsConnection
 from cloud.failures import Failure
 from cloud.outcomes import Learner, learner_outcome
@@ -191,7 +192,10 @@ class LambdaPlatform:
         if self._closing.is_set():
             self._land(flight, Reply(failure=Failure("closed", "the platform is closed"), ran=False))
         elif call.where == "learner":
-            self._learner.submit(call, None, call.deadline_s)
+            try:
+                self._learner.submit(call, self._weights.bytes_of(call), call.deadline_s)
+            except MissingWeights as error:
+                self._land(flight, Reply(failure=Failure("weights", str(error)), ran=False))
         else:
             self._provisioned.begin(function_name(self._prefix, call.memory_mb))
             self._threads.submit(flight)

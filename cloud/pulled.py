@@ -114,15 +114,16 @@ class PulledCalls:
         self._flights[call.id] = _Flight(call, now_s, now_s + patience.begin_s + longest_s)
         if self._closed:
             self._end(call.id, Failure("closed", "the platform is closed"))
-        elif call.where == "learner":
-            self._learner.submit(call, None, call.deadline_s)
+            return
+        try:
+            weights = self._shelf.weights_of(call)
+        except MissingWeights as error:
+            self._end(call.id, Failure("weights", str(error)))
+            return
+        if call.where == "learner":
+            self._learner.submit(call, weights, call.deadline_s)
         else:
-            try:
-                self._shelf.weights_of(call)
-            except MissingWeights as error:
-                self._end(call.id, Failure("weights", str(error)))
-            else:
-                self._unsent.append(call)
+            self._unsent.append(call)
 
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s

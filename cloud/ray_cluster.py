@@ -177,21 +177,20 @@ class RayPlatform:
         flight = self._flights[call.id] = _Flight(call, self.now_s())
         if self._closed:
             self._fail(call.id, Failure("closed", "the platform is closed"))
-        elif call.where == "learner":
-            self._learner.submit(call, None, call.deadline_s)
-        else:
-            self._enqueue(flight)
-
-    def _enqueue(self, flight: _Flight) -> None:
-        weights = flight.call.weights
+            return
+        weights = call.weights
         if weights is not None:
             if weights.sha256 not in self._refs:
                 words = f"the weights of version {weights.version} are not published here"
-                self._fail(flight.call.id, Failure("weights", words))
+                self._fail(call.id, Failure("weights", words))
                 return
             flight.weights = self._refs[weights.sha256]
-        self._queue.append(flight)
-        self._send_waiting()
+        if call.where == "learner":
+            here = None if weights is None else self._ray.get(flight.weights)
+            self._learner.submit(call, here, call.deadline_s)
+        else:
+            self._queue.append(flight)
+            self._send_waiting()
 
     def next(self, timeout_s: float) -> Outcome | None:
         end_s = self.now_s() + timeout_s

@@ -41,6 +41,10 @@ class AwsWeights:
             self._store(ref, blob)
         return ref
 
+    def bytes_of(self, call: Call) -> bytes | None:
+        """Return the bytes that `call` names, or None if it names none. Raises MissingWeights."""
+        return self._shelf.weights_of(call)
+
     def of(self, call: Call) -> tuple[bytes | None, str | None]:
         """Return the bytes in base64, or the address, for a call. Raises MissingWeights if they were not published.
 
