@@ -30,11 +30,12 @@ from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
 from training.environments.expectations import expectation_of
-from training.loops.model import EPOCH_LOOPS, Asynchronous
+from training.loops.model import EPOCH_LOOPS, Asynchronous, StalenessAware
 from training.scaling.plan import Bounds
 from training.seeds import derive
 from training.spaces import Spaces
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
 _CALLS = 14_000
@@ -222,6 +223,9 @@ class _Forecaster:
         loop = self._training.loop
         if isinstance(loop, Asynchronous):
             return min(_WARM_UP_AT_MOST, loop.staleness_limit + 2)
+        if isinstance(loop, StalenessAware):
+            # The first round holds no gradients.
+            return 2
         return 2 if isinstance(self._configuration.profile.actors, Pool) else 1
 
     def _effort(self, scale: Scale, anchors: Sequence[int], warm_up: int) -> tuple[int, int]:
@@ -233,6 +237,10 @@ class _Forecaster:
             calls = [2 * an_epoch] * len(anchors)
         if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
             calls = [loop.trajectories_per_update + 1] * len(anchors)
+        elif isinstance(loop, StalenessAware):
+            # At worst each gradient is a version by itself.
+            passes = task_of(self._training).passes
+            calls = [one + 2 * passes * ceil(one / loop.trajectories_per_gradient) for one in calls]
         beginning = warm_up * calls[0] + sum(calls[1:]) + _EVALUATION_CALLS
         rounds = (_CALLS / _DRAWS[1] - beginning) // sum(calls)
         steady = int(min(_STEADY_AT_MOST, max(2 if len(anchors) == 1 else 1, rounds)))

@@ -7,12 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud.forecast import Forecast, configuration_of, forecast
+from cloud.forecast import Forecast, configuration_of, first_round_picodollars, forecast
 from cloud.forecasting.configuration import Configuration
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, fixed, spec
 from tests.cloud.unlearned import really
 from training.environments.expectations import expectation_of
+
+STELLARIS: dict[str, Any] = {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 4}
+IN_WAVES: dict[str, Any] = {"scaling": fixed(16), "stop": {"env_steps": 60_000}, "loop": STELLARIS}
+JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (IN_WAVES, {}),
+    ({**IN_WAVES, "loop": STELLARIS | {"where": "learner"}}, {"learner_lanes": 4}),
+    ({**IN_WAVES, "loop": STELLARIS | {"order": "launch"}}, {"profile": "one-machine"}),
+    (
+        {**IN_WAVES, "loop": STELLARIS | {"actors_wait": False}, "algorithm": {"kind": "impala"}},
+        {"profile": "stellaris-cluster"},
+    ),
+    ({**IN_WAVES, "loop": STELLARIS | {"truncation": "off"}, "algorithm": {"kind": "impact"}}, {}),
+]
 
 A_JOB_OF_EACH_KIND: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"scaling": fixed(8), "stop": {"env_steps": 200_000}}, {}),
@@ -103,6 +116,35 @@ def test_most_jobs_end_where_they_were_forecast() -> None:
             errors.append(abs(band.p50 / true - 1.0))
     assert np.mean(inside) >= 0.6
     assert np.median(errors) <= 0.2
+
+
+@pytest.mark.slow
+def test_jobs_whose_learners_are_functions_end_where_they_were_forecast() -> None:
+    """Time and bill are inside the interval in nine of ten."""
+    inside = []
+    for number, (changes, bought) in enumerate(JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS):
+        training = spec(**HOPPER | changes)
+        options = SimulatedOptions(seed=100 + number, **bought)
+        found = forecast(training, options, PLENTY)
+        scene = configuration_of(training, options)
+        ended = really(training, options, scene.profile, scene.stack, episode_steps=lambda _: 300)
+        for band, true in ((found.minutes, ended.minutes), (found.dollars, ended.usd)):
+            inside.append(band.p10 <= true <= band.p90)
+        if options.profile == "lambda" and training.loop.where == "actor":
+            assert found.parts["gradients"].p50 > 0
+    assert sum(inside) >= 0.9 * len(inside)
+
+
+def test_a_job_whose_learners_are_functions_is_forecast_with_their_bill() -> None:
+    training = spec(**HOPPER | IN_WAVES | {"stop": {"env_steps": 20_000}})
+    options = SimulatedOptions(seed=1)
+    found = forecast(training, options, PLENTY)
+    scene = configuration_of(training, options)
+    ended = really(training, options, scene.profile, scene.stack, episode_steps=lambda _: 300)
+    assert found.minutes.p10 <= ended.minutes <= found.minutes.p90
+    assert found.dollars.p10 <= ended.usd <= found.dollars.p90
+    assert found.parts["gradients"].p50 > 0
+    assert first_round_picodollars(training, options) > 0
 
 
 @pytest.mark.slow

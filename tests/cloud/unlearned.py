@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from cloud.numbers.stack import Stack
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.instant_executor import InstantExecutor
+from training.calls.apply import ApplyRequest
 from training.calls.evaluate import EvaluateRequest
+from training.calls.gradient import GradientRequest
 from training.calls.rollout import RolloutRequest
 from training.checkpoints import CheckpointRef, Progress
-from training.codec import encode
+from training.codec import decode, encode
 from training.engine import train
 from training.functions.body import Result
+from training.loops.model import StalenessAware
 from training.messages import Call, Stopped
 from training.ports import Control, Ledger
 from training.reports import Usage
@@ -82,7 +86,12 @@ def really(
     )
     stopped = None
     sizes = Workload(training, spaces_of(training)[0]).sizes
-    progress = Progress(learner=bytes(sizes.learner), weights=bytes(sizes.weights))
+    learner = bytes(sizes.learner)
+    if isinstance(training.loop, StalenessAware):
+        # What gradients are computed with is read out of it.
+        state = training.algorithm.initial_state(training.network, spaces_of(training)[0], 0)
+        learner = state.encode()
+    progress = Progress(learner=learner, weights=bytes(sizes.weights))
     for event in train(
         training,
         platform=platform,
@@ -110,6 +119,7 @@ def _bodies(
 ) -> Callable[[Call], Result | Failure]:
     sizes = Workload(training, spaces_of(training)[0]).sizes
     works = Workload(training, spaces_of(training)[0])
+    versions = count(1)
     trajectory, state = bytes(sizes.trajectory), bytes(sizes.state)
 
     def body(call: Call) -> Result | Failure:
@@ -130,13 +140,21 @@ def _bodies(
                 pictures=sizes.pictures,
             )
             return Result(encode({"returns": np.zeros(played), "lengths": lengths}), None, usage)
-        like = works.update("update", len(call.inputs) - 1)
+        if isinstance(request, GradientRequest):
+            return _gradient(call, request, works)
+        data = len(call.inputs) - 1
+        like = works.update("update", data)
+        steps = data * works.steps_a_call
+        if isinstance(request, ApplyRequest):
+            like = works.call("apply", "apply", gradients=data)
+            steps = sum(decode(gradient)["env_steps"] for gradient in call.inputs[1:])
         payload = {
-            "state": bytes(sizes.learner),
+            "state": call.inputs[0],
             "weights": bytes(sizes.weights),
-            "version": call.round_no,
+            "version": next(versions),
             "report": _REPORT,
-            "env_steps": (len(call.inputs) - 1) * works.steps_a_call,
+            "env_steps": steps,
+            "parameters": b"",
             "staleness_mean": 0.0,
             "episodes": 0,
             "episode_return_mean": None,
@@ -151,3 +169,14 @@ def _bodies(
         return Result(encode(payload), None, usage)
 
     return body
+
+
+def _gradient(call: Call, request: GradientRequest, works: Workload) -> Result:
+    """Return a gradient of nothing, as long as a real one."""
+    data = len(call.inputs) - request.policies - request.anchored
+    like = works.call("gradient", "gradient", trajectories=data)
+    last = request.pass_no == request.passes
+    payload = {"env_steps": data * works.steps_a_call if last else 0, "last": last}
+    filler = {"filler": bytes(like.bytes_out - len(encode(payload)))}
+    usage = Usage(minibatches=like.minibatches, samples=like.samples, macs=like.macs, pictures=like.pictures)
+    return Result(encode(payload | filler), None, usage)

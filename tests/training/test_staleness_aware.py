@@ -455,11 +455,12 @@ def test_actors_that_go_on_sample_no_more_than_the_run_learns_from(seed: int) ->
         algorithm={"kind": "impala", "minibatch_size": 16},
         loop=loop(actors_wait=False, trajectories_per_gradient=2, learners=3),
         scaling={"actors": 4},
-        stop={"rounds": None, "env_steps": 16 * 30},
+        stop={"rounds": None, "env_steps": 16 * 30 - 5},
     )
     events = events_of(spec, platform)
     assert events[-1].reason_code == "steps"
     assert events[-1].env_steps == 16 * 30
+    assert sum(report.env_steps for report in reports(events)) == 16 * 30
     assert sum(call.kind == "rollout" for call in platform.submitted) == 30
     check_ages = [report.staleness_mean for report in reports(events)]
     assert max(check_ages) > 0

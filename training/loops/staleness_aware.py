@@ -217,7 +217,8 @@ class _Traffic:
             halt = yield from self._land_evaluation(self.evaluation, landed)
         if halt is None and run.flight.halt is None:
             yield from self._take_gradients(before)
-        if halt is None and self.loop.goes_by_waves and self._quiet and run.versions_in_round:
+        by_itself = self._quiet and run.versions_in_round and (self.loop.goes_by_waves or self._enough)
+        if halt is None and by_itself:
             halt = yield from self._end_round()
         return halt or self._hopeless()
 
