@@ -6,19 +6,24 @@ memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from training.data.dataset import write_dataset
 from training.data.manifest import Manifest
 from training.data.shipped import SHIPPED
 from training.data.store import DataStore, MemoryStore, MissingData, WritableDataStore
 
 _store: WritableDataStore = MemoryStore()
+_make_shipped: Callable[[str], Manifest] | None = None
 _manifests: dict[str, Manifest] = {}
 
 
-def use(store: WritableDataStore) -> None:
-    """Read data sets from this store from now on."""
-    global _store
-    _store = store
+def use(store: WritableDataStore, make_shipped: Callable[[str], Manifest] | None = None) -> None:
+    """Read data sets from this store from now on. `make_shipped` returns the manifest of one that comes with Starling
+    and puts its shards there; without it this process makes them.
+    """
+    global _store, _make_shipped
+    _store, _make_shipped = store, make_shipped
     _manifests.clear()
 
 
@@ -39,6 +44,8 @@ def manifest_of(name: str) -> Manifest:
 
 
 def _shipped(key: str) -> Manifest:
+    if _make_shipped is not None:
+        return _make_shipped(key)
     return write_dataset(SHIPPED[key].make(), _store)
 
 

@@ -6,3 +6,12 @@ class DataSetsConfig(AppConfig):
 
     default_auto_field = "django.db.models.BigAutoField"
     name = "webapp.datasets"
+
+    def ready(self) -> None:
+        """Every process of the installation reads data sets from its data folder, and jobs may name the project's."""
+        from training.data import library
+        from webapp.datasets.library_store import DataFolderStore, shipped_manifest
+        from webapp.jobs.launch import data_choice
+
+        library.use(DataFolderStore(), shipped_manifest)
+        data_choice.register("webapp.datasets.job_choice")

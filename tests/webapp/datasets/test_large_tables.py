@@ -93,6 +93,7 @@ def test_a_table_of_200_megabytes(texts: bool, live_site: str, tmp_path: Path) -
     made = DataSet.objects.get(pk=sent["id"])
     assert (made.state, made.reason) == (DataState.CHOOSING, "")
     client = signed_in(user)
+    client.get(reverse("datasets:list", args=[project.slug]))  # what is loaded with the first page
     page_s = _opened_s(client, project.slug, made.pk)
     services.choose(data_set=made, choice=Choice(target="y"))
     prepare_mb, prepare_s, prepare_cpu_s = _read(made.pk, b"prepare")

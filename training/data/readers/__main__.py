@@ -2,7 +2,8 @@
 
 `python -m training.data.readers survey FILE` prints the survey. `python -m training.data.readers prepare FILE STORE`
 reads {"survey", "choice", "name", "source"} from standard input and prints the manifest's hash. What is wrong with the
-file is {"refused": sentence}.
+file is {"refused": sentence}. `python -m training.data.readers ship KEY STORE` stores a data set that comes with
+Starling, without the limit, and prints its manifest's hash alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from training.data.dataset import BadTable, write_dataset
 from training.data.readers.choice import Choice
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import TableSurvey, survey
 from training.data.readers.tables import TableRefused, open_table
+from training.data.shipped import SHIPPED
 from training.data.store import FolderStore
 
 MEMORY_LIMIT_BYTES = 450 * 2**20
@@ -58,6 +61,17 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
     raise SystemExit(__doc__)
 
 
+def ship(key: str, store: Path) -> str:
+    """Store a data set that comes with Starling and return its manifest's hash. Raises SystemExit if that fails."""
+    try:
+        return write_dataset(SHIPPED[key].make(), FolderStore(store)).hash
+    except BadTable as error:
+        raise SystemExit(str(error)) from None
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["ship"]:
+        print(ship(sys.argv[2], Path(sys.argv[3])))
+        raise SystemExit
     limit_memory(MEMORY_LIMIT_BYTES)
     json.dump(answer(sys.argv[1:], sys.stdin.read() if sys.argv[1:2] == ["prepare"] else ""), sys.stdout)

@@ -28,6 +28,7 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements, forecast_panel
+from webapp.jobs.launch.data_choice import data_sets
 from webapp.jobs.launch.scheduler_choice import schedulers
 from webapp.jobs.models import Draft
 from webapp.jobs.spec import JobSpec
@@ -93,13 +94,15 @@ class FormState:
             cloud_requirements.list_connections(project),
             cloud_requirements.missing_connection_texts(project),
         )
-        return (*connected, schedulers().list_options(project), schedulers().empty_text(project))
+        trained = schedulers().list_options(project), schedulers().empty_text(project)
+        return (*connected, *trained, data_sets().list_options(project))
 
     def _obstacles(self, spec: JobSpec) -> list[Problem]:
         complete = schedulers().fill_in_weights(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
         problems = [
             *schedulers().obstacles(self.project, spec),
+            *data_sets().obstacles(self.project, spec),
             *cloud_requirements.obstacles(self.project, spec),
         ]
         problems += made_from.obstacles(spec) if made_from is not None else []

@@ -10,9 +10,13 @@ from urllib.parse import urlencode
 from django.http import Http404, QueryDict
 from pydantic import ValidationError
 
+from training.models.click_through import ClickThrough
+from training.models.logistic import LogisticRegression
+from training.tasks.supervised_spec import Supervised
 from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
 from webapp.jobs.form.variant_switch import switch_variant
+from webapp.jobs.launch.data_choice import data_sets
 from webapp.jobs.models import Job, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, list_checkpoints
 from webapp.jobs.seed_groups import without_seed
@@ -67,11 +71,26 @@ def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
     named = {key: query[key] for key in _NAMED if query.get(key)}
     if named.get("environment") != spec.training.subject:
         named.pop("environment", None)  # there is no such one
+    if data := query.get("data"):
+        return _of_data(project, str(data))
     if name := query.get(FILE):
         return StartingPoint(urlencode({FILE: name}), f"the file {name}", spec, None)
     return StartingPoint(
         urlencode({**named, "preset": preset.name}), f"the preset {preset.title}", spec, preset.spec, preset
     )
+
+
+def _of_data(project: Any, data: str) -> StartingPoint:
+    """Return a job that learns from this data set, with the simplest model that can. Http404 if there is none."""
+    manifest = data_sets().manifest_of(project, data)
+    if manifest is None:
+        raise Http404("There is no such data set in this project.")
+    model = LogisticRegression() if manifest.kind == "dense" else ClickThrough()
+    learned = {"kind": "supervised", "data": data, "model": model.model_dump(mode="json")}
+    known = [preset.spec for preset in presets().values()]
+    base = next((spec for spec in known if isinstance(spec.training, Supervised)), known[0])
+    spec = _changed(base, {"name": manifest.name[:100], "training": learned})
+    return StartingPoint(urlencode({"data": data}), f"the data set {manifest.name}", spec, None)
 
 
 def of_address(project: Any, address: str) -> StartingPoint:

@@ -246,6 +246,7 @@ def _default(info: FieldInfo) -> Any:
 _UNTAGGED = {"training": ReinforcementLearning.kind}
 """Forms, drafts and links of reinforcement learning name its fields as when it was the only kind."""
 _ENVIRONMENT = "training.environment.id"
+_DATA = "training.data"
 _SCHEDULER = "training.scaling.scheduler"
 _AT_ONCE = (
     *("learner", "learner_sku", "learner_usd_per_hour", "region", "machine_usd_per_hour"),
@@ -262,9 +263,10 @@ def job_form(
     without_connections: Mapping[str, str] | None = None,
     schedulers: Sequence[Named] = (),
     without_schedulers: str = "",
+    data_sets: Sequence[Named] = (),
 ) -> SpecForm:
     """Return the job form. `connections` are the project's by platform; the texts replace the select where
-    there is none. `schedulers` likewise."""
+    there is none. `schedulers` and `data_sets` likewise."""
     connections = connections or dict.fromkeys(CLOUD_OF, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
@@ -274,6 +276,7 @@ def job_form(
         "platform.simulated.region": places.regions(),
         **{f"platform.{kind}.connection": found for kind, found in connections.items()},
         _SCHEDULER: schedulers,
+        **({_DATA: data_sets} if data_sets else {}),
     }
     form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE, _UNTAGGED)
     for name in form.controls_at(_ENVIRONMENT):

@@ -1,0 +1,117 @@
+"""Jobs that learn from data sets: the form begins with one, offers the project's, and refuses what cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from tests.factories import make_project, make_spec
+from tests.signed_in import signed_in
+from tests.webapp.data_tables import ready
+from training.data import library
+from training.data.readers.choice import Choice
+from training.data.store import MemoryStore
+from webapp.datasets import files, job_choice, queries, services
+from webapp.datasets.library_store import DataFolderStore, shipped_manifest
+from webapp.datasets.models import DataSet
+from webapp.jobs.services import SpecRefused, submit_job
+from webapp.jobs.spec import JobSpec
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def data_folder(settings: Any, tmp_path: Path) -> Iterator[Path]:
+    settings.STARLING_DATA = tmp_path
+    library.use(DataFolderStore(), shipped_manifest)
+    yield tmp_path
+    library.use(MemoryStore())
+
+
+def job_spec(data_set: DataSet | str, **training: Any) -> JobSpec:
+    data = data_set if isinstance(data_set, str) else data_set.manifest
+    document = make_spec().model_dump(mode="json")
+    learned = {"kind": "supervised", "data": data, "model": {"kind": "click_through"}}
+    return JobSpec.model_validate({**document, "training": {**learned, **training}})
+
+
+def sentences(project: Any, spec: JobSpec) -> list[str]:
+    return [one.sentence for one in job_choice.obstacles(project, spec)]
+
+
+def test_the_form_begins_with_a_data_set_and_offers_the_projects() -> None:
+    project = make_project()
+    made, other = ready(project), ready(make_project(), name="secret.csv")
+    address = reverse("jobs:new", args=[project.slug])
+    client = signed_in(project.people.get())
+    answer = client.get(f"{address}?data={made.manifest}")
+    assert answer.status_code == 200
+    form = answer.context["form"]
+    assert form.initial["training.kind"] == "supervised"
+    assert form.initial["training.supervised.data"] == made.manifest
+    assert form.initial["training.supervised.model.kind"] == "click_through"
+    assert form.initial["name"] == "flowers"
+    text = answer.content.decode()
+    assert f'value="{made.manifest}"' in text
+    assert "Digits, 8 × 8" in text
+    assert other.manifest not in text
+    assert client.get(f"{address}?data={other.manifest}").status_code == 404
+    assert client.get(f"{address}?data=nothing").status_code == 404
+
+
+def test_a_job_names_its_data_set_which_is_in_use_from_then_on() -> None:
+    project = make_project()
+    made = ready(project)
+    spec = job_spec(made, minibatch=4)
+    assert sentences(project, spec) == []
+    job = submit_job(project=project, user=project.people.get(), spec=spec)
+    assert list(queries.unfinished_jobs_with(made)) == [job]
+    with pytest.raises(services.DataRefused, match="is in use by 1 job"):
+        services.delete(data_set=made)
+
+
+def test_a_data_set_of_another_project_is_not_there() -> None:
+    project, made = make_project(), ready(make_project())
+    spec = job_spec(made)
+    (sentence,) = sentences(project, spec)
+    assert sentence.startswith(
+        f"Data set (training.data): this project has no data set {made.manifest[:12]}."
+    )
+    with pytest.raises(SpecRefused, match="this project has no data set"):
+        submit_job(project=project, user=project.people.get(), spec=spec)
+
+
+def test_a_shard_that_is_gone_or_changed_is_found_before_the_launch() -> None:
+    project = make_project()
+    made = ready(project)
+    manifest = files.read_manifest(made.manifest)
+    assert manifest is not None
+    path = files.shards() / manifest.shards[0].hash
+    path.write_bytes(path.read_bytes()[:-1])
+    (sentence,) = sentences(project, job_spec(made))
+    assert "1 file of flowers is gone or changed. Upload the table again." in sentence
+
+
+def test_fewer_rows_than_functions_times_minibatch_are_refused() -> None:
+    project = make_project()
+    made = ready(project, choice=Choice(target="kind", held_out_share=0.2))
+    scaling = {"kind": "fixed", "actors": 4}
+    assert sentences(project, job_spec(made, minibatch=24, scaling=scaling)) == []
+    assert sentences(project, job_spec(made, minibatch=25, scaling=scaling)) == [
+        "Minibatch (training.minibatch): 4 functions with 25 rows each need 100 rows, and flowers has 96 to learn from."
+        " Take fewer functions or a smaller minibatch."
+    ]
+
+
+def test_a_shipped_data_set_is_made_once_by_a_process_of_its_own(data_folder: Path) -> None:
+    made = library.manifest_of("digits")
+    assert (made.rows + made.held_out_rows, made.picture) == (1797, (8, 8))
+    assert (data_folder / "datasets" / "shipped" / "digits").read_text() == made.hash
+    at_s = (files.shards() / made.shards[0].hash).stat().st_mtime_ns
+    assert shipped_manifest("digits") == made
+    assert (files.shards() / made.shards[0].hash).stat().st_mtime_ns == at_s
+    assert sentences(make_project(), job_spec("digits", model={"kind": "logistic"})) == []

@@ -1,0 +1,79 @@
+"""Data sets in jobs: the choices of forms, and what prevents a job from learning from the one it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from training.data import library
+from training.data.manifest import Manifest
+from training.data.shipped import SHIPPED
+from training.data.store import MissingData
+from training.tasks.supervised_spec import Supervised
+from webapp.datasets import files, queries
+from webapp.datasets.models import DataState
+from webapp.datasets.text import feature_words
+from webapp.formatting import plural
+from webapp.jobs.form.spec_fields import Named
+from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.spec import JobSpec
+
+FIELD = "training.data"
+_OFFERED = 100
+
+
+def list_options(project: Any) -> list[Named]:
+    """The project's data sets, newest first, then those shipped with Starling."""
+    ready = queries.data_sets_of(project).filter(state=DataState.READY).defer("survey")[:_OFFERED]
+    own = {
+        one.manifest: Named(
+            one.manifest,
+            one.name,
+            f"{plural(one.facts['rows'], 'row')} to learn from, {feature_words(one)},"
+            f" {plural(len(one.facts['classes']), 'class', 'classes')}.",
+        )
+        for one in ready
+    }
+    return [*own.values(), *(Named(one.key, one.title, f"{one.words}.") for one in SHIPPED.values())]
+
+
+def manifest_of(project: Any, data: str) -> Manifest | None:
+    """What the data set is that a spec would name so; None if the project has none."""
+    if data in SHIPPED:
+        try:
+            return library.manifest_of(data)
+        except MissingData:
+            return None
+    return files.read_manifest(data) if queries.ready_with(project, data) is not None else None
+
+
+def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
+    training = spec.training
+    if not isinstance(training, Supervised):
+        return []
+    manifest = manifest_of(project, training.data)
+    if manifest is None:
+        words = f"this project has no data set {training.data[:12]}. Choose another, or upload its table."
+        return [Problem(FIELD, f"Data set ({FIELD}): {words}")]
+    gone = 0 if training.data in SHIPPED else files.missing_shards(manifest)
+    if gone:
+        verb = "is" if gone == 1 else "are"
+        words = f"{plural(gone, 'file')} of {manifest.name} {verb} gone or changed. Upload the table again."
+        return [Problem(FIELD, f"Data set ({FIELD}): {words}")]
+    return _too_few_rows(training, manifest)
+
+
+def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
+    functions, rows = training.scaling.largest, manifest.rows
+    wanted = functions * training.minibatch
+    if rows >= wanted:
+        return []
+    path = "training.minibatch"
+    return [
+        Problem(
+            path,
+            f"Minibatch ({path}): {plural(functions, 'function')} with {plural(training.minibatch, 'row')} each need"
+            f" {wanted:,} rows, and {manifest.name} has {rows:,} to learn from. Take fewer functions or a smaller"
+            " minibatch.",
+        )
+    ]
