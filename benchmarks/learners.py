@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks import Figure
 from tests.training.runs import events_of
 from training.calls import KINDS
+from training.calls.gradient import GradientRequest
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.messages import BlobRef, Call, Outcome
@@ -28,7 +29,7 @@ _LEARNERS = 4
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     for hidden, most in _MOST_MS.items():
         words = "×".join(map(str, hidden))
-        found = _measured(hidden, rounds=2 if quick else 6, repeats=1 if quick else 5)
+        found = _measured(hidden, rounds=3 if quick else 6, repeats=5)
         yield Figure(
             f"{words}: CPU of a gradient beside the bodies",
             found["beside_ms"],
@@ -111,8 +112,10 @@ def _measured(hidden: tuple[int, ...], *, rounds: int, repeats: int) -> dict[str
     count = Counter(call.kind for call in computing.calls)
     # Others on this machine can only make it slower, so the quickest of a few is nearest to the truth.
     beside = min(_cpu_s(lambda: events_of(spec, _Platform(computing.answers))) for _ in range(repeats))
-    gradients = [call for call in computing.calls if call.kind == "gradient"]
-    crowded = max(gradients, key=lambda call: call.request.policies)
+    crowded = max(
+        (call for call in computing.calls if call.kind == "gradient"),
+        key=lambda call: _request(call).policies,
+    )
     applied = max(
         (call for call in computing.calls if call.kind == "apply"), key=lambda call: len(call.inputs)
     )
@@ -121,15 +124,20 @@ def _measured(hidden: tuple[int, ...], *, rounds: int, repeats: int) -> dict[str
         "body_ms": _body_ms(crowded, computing.blobs),
         "alone_ms": _body_ms(_without_policies(crowded), computing.blobs),
         "apply_ms": _body_ms(applied, computing.blobs),
-        "policies": crowded.request.policies,
+        "policies": _request(crowded).policies,
         "gradients": count["gradient"],
         "versions": count["apply"],
     }
 
 
+def _request(call: Call) -> GradientRequest:
+    assert isinstance(call.request, GradientRequest)
+    return call.request
+
+
 def _without_policies(call: Call) -> Call:
     """Return the same call of a learner that flies alone."""
-    request = call.request
+    request = _request(call)
     own = call.inputs[: len(call.inputs) - request.policies - request.anchored]
     anchor = call.inputs[len(call.inputs) - request.anchored :]
     return call.model_copy(
