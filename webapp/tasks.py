@@ -8,7 +8,7 @@ import logging
 
 from celery import shared_task
 
-from webapp.alerts import anomalies, mail_consent, outbox, sources
+from webapp.alerts import anomalies, mail_consent, outbox, rules, sources
 from webapp.alerts import services as alerts
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
@@ -50,8 +50,9 @@ def send_alerts() -> None:
 
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
-    """Every half minute: scan running jobs for anomalies."""
+    """Every half minute: scan running jobs for anomalies, and hold the projects' rules against them."""
     anomalies.scan_jobs()
+    rules.scan_rules()
     alerts.put_away_old()
 
 

@@ -151,6 +151,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-bell-empty": (f"/p/{empty.slug}/jobs/", _open_bell),
         "alerts-menu": (alerts, _open_alert_menu),
         "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
+        "alerts-rules": (f"{alerts}rules/", None),
         "alerts-channels": (f"{alerts}channels/", None),
         "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
         "alerts-channel-mail": (f"{alerts}channels/{told['mail'].pk}/", None),

@@ -98,7 +98,7 @@ def test_the_spend_chart_looks_ahead_to_the_limit(live_site: str, page: "Page") 
     assert "Expected: meets its limit at" in (label or "")
     place = page.locator("[data-chart=spend] [data-plot] .u-over").bounding_box()
     assert place is not None
-    page.mouse.move(place["x"] + place["width"] * 0.8, place["y"] + place["height"] / 2)
+    page.mouse.move(place["x"] + place["width"] * 0.92, place["y"] + place["height"] / 2)
     page.wait_for_selector("[data-chart=spend] [data-legend]:has-text(' to $')")
     assert watched.faults == []
 

@@ -87,7 +87,7 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     assert page.inner_text("[data-launch]") == "Launch – at most $4.00"
     # Enter alone looks; with Ctrl it launches: one group below one budget, and the draft is gone.
     page.press("[name=seeds]", "Enter")
-    page.wait_for_selector("[data-check-list], .check-list")
+    page.wait_for_selector(".checks-passed > summary")
     assert not Job.objects.exists()
     page.press("[name=seeds]", "Control+Enter")
     page.wait_for_url("**/groups/*/")

@@ -48,6 +48,7 @@ class Kind(models.TextChoices):
     REPORT = "report", "Report"
     BILL = "bill", "Cloud's bill differs"
     CHANNEL = "channel", "Channel failing"
+    RULE = "rule", "Rule of the project"
     TEST = "test", "Test message"
 
 
@@ -153,6 +154,24 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
     Way.WEBHOOK: ("url", "signing_key"),
 }
 """A channel's sealed fields, by way."""
+
+
+class Rule(models.Model):
+    """An alert rule of a project, for each of its running jobs. `text` is as `rules.parse` writes it."""
+
+    project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="alert_rules")
+    text = models.CharField(max_length=80)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["project", "text"], name="alert_rule_once")]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Channel(models.Model):

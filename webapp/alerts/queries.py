@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet, Subquery
 
-from webapp.alerts.models import Alert, Channel, Delivery, Kind, Seen, Severity, State
+from webapp.alerts.models import Alert, Channel, Delivery, Kind, Rule, Seen, Severity, State
 from webapp.responses import or_404
 
 IN_BELL = 6
@@ -81,6 +81,14 @@ def bell_of(user: Any, project: Any) -> Bell:
 def last_seen(user: Any, project: Any) -> datetime | None:
     """Up to when the person has looked at the project's alerts."""
     return Seen.objects.filter(user=user, project=project).values_list("at", flat=True).first()
+
+
+def rules_of(project: Any) -> QuerySet[Rule]:
+    return Rule.objects.filter(project=project).select_related("created_by")
+
+
+def rule_in(project: Any, rule_id: int) -> Rule:
+    return or_404(rules_of(project).filter(pk=rule_id).first(), "rule")
 
 
 def channels_of(project: Any) -> QuerySet[Channel]:

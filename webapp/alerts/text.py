@@ -26,6 +26,7 @@ ICONS: dict[str, str] = {
     Kind.REPORT: "file-earmark-text-fill",
     Kind.BILL: "receipt-cutoff",
     Kind.CHANNEL: "send-slash-fill",
+    Kind.RULE: "bell-fill",
     Kind.TEST: "send",
 }
 TONES: dict[str, Tone] = {

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_safe
 
-from webapp.accounts.access import live_page, project_action
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
-from webapp.alerts import queries, services
+from webapp.alerts import queries, rules, services
 from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, Kind, State
 from webapp.alerts.senders import mail
@@ -78,6 +79,34 @@ def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpRespons
 def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     services.settle(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
     return _back(request, project)
+
+
+@project_page()
+@require_safe
+def rule_list(request: HttpRequest, project: Project) -> HttpResponse:
+    """The project's rules, and the form of a new one."""
+    return render(request, "alerts/rules.html", _rules_context(project))
+
+
+@project_action("editor")
+def rule_add(request: HttpRequest, project: Project) -> HttpResponse:
+    text = request.POST.get("text", "")[:200]
+    try:
+        rules.add_rule(project=project, user=request.user, text=text)
+    except rules.RuleRefused as refusal:
+        context = {**_rules_context(project), "typed": text, "problem": str(refusal)}
+        return render(request, "alerts/rules.html", context, status=422)
+    return redirect("alerts:rules", project.slug)
+
+
+@project_action("editor")
+def rule_remove(request: HttpRequest, project: Project, rule_id: int) -> HttpResponse:
+    rules.remove_rule(rule=queries.rule_in(project, rule_id))
+    return redirect("alerts:rules", project.slug)
+
+
+def _rules_context(project: Project) -> dict[str, Any]:
+    return {"rules": queries.rules_of(project), "examples": rules.EXAMPLES, "figures": rules.FIGURES}
 
 
 def bell_context(user: Any, project: Project) -> dict[str, Any]:

@@ -150,8 +150,8 @@ api = Api(
 )
 ROUTES = (
     *("choices", "jobs", "job_copies", "drafts", "job_actions", "comparing", "history", "money", "budgets"),
-    *("schedules", "bills", "channels", "connections", "people", "reward_surfaces", "films", "schedulers"),
-    *("profiles", "datasets", "papers"),
+    *("schedules", "bills", "alert_rules", "channels", "connections", "people", "reward_surfaces", "films"),
+    *("schedulers", "profiles", "datasets", "papers"),
 )
 """The modules of `routes`, in the order of the description."""
 

@@ -147,6 +147,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("alerts snooze ALERT", "Quiet for a while.", "POST /alerts/{alert}", out.ALERTS, (_TIMES,),
             {"do": "snooze"}),
     Command("alerts settle ALERT", "Resolve an alert.", "POST /alerts/{alert}", out.ALERTS, sends={"do": "settle"}),
+    Command("alerts rules", "The project's own alert rules.", "GET /alert-rules", out.RULES),
+    Command("alerts add-rule TEXT", "Add an alert rule, such as 'return > 2,000'.", "POST /alert-rules", out.RULES),
+    Command("alerts remove-rule RULE", "Remove an alert rule.", "DELETE /alert-rules/{rule}"),
     Command("budgets list", "Budgets that bind this project.", "GET /budgets", out.BUDGETS),
     Command("budgets make NAME LIMIT_USD", "Make a budget above jobs.", "POST /budgets", out.BUDGETS, (
         Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),

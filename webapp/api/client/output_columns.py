@@ -57,6 +57,7 @@ ALERTS = (
         "alert=id:whole severity state last=last_at:at times:whole about=subject sentence",
     ),
 )
+RULES = (Part("rule=id:whole text added=created_at:at"),)
 BUDGETS = (
     Part(
         "budget=id:whole spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd "

@@ -69,6 +69,17 @@ def live_sentences(job: Job) -> dict[str, str]:
     }
 
 
+def spent_since_best(job: Job) -> int | None:
+    """Return the picodollars spent since the first evaluation with the best score; None without an evaluation."""
+    lock, history = histories.of(job.pk, job.started_at, job.last_seq)
+    with lock:
+        best = _best_of(job, list(history.evaluations))
+        if best is None:
+            return None
+        usd = history.spent_usd_after(job.round_no) - history.spent_usd_after(best.round_no)
+    return max(0, round(usd * PICODOLLARS_PER_USD))
+
+
 def _best_of(job: Job, judged: list[Evaluation]) -> Evaluation | None:
     """Return the first evaluation with the best score."""
     if not judged:

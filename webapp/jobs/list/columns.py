@@ -252,6 +252,8 @@ class Row(NamedTuple):
     is_open: bool = False
     group_address: str = ""
     is_member: bool = False
+    short: str = ""
+    """Of a run below its row of seeds: its name without theirs."""
 
 
 def render_rows(
@@ -273,7 +275,7 @@ def render_rows(
         fold = folds[entry.key]
         rows.append(_seeds_row(entry, members, columns, fold))
         if fold.is_open:
-            rows += [_row(job, columns, jobs_url)._replace(is_member=True) for job in members]
+            rows += [_member_row(_row(job, columns, jobs_url), entry.name) for job in members]
     return [_render(row) for row in rows]
 
 
@@ -294,6 +296,10 @@ def _seeds_row(seeds: Seeds, jobs: Sequence[Job], columns: Sequence[Column], fol
         is_open=fold.is_open,
         group_address=fold.group_address,
     )
+
+
+def _member_row(row: Row, of: str) -> Row:
+    return row._replace(is_member=True, short=row.name.removeprefix(f"{of}, ").capitalize())
 
 
 def _version(job: Job) -> str:

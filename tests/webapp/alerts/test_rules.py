@@ -1,0 +1,165 @@
+"""Alert rules of a project's own: what they mean, when they hold, and that they end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.factories import FixedClock, evaluated, make_project, make_running_job, make_user, round_finished
+from tests.members import add_member
+from webapp.alerts.models import Alert, Kind, Rule, State
+from webapp.alerts.rules import (
+    MOST_RULES,
+    Comparison,
+    NoImprovement,
+    RuleRefused,
+    add_rule,
+    parse,
+    remove_rule,
+    scan_rules,
+)
+from webapp.jobs.models import Job
+from webapp.jobs.running.recorder import Recorder
+
+USD = 10**12
+
+
+@pytest.mark.parametrize(
+    ("text", "meant", "written"),
+    [
+        ("return > 2,000", Comparison("return", True, 2000.0), "return > 2,000"),
+        ("  KL>0.1 ", Comparison("kl", True, 0.1), "kl > 0.1"),
+        ("return < -5", Comparison("return", False, -5.0), "return < -5"),
+        ("gradient_norm > 1e3", Comparison("gradient_norm", True, 1000.0), "gradient_norm > 1,000"),
+        ("No improvement for $1", NoImprovement(USD), "no improvement for $1.00"),
+        ("no improvement for $0.05", NoImprovement(USD // 20), "no improvement for $0.0500"),
+    ],
+)
+def test_a_rule_means_what_it_says(text: str, meant: Any, written: str) -> None:
+    assert parse(text) == meant
+    assert parse(text).text == written
+    assert parse(written) == meant, "as it is kept, it is read again"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Write a rule as"),
+        ("return >= 3", "Write a rule as"),
+        ("return > much", "Write a rule as"),
+        ("reward > 3", "reward is no figure of a round"),
+        ("no improvement for $0", "above $0"),
+        ("no improvement for $9999999", "at most $1,000,000"),
+        ("return > 3; drop table", "Write a rule as"),
+    ],
+)
+def test_any_other_text_is_refused_with_what_to_write(text: str, why: str) -> None:
+    with pytest.raises(RuleRefused, match=why.replace("$", r"\$")):
+        parse(text)
+
+
+def test_what_is_not_known_holds_nothing() -> None:
+    assert not parse("kl > 0.1").holds({"kl": None})  # type: ignore[union-attr]
+    assert not parse("kl < 0.1").holds({})  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def running() -> tuple[Job, Recorder, Any]:
+    owner = make_user()
+    job, epoch = make_running_job(project=make_project(owner), user=owner)
+    return job, Recorder(job.pk, epoch, keep_checkpoints=3), owner
+
+
+def _open(job: Job) -> list[str]:
+    alerts = Alert.objects.filter(project=job.project, kind=Kind.RULE).exclude(state=State.RESOLVED)
+    return [alert.sentence for alert in alerts]
+
+
+@pytest.mark.django_db
+def test_a_rule_raises_once_and_ends_when_it_no_longer_holds(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    clock = FixedClock()
+    add_rule(project=job.project, user=owner, text="return > 100")
+    recorder.record(round_finished(1, mean=90.0))
+    assert scan_rules(clock=clock) == 0
+    assert _open(job) == []
+    recorder.record(round_finished(2, mean=120.0))
+    assert scan_rules(clock=clock) == scan_rules(clock=clock) == 1
+    assert _open(job) == [f"{job.name} has return 120 in round 2. Rule: return > 100."]
+    recorder.record(round_finished(3, mean=80.0))
+    assert scan_rules(clock=clock) == 0
+    assert _open(job) == []
+    assert Alert.objects.get(kind=Kind.RULE).over_words == "The rule no longer holds."
+
+
+@pytest.mark.django_db
+def test_money_without_a_better_evaluation_is_told(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    add_rule(project=job.project, user=owner, text="no improvement for $0.50")
+    for no in range(1, 8):
+        recorder.record(round_finished(no, spent=no * USD // 10))
+        if no in (1, 3, 5):
+            recorder.record(evaluated(no, mean={1: 50.0, 3: 40.0, 5: 45.0}[no]))
+        holds = scan_rules(clock=FixedClock())
+        assert holds == (1 if no >= 6 else 0), no
+    (sentence,) = _open(job)
+    assert (
+        sentence == f"{job.name} has spent $0.600 since its best evaluation. Rule: no improvement for $0.500."
+    )
+
+
+@pytest.mark.django_db
+def test_alerts_end_with_their_job_and_with_their_rule(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    kept = add_rule(project=job.project, user=owner, text="return > 1")
+    gone = add_rule(project=job.project, user=owner, text="return > 2")
+    recorder.record(round_finished(1, mean=20.0))
+    assert scan_rules(clock=FixedClock()) == 2
+    remove_rule(rule=gone, clock=FixedClock())
+    assert len(_open(job)) == 1
+    Job.objects.filter(pk=job.pk).update(observed="succeeded")
+    assert scan_rules(clock=FixedClock()) == 0
+    assert _open(job) == []
+    ended = Alert.objects.filter(kind=Kind.RULE).values_list("over_words", flat=True)
+    assert sorted(ended) == ["The job is no longer running.", "The rule was removed."]
+    assert Rule.objects.get() == kept
+
+
+@pytest.mark.django_db
+def test_rules_are_of_one_project_and_not_too_many(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    elsewhere = make_project(make_user())
+    recorder.record(round_finished(1, mean=20.0))
+    add_rule(project=elsewhere, user=owner, text="return > 1")
+    assert scan_rules(clock=FixedClock()) == 0
+    first = add_rule(project=job.project, user=owner, text="return > 0")
+    assert add_rule(project=job.project, user=owner, text="Return  >  0") == first
+    for at in range(1, MOST_RULES):
+        add_rule(project=job.project, user=owner, text=f"return > {at}")
+    with pytest.raises(RuleRefused, match="at most 20 rules"):
+        add_rule(project=job.project, user=owner, text="return > 99")
+
+
+@pytest.mark.django_db
+def test_the_page_adds_and_removes_for_editors(client: Client, running: tuple[Job, Recorder, Any]) -> None:
+    job, _, owner = running
+    client.force_login(owner)
+    address = f"/p/{job.project.slug}/alerts/rules/"
+    assert "No rules yet" in client.get(address).content.decode()
+    refused = client.post(f"{address}add/", {"text": "reward > 3"})
+    assert refused.status_code == 422
+    assert "reward is no figure of a round" in refused.content.decode()
+    assert 'value="reward &gt; 3"' in refused.content.decode()
+    client.post(f"{address}add/", {"text": "return > 2,000"})
+    assert "return &gt; 2,000" in client.get(address).content.decode()
+    viewer = make_user()
+    add_member(job.project, viewer.email, "viewer")
+    client.force_login(viewer)
+    page = client.get(address).content.decode()
+    assert "return &gt; 2,000" in page
+    assert "rules/add/" not in page
+    client.force_login(owner)
+    client.post(f"{address}{Rule.objects.get().pk}/remove/")
+    assert not Rule.objects.exists()
