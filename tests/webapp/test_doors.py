@@ -16,7 +16,6 @@ from tests.webapp.scheduler_rows import make_rows
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
-from webapp.alerts.rules import add_rule
 from webapp.connections.models import Connection, SealedSecret
 from webapp.datasets.models import DataSet
 from webapp.jobs.events.consumers import websocket_urlpatterns
@@ -265,7 +264,6 @@ class Scene:
             "alert_id": delivery.alert_id,
             "channel_id": channel.pk,
             "delivery_id": delivery.pk,
-            "rule_id": add_rule(project=project, user=owner, text="kl > 0.1").pk,
             "connection_id": make_connection(project, owner).pk,
             "paper": "policy",
             "part": "film",
@@ -359,7 +357,6 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "alert_id",
         "channel_id",
         "delivery_id",
-        "rule_id",
         "group_id",
         "data_set_id",
     ):

@@ -100,9 +100,17 @@ def rule_add(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 @project_action("editor")
-def rule_remove(request: HttpRequest, project: Project, rule_id: int) -> HttpResponse:
-    rules.remove_rule(rule=queries.rule_in(project, rule_id))
+def rule_remove(request: HttpRequest, project: Project) -> HttpResponse:
+    """Remove the rule; one that is gone already stays gone."""
+    wanted = request.POST.get("rule", "")
+    known = queries.rules_of(project).filter(pk=int(wanted)) if _is_row_id(wanted) else ()
+    for rule in known:
+        rules.remove_rule(rule=rule)
     return redirect("alerts:rules", project.slug)
+
+
+def _is_row_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 18
 
 
 def _rules_context(project: Project) -> dict[str, Any]:

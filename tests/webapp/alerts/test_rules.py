@@ -161,5 +161,9 @@ def test_the_page_adds_and_removes_for_editors(client: Client, running: tuple[Jo
     assert "return &gt; 2,000" in page
     assert "rules/add/" not in page
     client.force_login(owner)
-    client.post(f"{address}{Rule.objects.get().pk}/remove/")
-    assert not Rule.objects.exists()
+    others = add_rule(project=make_project(make_user()), user=owner, text="kl > 1")
+    for one in ("", "x", "9" * 40, str(others.pk)):
+        assert client.post(f"{address}remove/", {"rule": one}).status_code == 302
+    assert Rule.objects.count() == 2
+    client.post(f"{address}remove/", {"rule": str(Rule.objects.exclude(pk=others.pk).get().pk)})
+    assert Rule.objects.get() == others

@@ -29,6 +29,7 @@ from training.environments.model import EnvironmentSpec
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Channel
+from webapp.alerts.rules import add_rule
 from webapp.api import reference
 from webapp.api.models import Deed
 from webapp.api.tokens import caller_of_key, make_token, revoke_token
@@ -74,6 +75,8 @@ EDITORS = {
     "channels_get_channel",
     "channels_list_deliveries",
     "channels_get_delivery",
+    "alert_rules_add_rule",
+    "alert_rules_remove_rule",
     "schedules_add_schedule",
     "schedules_change_schedule",
     "schedules_stop_schedule",
@@ -161,6 +164,7 @@ class Scene:
             "{budget_id}": str(budget.pk),
             "{report_id}": str(report.pk),
             "{alert_id}": str(make_alert(self.project).pk),
+            "{rule_id}": str(add_rule(project=self.project, user=owner, text="kl > 0.1").pk),
             "{name}": "cartpole",
             **_learned_things(self.project, self.job),
         }
@@ -236,6 +240,7 @@ def body_for(operation: reference.Operation) -> Any:
         "ScheduleChange": {"by": "job"},
         "NewDraft": {"spec": make_spec().model_dump(mode="json")},
         "DraftChange": {"values": {"name": "Another"}},
+        "NewRule": {"text": "return > 2,000"},
         "NewView": {"name": "Dear ones", "q": "cost>1"},
         "NewSurface": {"grid": 9},
         "NewFilm": {},
