@@ -221,6 +221,10 @@ def _failure(flight: _Flight, trip: Trip) -> Failure | None:
             return Failure("deadline", f"stopped at its deadline of {ran_s:g} s (simulated)")
         case "function_failed":
             return Failure("function_failed", f"the function failed after {ran_s:.3f} s (simulated)")
+        case "out_of_memory":
+            most_mb, memory_mb = trip.work.most_memory_mb, trip.work.memory_mb
+            words = f"it needs {most_mb:,} MB and has {memory_mb:,} MB (simulated): give it more memory"
+            return Failure("function_failed", words)
     assert isinstance(flight.result, Failure)
     return flight.result
 

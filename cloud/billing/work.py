@@ -31,8 +31,8 @@ class Work:
     `after` names the tasks that the call depends on: it is submitted at the moment when the last of them lands.
     `macs` are multiplications of one forward pass of one sample, of the policy for actors and of policy and critic
     for the learner; `decision_macs` those of the network that decided how many actors the round gets, reported with
-    the round's update. `copies` are the environments that a call steps together. `broken`: its body raised, as it
-    would do anywhere.
+    the round's update. `most_memory_mb` is what the body used, where that was measured. `copies` are the environments
+    that a call steps together. `broken`: its body raised, as it would do anywhere.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Work:
     bytes_in: int = 0
     bytes_out: int = 0
     memory_mb: int = 0
+    most_memory_mb: int = 0
     copies: int = 1
     deadline_s: float = 0.0
     after: tuple[str, ...] = ()

@@ -108,6 +108,9 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
         "%",
         100,
     ),
+    ("stack", "learning_parallel_share"): _Phrase(
+        "Learning in parallel", "{} of what an actor learns is shared out over its cores", "%", 100
+    ),
     ("stack", "coordinator_ms"): _Phrase("Coordinator", "The coordinator takes {} for each outcome", "ms"),
     ("stack", "codec_us_per_megabyte"): _Phrase("Packing data", "Packing data takes {} a megabyte", "µs"),
     ("stack", "update", "call_ms"): _Phrase(
@@ -189,6 +192,8 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
             return False
         case ("stack", "further_core_share"):
             return training.copies_a_call > 1
+        case ("stack", "learning_parallel_share"):
+            return False
         case ("profile", "actors", "most_cores"):
             functions = configuration.profile.actors
             return (

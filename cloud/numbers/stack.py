@@ -55,7 +55,8 @@ class Update(FrozenModel):
 
 class Stack(FrozenModel):
     """`further_core_share`: what each further core of an actor adds to the speed of MuJoCo's steps, as a share of the
-    first core's; None where copies are not stepped in threads.
+    first core's; None where copies are not stepped in threads. `learning_parallel_share`: how much of what an actor
+    learns is shared out over its cores; None where it learns on one.
     """
 
     title: str = Field(min_length=3)
@@ -68,6 +69,7 @@ class Stack(FrozenModel):
     environment_step_us: dict[str, Quantity]
     environment_step_fallback_us: Quantity
     further_core_share: Quantity | None = Field(None, exclude_if=lambda share: share is None)
+    learning_parallel_share: Quantity | None = Field(None, exclude_if=lambda share: share is None)
     inference: Inference
     update: Update
     hessian_product_per_gradient: Quantity

@@ -179,6 +179,8 @@ class Simulation:
             trip.fault = "body"
         if trip.draws.failure < self._speeds.failure_share:
             trip.fault, full_ns = "function_failed", round(full_ns * trip.draws.failure_at)
+        elif self._speeds.lacks_memory(trip.work):
+            trip.fault = "out_of_memory"
         deadline_ns = to_ns(trip.work.deadline_s)
         if full_ns > deadline_ns:
             trip.fault, full_ns = "deadline", deadline_ns

@@ -37,6 +37,8 @@ class Speeds:
         self._pool_cores = 1.0 if isinstance(actors, Functions) else actors.cores_per_actor
         share = stack.further_core_share
         self._further_core_share = 0.0 if share is None else share.value
+        parallel = stack.learning_parallel_share
+        self._parallel_share = 0.0 if parallel is None else parallel.value
         self._speed_ups: dict[tuple[str, int, int], float] = {}
         self.coordinator_ns = to_ns(stack.coordinator_ms.value / 1000.0)
 
@@ -71,12 +73,16 @@ class Speeds:
 
     def run_ns(self, work: Work, draws: Draws) -> int:
         """Return an actor's run time: work in microseconds of the reference core / (CPU share · core ratio) ·
-        exp(σ·z). What is learned there is learned on cores, whatever the learner's machine has.
+        exp(σ·z). What is learned there is learned on cores, whatever the learner's machine has, by Amdahl's law if
+        there are several.
         """
         work_us = (
             self._learning_us(work, self._on_core) if _learns(work) else self._sampling_us(work)
         ) + work.bytes_out * self._codec_us_per_byte
-        share = min(self._cores(work.memory_mb), 1.0)
+        cores = self._cores(work.memory_mb)
+        share = min(cores, 1.0)
+        if cores > 1.0 and _learns(work):
+            share = 1.0 / (1.0 - self._parallel_share + self._parallel_share / cores)
         straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
         return round(work_us * self._ns_per_us / share * straggling)
 
@@ -116,6 +122,10 @@ class Speeds:
         if not self._whole_core_mb:
             return self._pool_cores
         return min(memory_mb / self._whole_core_mb, self._most_cores)
+
+    def lacks_memory(self, work: Work) -> bool:
+        """Return whether a function's memory is too small for what the body used."""
+        return bool(self._whole_core_mb) and 0 < work.memory_mb < work.most_memory_mb
 
     def _inference_us(self, macs: int, *, pictures: bool) -> float:
         fixed_us, sample_us, per_million_us = self._inference[pictures]

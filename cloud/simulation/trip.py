@@ -9,7 +9,7 @@ from cloud.billing.work import Work
 from cloud.simulation.draws import Draws
 
 Stage = Literal["waiting", "out", "back", "landed"]
-Fault = Literal["", "function_failed", "deadline", "body", "cancelled", "closed"]
+Fault = Literal["", "function_failed", "out_of_memory", "deadline", "body", "cancelled", "closed"]
 
 _UNKNOWN_NS = 2**62
 

@@ -113,8 +113,9 @@ def stack(**changes: float) -> Stack:
     kinds = dict.fromkeys(("mlp", "cnn", "gpu_mlp", "gpu_cnn"), minibatch)
     update = {name: quantity(changes.get(f"update_{name}", 0.0)) for name in ("call_ms", "us_per_megabyte")}
     document["update"] = {**update, **kinds}
-    if "further_core_share" in changes:
-        document["further_core_share"] = quantity(changes["further_core_share"])
+    for name in ("further_core_share", "learning_parallel_share"):
+        if name in changes:
+            document[name] = quantity(changes[name])
     return Stack.model_validate(document)
 
 

@@ -98,6 +98,24 @@ def test_a_container_with_several_cores_steps_copies_on_them() -> None:
     assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * 100_000 / 1.5, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("memory_mb", "share", "quicker"),
+    [
+        (500, 0.5, 0.5),  # half of a core
+        (1000, 0.5, 1.0),
+        (4000, 0.5, 1 / (0.5 + 0.5 / 4)),
+        (4000, 0.0, 1.0),
+        (9000, 1.0, 6.0),  # six cores at most
+    ],
+)
+def test_what_an_actor_learns_is_shared_over_its_cores_by_amdahls_law(
+    memory_mb: int, share: float, quicker: float
+) -> None:
+    speeds = Speeds(profile(), stack(minibatch_us=1000.0, learning_parallel_share=share))
+    asked = work(kind="update", minibatches=100, memory_mb=memory_mb)
+    assert speeds.run_ns(asked, CALM) == pytest.approx(100 * 1_000_000 / quicker, abs=1)
+
+
 def test_an_update_by_hand() -> None:
     """5 ms a call, 2 MB at 1 ms, 80 minibatches of 400 µs, 20,480 samples of .01 million macs at 300 µs a million."""
     speeds = Speeds(

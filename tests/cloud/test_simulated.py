@@ -79,6 +79,19 @@ def test_half_the_memory_is_half_the_speed_and_more_than_a_core_is_no_faster() -
     assert by_name == {"half": 2.0, "more": 1.0}
 
 
+def test_a_function_with_too_little_memory_fails_is_paid_and_says_what_it_needs() -> None:
+    measured = Usage(env_steps=10, inferences=10, most_memory_mb=900)
+    platform = cloud(InstantExecutor(lambda call: Result(b"", None, measured)))
+    platform.submit(rollout("little", memory_mb=500))
+    platform.submit(rollout("enough", memory_mb=1000))
+    by_name = {outcome.call_id: outcome for outcome in gather(platform)}
+    little, enough = by_name["little"], by_name["enough"]
+    assert (little.status, little.reason_code) == ("failed", "function_failed")
+    assert little.reason == "it needs 900 MB and has 500 MB (simulated): give it more memory"
+    assert little.usage.billed_s == 4.0  # 2 s to start, and all of its run at half of a core's speed
+    assert enough.status == "done"
+
+
 def test_a_warm_instance_is_used_again_until_it_expires() -> None:
     platform = cloud()
     starts = []

@@ -100,7 +100,7 @@ class NewConnectionForm(forms.Form):
 class _Sizes(forms.CharField):
     """Whole numbers of MB between commas."""
 
-    def clean(self, value: Any) -> list[int]:  # type: ignore[override]
+    def clean(self, value: Any) -> list[int]:
         parts = [part.strip() for part in super().clean(value).split(",")]
         if not all(part.isdecimal() and _LEAST_MB <= int(part) <= _MOST_MB for part in parts):
             raise forms.ValidationError(WRONG_MEMORY)
