@@ -22,6 +22,7 @@ from cloud.wire import Answer, Refusal, Request
 from tests.cloud import calls
 from tests.memory import memory_peak
 from tests.training.specs import tiny
+from tests.training.test_gradient_calls import gradient_call, sampled, spec_of
 from training.calls.update import UpdateRequest
 from training.codec import decode, encode
 from training.environments.making import spaces_of
@@ -212,6 +213,51 @@ def test_an_update_that_does_not_follow_is_refused(what: str, learned: tuple[Cal
     make, words = WRONG_UPDATES[what]
     with pytest.raises(Refusal, match=words):
         answer_to(call, RUN, wire.pack_answer(make(good)))
+
+
+@pytest.fixture(scope="module")
+def gradient() -> tuple[Call, Answer]:
+    """A gradient as an actor may be asked for one, and its answer."""
+    _, ((_, *trajectories), _) = sampled("CartPole-v1")
+    spec = spec_of("ppo, 10 passes")
+    state = spec.algorithm.initial_state(spec.network, spaces_of(spec.environment), 3)
+    call, blob = gradient_call(
+        spec, state, tuple(trajectories), policies=(state.actor_weights(spec.network),)
+    )
+    return call, wire.read_answer(Actor().answer(_request(call, weights=blob)))
+
+
+def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: tuple[Call, Answer]) -> None:
+    call, answer = gradient
+    _, result = answer_to(call, RUN, wire.pack_answer(answer))
+    assert result is not None
+    assert (decode(result.payload)["version"], decode(result.payload)["pass_no"]) == (0, 1)
+    assert result.env_state is not None
+    assert set(decode(result.env_state)) == {"advantages", "values"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"run": "another"}, "run"),
+        ({"call_id": "another"}, "call"),
+        ({"version": 7}, "version"),
+        ({"env_state": None}, "gradient"),
+        ({"env_state": b"nonsense"}, "codec"),
+        ({"work": wire.Work(minibatches=1, samples=10**6)}, "work"),
+        ({"payload": b""}, "codec"),
+        ({"payload": encode({"g:policy.0.weight": np.zeros(10**7, np.float32)})}, "codec"),
+        ({"payload": encode({"version": 0})}, "gradient"),
+    ],
+)
+def test_a_gradient_that_was_not_asked_for_is_refused(
+    changes: dict[str, Any], code: str, gradient: tuple[Call, Answer]
+) -> None:
+    call, answer = gradient
+    with pytest.raises(Refusal) as refused:
+        answer_to(call, RUN, wire.pack_answer(answer.model_copy(update=changes)))
+    assert refused.value.code == code
+    assert refused.value.reason
 
 
 def test_pictures_come_back_compressed(call: Call, good: Answer) -> None:
