@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,14 +14,15 @@ import numpy as np
 from training.calls.merge import MergeRequest
 from training.calls.score import ScoreRequest
 from training.calls.sgd import SgdRequest
-from training.checkpoints import CheckpointError, Progress
-from training.codec import Document, decode
+from training.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.codec import CodecError, Document, decode
 from training.data import library
 from training.data.manifest import Manifest, RowRange
 from training.data.shard import encode_shard
 from training.data.store import read_rows
 from training.descent_state import DescentState
 from training.models import metrics
+from training.models.card import TrainedModel
 from training.pushes import shapes_of
 from training.reports import EvaluationFigures, Figures
 from training.seeds import derive
@@ -204,6 +206,33 @@ class SupervisedLearning(Task[Supervised]):
             majority_loss=metrics.majority_loss(self._manifest),
             rows=found.rows,
         )
+
+
+def trained_model(path: Path, *, name: str, cost: str, simulated: bool | None) -> TrainedModel:
+    """Return the model in a checkpoint's file, judged by all held-out rows. Raises CheckpointError and MissingData."""
+    data = read_checkpoint(path)
+    try:
+        spec = Supervised.model_validate_json(decode(data)["spec"])
+    except (CodecError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
+    progress = Progress.decode(data, spec)
+    state, manifest = DescentState.decode(progress.learner), spec.manifest
+    held_out = read_rows(library.store(), manifest.ranges(0, manifest.held_out_rows, held_out=True))
+    return TrainedModel(
+        name=name,
+        model=spec.model,
+        parameters=state.parameters,
+        manifest=manifest,
+        version=state.version,
+        method=f"{spec.optimiser.kind} at rate {spec.optimiser.learning_rate:g}, minibatches of {spec.minibatch:,},"
+        f" {spec.loop.kind.replace('_', ' ')} loop, {spec.scaling.kind} scaling",
+        seed=spec.seed,
+        samples=progress.total_env_steps,
+        cost=cost,
+        simulated=simulated,
+        metrics=metrics.summary(metrics.judge(spec.model, state.parameters, held_out)),
+        coefficients=metrics.largest_coefficients(state.parameters, manifest),
+    )
 
 
 @lru_cache(maxsize=4)

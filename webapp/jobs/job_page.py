@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from training.environments import catalogue
+from training.tasks.supervised import SupervisedLearning
 from webapp.accounts.access import live_page, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
@@ -100,8 +101,10 @@ def _head(job: Job) -> dict[str, Any]:
 @_tab("detail")
 def job_charts(request: HttpRequest, job: Job) -> dict[str, Any]:
     training = job.training_facts
-    environment = catalogue.ENTRIES.get(training.subject)
-    return {"environment": environment, "panels": panels_of(training)}
+    reference: Any = catalogue.ENTRIES.get(training.subject)
+    if training.kind == SupervisedLearning.kind and (known := job_summary.reference_of(job)) is not None:
+        reference = {"reference_return": known[0], "reference_spread": None}
+    return {"environment": reference, "panels": panels_of(training)}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -351,7 +351,7 @@ def test_every_preset_says_where_it_is_from_and_what_to_expect() -> None:
     for preset in presets().values():
         assert preset.source, preset.name
         assert preset.expected, preset.name
-        target = preset.spec.training.stop.target_return
+        target = preset.spec.training.stop.target_score
         assert target is None or preset.expected_return == target, preset.name
         assert (preset.expected_usd == (0.0, 0.0)) == (
             not preset.spec.simulated
@@ -380,5 +380,5 @@ def test_every_preset_has_a_form_and_a_check_list(client: Client, address: str, 
     assert client.get(f"{address}?preset={name}").status_code == 200
     rows = client.post(f"{address}checks?preset={name}", posted(job_form(start=presets()[name].spec)))
     assert rows.status_code == 200
-    assert "Environment" in text(rows)
+    assert ("Environment" in text(rows)) == (presets()[name].spec.training.kind == "reinforcement")
     assert "Fields" not in text(rows)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.score import Score
+from training.tasks.supervised import SupervisedLearning
 from training.tasks.training import TrainingFacts
 
 USD = 10**12
@@ -154,6 +155,16 @@ LINES: dict[str, Line] = {
         "train/staleness_mean",
         lambda report: report.get("staleness_mean"),
         _health("Staleness", "Versions behind", from_zero=True, shown_for="positive", training=""),
+    ),
+    "pushed_mb": Line(
+        "functions/pushed_mb",
+        lambda report: report["pushed_bytes"] / 1e6 if "pushed_bytes" in report else None,
+        _health("Pushed by functions", "MB an epoch", from_zero=True, training=SupervisedLearning.kind),
+    ),
+    "staleness_most": Line(
+        "train/staleness_most",
+        lambda report: report.get("staleness_most"),
+        _health("Oldest push", "Versions behind", from_zero=True, training=SupervisedLearning.kind),
     ),
     "curvature": Line(
         "scaling/curvature_ratio",

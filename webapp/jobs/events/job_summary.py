@@ -6,7 +6,6 @@ webapp/jobs/billing/burn_rate.py, those about other clouds in bill_text.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -15,6 +14,7 @@ from django.db.models import Q
 from cloud.billing.parts import bill_parts
 from training.environments import catalogue
 from training.tasks.score import RETURN, Score
+from training.tasks.supervised import SupervisedLearning
 from webapp.formatting import (
     display_usd,
     format_percent,
@@ -26,7 +26,7 @@ from webapp.formatting import (
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
-from webapp.jobs.models import Checkpoint, Job, Round
+from webapp.jobs.models import Checkpoint, EventKind, Job, Round
 from webapp.jobs.running import platform_notes
 from webapp.jobs.running.job_slots import (
     core_places,
@@ -88,8 +88,14 @@ def _best_of(job: Job, judged: list[Evaluation]) -> Evaluation | None:
     return judged[means.index(job.training_facts.score.best(means))]
 
 
-def _reference(job: Job) -> tuple[float, str] | None:
-    """Return the reference return of the job's environment, and its source."""
+_MAJORITY = "always telling how often each class comes, whatever the row"
+
+
+def reference_of(job: Job) -> tuple[float, str] | None:
+    """Return the reference score of what the job learns, and its source."""
+    if job.training_facts.kind == SupervisedLearning.kind:
+        judged = job.events.filter(kind=EventKind.EVALUATION).order_by("-seq").first()
+        return (judged.payload["majority_loss"], _MAJORITY) if judged is not None else None
     entry = catalogue.ENTRIES.get(job.training_facts.subject)
     if entry is None or entry.reference_return is None:
         return None
@@ -97,7 +103,7 @@ def _reference(job: Job) -> tuple[float, str] | None:
 
 
 def _progress(job: Job, judged: list[Evaluation]) -> str:
-    reference = _reference(job)
+    reference = reference_of(job)
     return progress_sentence(
         job.episode_return_mean,
         judged[-1] if judged else None,
@@ -108,20 +114,24 @@ def _progress(job: Job, judged: list[Evaluation]) -> str:
 
 def reference_sentence(job: Job) -> str:
     """Return what the job's score is compared with, and where that is from; empty if nothing is known."""
-    reference = _reference(job)
+    reference = reference_of(job)
     if reference is None:
         return ""
-    return f"Reference {job.training_facts.score.name} {format_score(reference[0])}: {reference[1]}."
+    score = job.training_facts.score
+    return f"Reference {score.name} {format_score(reference[0], score.decimals)}: {reference[1]}."
 
 
 def _reached(job: Job, history: History) -> str:
     """Return the cost at the first evaluation that reached the environment's reference."""
-    wanted, _ = _reference(job) or (math.inf, "")
-    first = next((one.round_no for one in history.evaluations if one.mean >= wanted), None)
+    reference, score = reference_of(job), job.training_facts.score
+    if reference is None:
+        return ""
+    first = next((one.round_no for one in history.evaluations if score.reaches(one.mean, reference[0])), None)
     if first is None:
         return ""
     spent = display_usd(round(history.spent_usd_after(first) * PICODOLLARS_PER_USD))
-    return f"Reached {format_score(wanted, decimals=0)} in round {first:,} for {spent}."
+    wanted = format_score(reference[0], decimals=0 if score.higher_is_better else score.decimals)
+    return f"Reached {wanted} in round {first:,} for {spent}."
 
 
 def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:

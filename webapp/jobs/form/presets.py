@@ -16,7 +16,15 @@ from webapp.jobs.spec import JobSpec
 
 _FOLDER = Path(__file__).parent / "preset_files"
 _FIRST_RANKS = 9
-_ALGORITHMS = {"ppo": "PPO", "a2c": "A2C", "impala": "IMPALA", "impact": "IMPACT"}
+_ALGORITHMS = {
+    "ppo": "PPO",
+    "a2c": "A2C",
+    "impala": "IMPALA",
+    "impact": "IMPACT",
+    "logistic": "Logistic regression",
+    "click_through": "Click-through",
+    "lenet": "LeNet",
+}
 
 
 class Preset(NamedTuple):
@@ -43,7 +51,9 @@ class Preset(NamedTuple):
     def score_words(self) -> str:
         if self.expected_return is None:
             return "no score known"
-        return f"about {format_score(self.expected_return, decimals=0)}"
+        score = self.spec.training.score
+        known = format_score(self.expected_return, decimals=0 if score.higher_is_better else 3)
+        return f"about {known}" if score.higher_is_better else f"{score.name} about {known}"
 
     @property
     def cost_words(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import Http404
 
 from training.messages import Evaluated
+from training.tasks.supervised import SupervisedLearning as Supervised
 from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
@@ -101,22 +102,42 @@ def policy_zip(job: Job, chosen: KeptCheckpoint) -> bytes:
 
 
 def policy_files(job: Job, path: Path) -> dict[str, bytes]:
-    """Return the policy's files by name; the card contains the job's facts."""
+    """Return the files of a policy, or of another kind's model, by name; the card contains the job's facts."""
+    if job.training_facts.kind == Supervised.kind:
+        return _model_files(job, path)
     # onnx takes 15 MB and a tenth of a second, so it is imported only here
     from training.loader import package
     from training.model_card import model_card
     from training.trained import TrainedPolicy
 
     trained = TrainedPolicy.read(path)
-    account = job.account
-    spent = account.spent_picodollars + account.overrun_picodollars
-    cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} rounds"
-    if job.emulated:
-        cost += ", **emulated**: metered by a cloud that this machine emulates; nothing was billed"
+    cost = _cost(job, "rounds")
     judged = _score_of(job, trained.spec, trained.progress.round_no)
     return package(
         trained, model_card(trained, name=job.name, judged=judged, cost=cost, simulated=job.simulated)
     )
+
+
+def _cost(job: Job, rounds: str) -> str:
+    account = job.account
+    spent = account.spent_picodollars + account.overrun_picodollars
+    cost = f"{display_usd(spent)} for the whole run of {job.round_no:,} {rounds}"
+    if job.emulated:
+        cost += ", **emulated**: metered by a cloud that this machine emulates; nothing was billed"
+    return cost
+
+
+def _model_files(job: Job, path: Path) -> dict[str, bytes]:
+    from training.checkpoints import CheckpointError
+    from training.data.store import MissingData
+    from training.models.loader import package
+    from training.tasks.supervised import trained_model
+
+    try:
+        found = trained_model(path, name=job.name, cost=_cost(job, "epochs"), simulated=job.simulated)
+    except MissingData as missing:
+        raise CheckpointError(f"{missing} Without it the model's columns are not known.") from None
+    return package(found)
 
 
 def _score_of(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from tests.factories import call_failed, checkpoint_saved, evaluated, make_running_job, round_finished
 from webapp.jobs.actor_bounds import change_bounds
-from webapp.jobs.charts.figures import LINES, NAMES, PACKING, PANELS, packed, point_of, unpacked
+from webapp.jobs.charts.figures import LINES, NAMES, PACKING, packed, panels_of, point_of, unpacked
 from webapp.jobs.charts.history import MARKED, Histories, History, make_buckets, series_of
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running.recorder import Recorder
@@ -202,7 +202,7 @@ def test_each_panel_is_a_chart_of_the_page_with_what_its_row_says(client: Client
     client.force_login(job.created_by)
     page = client.get(reverse("jobs:detail", args=[job.project.slug, job.pk])).content.decode()
     figures = {found[1]: found[0] for found in re.finditer(r'<figure[^>]*data-chart="(\w+)"[^>]*>', page)}
-    rows = [(name, panel) for panels in PANELS.values() for name, panel in panels.items()]
+    rows = [row for panels in panels_of(job.training_facts).values() for row in panels.items()]
     assert list(figures) == [name for name, _ in rows]
     for name, panel in rows:
         assert (f'data-legend-name="{panel.legend}"' in figures[name]) == bool(panel.legend)

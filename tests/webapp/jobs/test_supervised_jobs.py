@@ -1,0 +1,86 @@
+"""A job that learns a model from data: its pages, its curves, its model taken away."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.factories import make_project, make_running_job
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import descent
+from training.checkpoints import FileCheckpointStore
+from webapp.jobs.events.job_summary import live_sentences, reference_sentence
+from webapp.jobs.models import Job
+from webapp.jobs.running.checkpoint_files import checkpoint_folder
+from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.spec import JobSpec
+
+pytestmark = pytest.mark.django_db
+TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
+
+
+@pytest.fixture
+def job() -> Job:
+    spec = JobSpec.model_validate(
+        {
+            "name": "Digits by three functions",
+            "training": descent().model_dump(mode="json"),
+            "platform": {"kind": "simulated"},
+            "budget_usd": "1",
+        }
+    )
+    made, epoch = make_running_job(project=make_project(), spec=spec)
+    recorder = Recorder(made.pk, epoch, keep_checkpoints=3, score=spec.training.score)
+    store = FileCheckpointStore(checkpoint_folder(made.pk))
+    for event in events_of(spec.training, InlinePlatform(), checkpoints=store)[:-1]:
+        recorder.record(event)
+    return Job.objects.get(pk=made.pk)
+
+
+def text(answer: Any) -> str:
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client, job: Job) -> None:
+    client.force_login(job.created_by)
+    slug = job.project.slug
+    for tab in TABS:
+        text(client.get(reverse(f"jobs:{tab}", args=[slug, job.pk])))
+    page = text(client.get(reverse("jobs:detail", args=[slug, job.pk])))
+    assert 'data-score="Loss" data-decimals="4" data-better="lower"' in page
+    assert 'data-reference="2.30253"' in page
+    assert "Pushed by functions" in page
+    assert "Oldest push" in page
+    assert "Episode length" not in page
+    series = client.get(reverse("jobs:series", args=[slug, job.pk]))
+    assert series.status_code == 200
+    assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after round 2.")
+    assert reference_sentence(job).startswith("Reference loss 2.3025: always telling how often each class")
+
+
+def test_its_model_leaves_with_a_card_and_a_script(client: Client, job: Job) -> None:
+    client.force_login(job.created_by)
+    page = text(client.get(reverse("jobs:checkpoints", args=[job.project.slug, job.pk])))
+    assert "A model leaves as an ONNX file" in page
+    assert "Film it" not in page
+    answer = client.get(reverse("jobs:policy_zip", args=[job.project.slug, job.pk]))
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        assert sorted(packed.namelist()) == ["README.md", "model.onnx", "predict.py"]
+        card = packed.read("README.md").decode()
+    assert "# Digits by three functions" in card
+    assert "hybrid loop, fixed scaling" in card
+    assert "2,876 samples of 1,438 rows" in card
+
+
+def test_an_old_release_s_specs_are_still_of_reinforcement_learning(job: Job) -> None:
+    other, _ = make_running_job(project=job.project)
+    document = dict(other.spec)
+    document["training"] = {name: value for name, value in document["training"].items() if name != "kind"}
+    assert JobSpec.model_validate(document) == other.parsed_spec()
