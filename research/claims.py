@@ -102,6 +102,27 @@ class Higher(FrozenModel):
     repeats: Repeats = ()
 
 
+class Sooner(FrozenModel):
+    """What all rounds take by the runs' own clocks, `arm` over `against`: below 1 with its whole 95 % interval.
+
+    For runs whose weights depend on timing: they are timed where they were trained. Where both sides rent the same
+    machines it is the ratio of dollars too. Geometric mean over `environments`, paired by seed. Without `startup` the
+    first round, in which machines start, counts as the others do. `alike`: equal within `margin`.
+    """
+
+    kind: Literal["sooner"] = "sooner"
+    arm: str
+    against: tuple[str, ...] = Field(min_length=1, max_length=1)
+    environments: tuple[str, ...] = Field(min_length=1)
+    label: Label = "T"
+    startup: bool = True
+    alike: bool = False
+    margin: float = Field(1.25, gt=1)
+    paper: str = ""
+    paper_value: float | None = Field(None, gt=0)
+    repeats: Repeats = ()
+
+
 class Better(FrozenModel):
     """Return at equal dollars, as a share of the target: the paired difference is above 0 with its whole interval."""
 
@@ -143,7 +164,7 @@ class Repeatable(FrozenModel):
     repeats: Repeats = ()
 
 
-Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Better | RanksForks | Repeatable
+Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Sooner | Better | RanksForks | Repeatable
 
 
 def arms_in(claim: Claim) -> set[str]:
@@ -152,4 +173,6 @@ def arms_in(claim: Claim) -> set[str]:
 
 
 def environments_in(claim: Claim) -> tuple[str, ...]:
-    return claim.environments if isinstance(claim, Cheaper | Higher | Better) else (claim.environment,)
+    return (
+        claim.environments if isinstance(claim, Cheaper | Higher | Sooner | Better) else (claim.environment,)
+    )

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from training.base_model import FrozenModel
 
-Paper = Literal["nitro", "minionsrl"]
+Paper = Literal["nitro", "minionsrl", "stellaris"]
 
 
 class Row(NamedTuple):
@@ -67,6 +67,11 @@ _PPO: tuple[Row, ...] = (
     Row("loop.kind", "synchronous", "P"),
     Row("rollout.environments_per_actor", 1, "C"),
 )
+# Stellaris' paper was not to be had: its code runs the library's defaults, which Nitro's runs too, but for the passes.
+_STELLARIS = (
+    *(row._replace(source=_RLLIB) for row in _PPO if row.path != "algorithm.epochs"),
+    Row("algorithm.epochs", 10, "C"),
+)
 TABLES: dict[Paper, tuple[Row, ...]] = {
     "nitro": (
         *_PPO,
@@ -82,6 +87,15 @@ TABLES: dict[Paper, tuple[Row, ...]] = {
         Row("algorithm.minibatch_size", 256, "P"),
         Row("environment.id", "Hopper-v3", "P"),
         Row("rollout.steps_per_call", 2048, "P, 65,536 steps of 32 actors"),
+    ),
+    "stellaris": (
+        *_STELLARIS,
+        Row("algorithm.minibatch_size", 4_096, "C, the baseline's: a whole round"),
+        Row("environment.id", "Hopper-v3", "C; v4 in a figure of the slides"),
+        Row("rollout.steps_per_call", 256, "C, 4,096 = 16 × 256"),
+        Row("stop.rounds", 20, "C"),
+        Row("evaluation.every_rounds", 1, "C"),
+        Row("evaluation.episodes", 10, "C"),
     ),
 }
 # What a policy of scaling has of its own, by its kind.

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from cloud.forecasting.explanation import figure_of
-from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable
+from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable, Sooner
 from research.experiment import Experiment
 from research.pricing_targets import PRICING_TARGETS
+from research.reports.clock_comparison import judge_seconds
 from research.reports.cost_comparison import CostComparisons, Runs
 from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.judging import Judgement, corrected
@@ -58,7 +59,7 @@ def cost_verdicts(
             reason = " ".join(filter(None, (price, judgement.reason)))
             judgement = replace(judgement, reason=reason)
         figures = judgement.as_dict()
-        if isinstance(claim, Cheaper | Higher):
+        if isinstance(claim, Cheaper | Higher | Sooner):
             figures["by_environment"] = _by_environment(comparisons, summaries, claim)
         if isinstance(claim, Cheaper) and (claim.primary or claim.over_draws):
             figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
@@ -78,8 +79,8 @@ def cost_verdicts(
 
 # Samples and products that R was measured from in the forks.
 _MEASURED_FROM = (256, 20)
-_Judged = Cheaper | Higher | Better | RanksForks | Repeatable
-_JUDGED = (Cheaper, Higher, Better, RanksForks, Repeatable)
+_Judged = Cheaper | Higher | Sooner | Better | RanksForks | Repeatable
+_JUDGED = (Cheaper, Higher, Sooner, Better, RanksForks, Repeatable)
 
 
 def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence[Summary]) -> Judgement:
@@ -89,6 +90,8 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         return comparisons.better(claim)
     if isinstance(claim, Higher):
         return judge_final_returns(claim, summaries)
+    if isinstance(claim, Sooner):
+        return judge_seconds(claim, summaries)
     if isinstance(claim, Repeatable):
         return judge_repeatability(claim, summaries)[0]
     outcomes = [
@@ -113,6 +116,12 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} end alike" if claim.alike else f"{ours} ends higher than {theirs}"
         return f"Final return on {over}: {how} (ratio {'1' if claim.alike else 'above 1'})."
+    if isinstance(claim, Sooner):
+        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        over = ", ".join(claim.environments)
+        how = f"{ours} and {theirs} take as long" if claim.alike else f"{ours} is done sooner than {theirs}"
+        start = "" if claim.startup else ", without the start of machines"
+        return f"Seconds for all rounds on {over}{start}: {how} (ratio {'1' if claim.alike else 'below 1'})."
     if isinstance(claim, Repeatable):
         return (
             f"On {claim.environment}, R measured twice has a reliability of {claim.least:g} or more, for at most"
@@ -125,7 +134,7 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
 
 
 def _claim_parts(
-    experiment: Experiment, claim: Cheaper | Higher | Better, judgement: Judgement
+    experiment: Experiment, claim: Cheaper | Higher | Sooner | Better, judgement: Judgement
 ) -> dict[str, Any]:
     """The claim in parts."""
     names = {arm.name: arm.title for arm in experiment.arms}
@@ -142,20 +151,20 @@ def _claim_parts(
         "margin": claim.margin,
         "repeats": list(claim.repeats),
     }
-    if not isinstance(claim, Higher):
+    if isinstance(claim, Cheaper | Better):
         parts |= {
             "at": PRICING_TARGETS[claim.at].title,
             "against_at": PRICING_TARGETS[claim.against_at].title,
             "meter": claim.meter,
         }
-    more = {"measure", "accounting", "until", "primary", "paper_value"}
+    more = {"measure", "accounting", "until", "primary", "paper_value", "startup"}
     if not isinstance(claim, Better):
         parts |= claim.model_dump(include=more & set(type(claim).model_fields))
     return parts
 
 
 def _by_environment(
-    comparisons: CostComparisons, summaries: Sequence[Summary], claim: Cheaper | Higher
+    comparisons: CostComparisons, summaries: Sequence[Summary], claim: Cheaper | Higher | Sooner
 ) -> list[dict[str, Any]]:
     """The claim in each environment alone; p values are Holm's over these."""
     if len(claim.environments) == 1:

@@ -131,7 +131,8 @@ class SeedRun:
         self._stopping = headless.stop
         if self._stop_asked:
             headless.stop()
-        began_s = time.monotonic()
+        began_s, wall_s = time.monotonic(), wall_before
+        stopped: Stopped | None = None
         for event in headless.events():
             wall_s = wall_before + time.monotonic() - began_s
             if isinstance(event, RoundFinished):
@@ -139,9 +140,13 @@ class SeedRun:
             elif isinstance(event, Evaluated):
                 self._file.append(_evaluation_row(event, wall_s))
             elif isinstance(event, Stopped):
-                self._finish(event, wall_s, cost_before)
+                stopped = event
+        if stopped is not None:
+            # Rented machines are on the bill when they are given back.
+            cost_usd = cost_before + headless.spent_picodollars / PICODOLLARS_PER_USD
+            self._finish(stopped, wall_s, cost_usd)
 
-    def _finish(self, event: Stopped, wall_s: float, cost_before: float) -> None:
+    def _finish(self, event: Stopped, wall_s: float, cost_usd: float) -> None:
         if event.reason_code not in _WHOLE_ENDS or not event.rounds:
             if event.reason_code in ("cancelled", "paused"):
                 return
@@ -159,7 +164,7 @@ class SeedRun:
                 "env_steps": event.env_steps,
                 "reason": event.reason,
                 "wall_s": wall_s,
-                "cost_usd": cost_before + event.cost_picodollars / PICODOLLARS_PER_USD,
+                "cost_usd": cost_usd,
             }
         )
 
@@ -245,6 +250,7 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "minibatches": report.learner_usage.minibatches,
         "failed_calls": report.failed_calls,
         "update": report.figures.update.model_dump(),
+        **({} if report.gradients is None else {"gradients": report.gradients.model_dump(mode="json")}),
     }
 
 

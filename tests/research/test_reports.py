@@ -27,6 +27,7 @@ ASKED = {
     *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
     *(f"siren-{one}" for one in ("toy-example", "simulation", "training-of-the-agent")),
     *(f"siren-{one}" for one in ("time-against-cost", "testbed-against-servers")),
+    *(f"stellaris-{one}" for one in ("rewards", "costs", "feature-table", "ablation", "hpc-cluster")),
 }
 
 

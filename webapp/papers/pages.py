@@ -55,7 +55,7 @@ class Verdict:
 def verdict(found: dict[str, Any]) -> Verdict:
     claim, figures = found.get("asked", {}), found.get("figures", {})
     kind = claim.get("kind", "plain")
-    ratio = kind in ("cheaper", "higher")
+    ratio = kind in ("cheaper", "higher", "sooner")
     interval = figures.get("interval")
     tone, icon = _TONES.get(found["verdict"], _UNDECIDED)
     where = ""
@@ -129,6 +129,8 @@ def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
         return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "higher":
         return "Return after all rounds"
+    if kind == "sooner":
+        return "Seconds for all rounds" + ("" if claim["startup"] else ", without the start of machines")
     if kind == "repeatable":
         return "Reliability of R, measured twice"
     if kind == "foretells":

@@ -1,0 +1,33 @@
+"""What each part of Stellaris brings, and what other ways of learning from stale data bring, on Hopper."""
+
+from research.experiment import Experiment, Setting
+from research.stellaris import (
+    ABLATIONS,
+    BESIDE,
+    CAN_CLAIM,
+    COMPARATORS,
+    ENDPOINT,
+    HOPPER,
+    ORACLE,
+    REASONS,
+    SEEDS,
+    ablation_claims,
+    recipe,
+    stellaris,
+)
+
+EXPERIMENT = Experiment(
+    title="Stellaris, part by part",
+    question="What do holding, weights and truncation each bring, against learners that do none of it?",
+    endpoint=ENDPOINT,
+    oracle=ORACLE,
+    can_claim=CAN_CLAIM,
+    base=recipe(),
+    paper="stellaris",
+    reasons=REASONS,
+    arms=(stellaris("stellaris", "Stellaris", home="stellaris_82k"), *COMPARATORS, *ABLATIONS),
+    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    run_s=60.0,
+    claims=ablation_claims(HOPPER),
+    beside=BESIDE,
+)

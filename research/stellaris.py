@@ -1,0 +1,265 @@
+"""What Stellaris' experiments share: the recipe of its released code, and its arms, comparators and controls.
+
+All of them on the servers of its released price formula: 16 actors on one machine, and four learners that share the one
+GPU of another. Such runs depend on what calls take, so that each is timed and priced where it was trained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from research.claims import Higher, NotWorse, Sooner
+from research.experiment import Arm, merged
+from research.recipes import paper_recipe
+
+HOPPER = "Hopper-v5"
+WALKER = "Walker2d-v5"
+SEEDS = tuple(range(400, 405))
+ROUND = 4_096
+LEARNERS = 4
+SLICE = ROUND // LEARNERS
+LEARNING_RATE = 5e-5
+"""The released code's."""
+_PASSES = 10
+_BOUND = 2.0
+
+_ROUNDS: dict[str, Any] = {
+    "training": {"evaluation": {"every_rounds": 4, "episodes": 5}, "stop": {"rounds": 20}},
+    "platform": {"profile": "stellaris-cluster", "learner_lanes": LEARNERS},
+}
+REASONS = {
+    "evaluation.every_rounds": "Every fourth round: an evaluation takes as long as a round, and holds up actors that"
+    " nobody waits for."
+}
+
+
+def recipe(learning_rate: float = LEARNING_RATE) -> dict[str, Any]:
+    """PPO as the released code runs it: 20 rounds of 4,096 steps, 10 passes, 10 steps of the optimiser a round."""
+    return merged(
+        paper_recipe(learning_rate=learning_rate, epochs=_PASSES, minibatch_size=ROUND),
+        _ROUNDS,
+    )
+
+
+def stellaris(
+    name: str,
+    title: str,
+    *,
+    algorithm: dict[str, Any] | None = None,
+    home: str = "",
+    again_of: str = "",
+    **loop: Any,
+) -> Arm:
+    """Stellaris as the paper says, but for what `loop` changes: four learners, a gradient of a quarter of a round."""
+    training: dict[str, Any] = {
+        "loop": {
+            "kind": "staleness_aware",
+            "learners": LEARNERS,
+            "trajectories_per_gradient": 4,
+            "where": "learner",
+            **loop,
+        }
+    }
+    if algorithm is not None:
+        training["algorithm"] = algorithm
+    return Arm(name=name, title=title, changes={"training": training}, home=home, again_of=again_of)
+
+
+def headline(home: str = "") -> tuple[Arm, ...]:
+    """Stellaris, what it is compared with, and the same again. `home`: the experiment that runs them for another."""
+    return (
+        Arm(
+            name="synchronous_40",
+            title="PPO, synchronous, 40 steps of 1,024 a round",
+            changes={"training": {"algorithm": {"minibatch_size": SLICE}}},
+            home=home,
+        ),
+        stellaris("stellaris", "Stellaris", home=home),
+        Arm(name="synchronous_10", title="PPO, synchronous, 10 steps of 4,096 a round", home=home),
+        Arm(
+            name="asynchronous",
+            title="PPO, one asynchronous learner",
+            changes={
+                "training": {
+                    "algorithm": {"minibatch_size": SLICE},
+                    "loop": {"kind": "asynchronous", "staleness_limit": 4},
+                }
+            },
+            home=home,
+        ),
+        stellaris(
+            "stellaris_sequential",
+            "Stellaris, a step for each gradient",
+            home=home,
+            aggregation="sequential",
+        ),
+        stellaris("stellaris_again", "Stellaris again, other seeds", home=home, again_of="stellaris"),
+    )
+
+
+def off_policy(kind: str, learning_rate: float = LEARNING_RATE) -> dict[str, Any]:
+    """IMPALA or IMPACT with PPO's numbers, and as many passes over each sample. Nothing is replayed."""
+    document: dict[str, Any] = {
+        "kind": kind,
+        "learning_rate": learning_rate,
+        "learning_rate_decay": False,
+        "discount": 0.99,
+        "trace_decay": 1.0,
+        "epochs": _PASSES,
+        "minibatch_size": SLICE,
+        "value_coefficient": 1.0,
+        "entropy_coefficient": 0.0,
+        "gradient_clip": "none",
+        "adam_epsilon": 1e-8,
+    }
+    if kind == "impact":
+        document |= {"clip": 0.3, "replay_uses": 1, "replay_batches": 1}
+    return document
+
+
+_PLAIN: dict[str, Any] = {"weighting": "none", "truncation": "off"}
+ABLATIONS: tuple[Arm, ...] = (
+    stellaris("without_truncation", "Stellaris without truncation", truncation="off"),
+    stellaris("without_weights", "Stellaris without weights", weighting="none"),
+    stellaris("without_holding", "Stellaris without holding", hold=False),
+    stellaris("mean_ratio", "Stellaris, mean R' as the step's factor", truncation="mean_step"),
+    stellaris("truncation_released", "Stellaris, truncation as released", truncation="released"),
+    stellaris(
+        "truncation_differentiated", "Stellaris, truncation differentiated", truncation="differentiated"
+    ),
+    stellaris(
+        "released",
+        "Stellaris as released",
+        calibration="mean",
+        weighting="released",
+        aggregation="sequential",
+        truncation="released",
+    ),
+)
+COMPARATORS: tuple[Arm, ...] = (
+    stellaris("purely_asynchronous", "purely asynchronous learners", hold=False, **_PLAIN),
+    stellaris(
+        "fixed_bound",
+        "stale synchronous parallel, bound 2",
+        largest_staleness=_BOUND,
+        staleness_decay=1.0,
+        **_PLAIN,
+    ),
+    stellaris(
+        "decoupled",
+        "purely asynchronous learners, decoupled objective",
+        algorithm={"objective": "decoupled"},
+        hold=False,
+        **_PLAIN,
+    ),
+    Arm(
+        name="impact",
+        title="IMPACT, one asynchronous learner",
+        changes={
+            "training": {
+                "algorithm": off_policy("impact"),
+                "loop": {"kind": "asynchronous", "staleness_limit": 4},
+            }
+        },
+    ),
+    stellaris("stellaris_impact", "Stellaris on IMPACT", algorithm=off_policy("impact")),
+    stellaris("stellaris_impala", "Stellaris on IMPALA", algorithm=off_policy("impala")),
+)
+MARGIN = 0.8
+_REWARDS = ("stellaris-rewards",)
+_COSTS = ("stellaris-costs",)
+
+
+def claims(environment: str) -> tuple[Higher | NotWorse | Sooner, ...]:
+    """What is said of the headline arms there. The primary one is at as many gradients of the same size."""
+    here = (environment,)
+    shared: dict[str, Any] = {"arm": "stellaris", "environments": here}
+    return (
+        Higher(
+            **shared,
+            against=("synchronous_40",),
+            primary=True,
+            repeats=_REWARDS,
+        ),
+        Higher(
+            **shared,
+            against=("synchronous_10",),
+            paper="up to 2.2 × the final reward.",
+            paper_value=2.2,
+            repeats=_REWARDS,
+        ),
+        Higher(**shared, against=("asynchronous",), repeats=_REWARDS),
+        Higher(arm="stellaris_sequential", environments=here, against=("synchronous_40",), repeats=_REWARDS),
+        *(
+            NotWorse(arm="stellaris", against=name, environment=environment, margin=MARGIN)
+            for name in ("synchronous_40", "synchronous_10")
+        ),
+        *(
+            Sooner(
+                **shared,
+                against=("synchronous_10",),
+                startup=startup,
+                paper="−31 % cost against PPO, by one hourly rate: as much of the time.",
+                paper_value=0.69,
+                repeats=_COSTS,
+            )
+            for startup in (True, False)
+        ),
+        *(
+            Sooner(**shared, against=(name,), startup=False, repeats=_REWARDS)
+            for name in ("synchronous_40", "asynchronous")
+        ),
+        Higher(arm="stellaris", against=("stellaris_again",), environments=here, alike=True),
+        Sooner(arm="stellaris", against=("stellaris_again",), environments=here, startup=False, alike=True),
+    )
+
+
+def ablation_claims(environment: str) -> tuple[Higher | Sooner, ...]:
+    """Stellaris against each of its parts left out and each comparator. At equal steps all of them."""
+    here = (environment,)
+    whole: tuple[Higher | Sooner, ...] = tuple(
+        Higher(
+            arm="stellaris",
+            against=(arm.name,),
+            environments=here,
+            primary=arm.name == "purely_asynchronous",
+            repeats=("stellaris-ablation",),
+        )
+        for arm in (*COMPARATORS[:4], *ABLATIONS)
+    )
+    return (
+        *whole,
+        *(
+            Higher(arm=arm, against=("impact",), environments=here, repeats=_REWARDS)
+            for arm in ("stellaris_impact", "stellaris_impala")
+        ),
+        Sooner(
+            arm="stellaris",
+            against=("without_holding",),
+            environments=here,
+            startup=False,
+            repeats=("stellaris-ablation",),
+        ),
+    )
+
+
+ENDPOINT = "mean return of a final evaluation after 20 rounds: 20 episodes, deterministic, held-out seeds"
+ORACLE = (
+    "Stellaris on other seeds must come out equal. One learner of whole rounds that nobody waits for is the"
+    " synchronous loop bit for bit (a test of the engine), so that a difference comes from staleness, weights or"
+    " truncation. With four learners gradients must be about one version behind, and 40 a round."
+)
+CAN_CLAIM = (
+    "Five seeds of one task: ratios of final reward of about 1.5 and more. Not which of two similar rules is better."
+    " PAR-RL is undefined in every source and is not run."
+)
+BESIDE = (
+    "The full paper was not to be had: its figures are quoted from its slides and abstract. Its baseline takes 10"
+    " gradients a round and Stellaris 40, so that the primary claim is against 40. Stellaris makes fewer steps of"
+    " them, as gradients that wait together become one; an arm that makes a step of each stands beside it. Its code"
+    " leaves start-ups, weights and samples on their way out of Stellaris' time alone, and prices both sides by one"
+    " hourly rate, so that cost saved is time saved. Here both sides rent the same two machines and nothing is left"
+    " out of either. The time is the simulated cloud's: the 50 ms that RLlib's learner is assumed to take beside its"
+    " minibatches are paid by each gradient, and once by a synchronous update. Runs whose weights depend on timing"
+    " cannot be timed anew elsewhere, so that their time is of the place where they were trained."
+)

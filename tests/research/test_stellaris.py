@@ -1,0 +1,157 @@
+"""Stellaris' experiments: arms of equal work, clocks compared where they ran, and what rows tell of gradients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from research.claims import Sooner
+from research.experiment import Arm, Cell, find_experiment, merged
+from research.reports.clock_comparison import judge_seconds, virtual_seconds
+from research.reports.outcomes import Outcome, Summary
+from research.reports.report import write_report
+from research.runs.run_file import RunFile
+from research.runs.seed_run import SeedRun
+from research.stellaris import LEARNERS, ROUND, SEEDS
+from tests.research.tiny_experiment import CART, TINY
+from training.loops.model import StalenessAware
+from webapp.papers.pages import verdict
+
+NAMES = ("stellaris_82k", "stellaris_82k_fast", "stellaris_ablations", "stellaris_walker")
+# What an arm of the loop may do otherwise than the paper's defaults.
+CHANGES: dict[str, set[str]] = {
+    "stellaris": set(),
+    "stellaris_again": set(),
+    "stellaris_sequential": {"aggregation"},
+    "stellaris_impact": set(),
+    "stellaris_impala": set(),
+    "purely_asynchronous": {"hold", "weighting", "truncation"},
+    "decoupled": {"hold", "weighting", "truncation"},
+    "fixed_bound": {"largest_staleness", "staleness_decay", "weighting", "truncation"},
+    "without_truncation": {"truncation"},
+    "without_weights": {"weighting"},
+    "without_holding": {"hold"},
+    "mean_ratio": {"truncation"},
+    "truncation_released": {"truncation"},
+    "truncation_differentiated": {"truncation"},
+    "released": {"calibration", "weighting", "aggregation", "truncation"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
+    """Each sample is passed over ten times in 40 gradients a round, but for the paper's baseline, which has 10."""
+    experiment = find_experiment(name)
+    for cell in experiment.cells():
+        training = experiment.spec(cell).training
+        loop, algorithm = training.loop, training.algorithm
+        assert training.stop.rounds == 20
+        assert training.scaling.largest * training.progress_a_call == ROUND
+        assert algorithm.passes == 10
+        if isinstance(loop, StalenessAware):
+            plain = StalenessAware(learners=LEARNERS, trajectories_per_gradient=4, where="learner")
+            changed = {
+                field
+                for field in StalenessAware.model_fields
+                if getattr(loop, field) != getattr(plain, field)
+            }
+            assert changed == CHANGES[cell.arm]
+            slices = training.scaling.largest // loop.trajectories_per_gradient
+        else:
+            slices = ROUND // algorithm.minibatch_size
+        assert slices * algorithm.passes == (10 if cell.arm == "synchronous_10" else 40)
+
+
+def test_the_primary_claims_opponent_takes_as_many_gradients() -> None:
+    primary = find_experiment("stellaris_82k").primary
+    assert primary is not None
+    assert primary.arm == "stellaris"
+    assert primary.against == ("synchronous_40",)  # type: ignore[union-attr]
+
+
+def outcome(arm: str, seed: int, rounds: list[float], resumed_after: int = 0) -> Outcome:
+    rows: list[dict[str, Any]] = [{"kind": "begin", "made_with": {}}]
+    for place, total_s in enumerate(rounds, start=1):
+        rows.append({"kind": "round", "round": place, "total_s": total_s})
+        rows.append({"kind": "evaluation", "round": place, "at_s": 1e6})
+        if place == resumed_after:
+            rows.append({"kind": "resumed", "round": place})
+    return Outcome(Cell(arm, "Hopper-v5", seed), [*rows, {"kind": "end"}])
+
+
+def test_seconds_are_of_rounds_with_one_start_of_machines_or_none() -> None:
+    unbroken = outcome("stellaris", 0, [60.0, 2.0, 2.0, 2.0])
+    assert virtual_seconds(unbroken, startup=True) == 66.0
+    assert virtual_seconds(unbroken, startup=False) == 8.0
+    gone_on_with = outcome("stellaris", 0, [60.0, 2.0, 62.0, 2.0], resumed_after=2)
+    assert virtual_seconds(gone_on_with, startup=True) == 66.0
+    assert virtual_seconds(gone_on_with, startup=False) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "changes", "word"),
+    [
+        (1.0, {"startup": False}, "holds"),
+        (4.0, {"startup": False}, "does not hold"),
+        (2.1, {"alike": True}, "holds"),
+        (4.0, {"startup": False, "alike": True}, "does not hold"),
+    ],
+)
+def test_an_arm_is_done_sooner_or_not(ours: float, changes: dict[str, Any], word: str) -> None:
+    summaries = [
+        Summary(
+            arm,
+            "Hopper-v5",
+            5,
+            tuple(outcome(arm, seed, [60.0, round_s + seed / 1000, round_s]) for seed in SEEDS),
+        )
+        for arm, round_s in (("stellaris", ours), ("synchronous_40", 2.0))
+    ]
+    shared = {"arm": "stellaris", "against": ("synchronous_40",), "environments": ("Hopper-v5",)}
+    claim = Sooner.model_validate({**shared, **changes})
+    assert judge_seconds(claim, summaries).word == word
+    assert judge_seconds(claim, summaries[:1]).word == "open"
+
+
+def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None:
+    told = write_report(
+        "stellaris_82k", find_experiment("stellaris_82k"), tmp_path / "runs", tmp_path, draws=0
+    )
+    found = {one["claim"]: verdict(one) for one in told["verdicts"]}
+    words = {one.what for one in found.values()}
+    assert {"Seconds for all rounds", "Seconds for all rounds, without the start of machines"} <= words
+    assert (
+        "Seconds for all rounds on Hopper-v5, without the start of machines: Stellaris is done sooner than PPO, one"
+        " asynchronous learner (ratio below 1)."
+    ) in found
+
+
+def test_rows_hold_what_became_of_gradients_and_the_rent_of_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
+    loop = {"kind": "staleness_aware", "learners": 2, "trajectories_per_gradient": 1, "where": "learner"}
+    experiment = TINY.model_copy(
+        update={
+            "base": merged(TINY.base, {"platform": {"profile": "stellaris-cluster", "learner_lanes": 2}}),
+            "arms": (
+                Arm(
+                    name="few",
+                    title="F",
+                    changes={"training": {"loop": loop, "scaling": {"kind": "fixed", "actors": 2}}},
+                ),
+            ),
+            "pricing_targets": (),
+        }
+    )
+    cell = Cell("few", CART, 0)
+    file = RunFile(tmp_path / "tiny", cell)
+    assert SeedRun(experiment, cell, file, root=tmp_path, folder=tmp_path / "tiny").run()
+    rows = file.rows()
+    rounds = [row for row in rows if row["kind"] == "round"]
+    assert [row["gradients"]["gradients"] for row in rounds] == [2] * 5
+    # Two machines at $3.06 and $2.04 an hour.
+    seconds = rounds[-1]["at_s"]
+    assert rows[-1]["cost_usd"] > (3.06 + 2.04) * seconds / 3600 * 0.9
