@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from training.codec import CodecError, decode
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.spec import TrainingSpec
+from training.tasks.kinds import AnyTraining, read_training
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,12 @@ class TrainedPolicy:
     def policy(self) -> NumpyPolicy:
         """Return the policy, ready to act."""
         return NumpyPolicy(self.learner.actor_weights(self.spec.network))
+
+
+def spec_in(path: Path) -> AnyTraining:
+    """Return the spec, of any kind, that a checkpoint's file was written with. Raises CheckpointError."""
+    data = read_checkpoint(path)
+    try:
+        return read_training(json.loads(decode(data)["spec"]))
+    except (CodecError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error}") from None

@@ -1,4 +1,6 @@
-"""`manage.py export CHECKPOINT|JOB_ID --to FOLDER`: a policy as files, with its card, its script and a film."""
+"""`manage.py export CHECKPOINT|JOB_ID --to FOLDER`: what was learned as files: a policy with its card, its script and a
+film, or a model with its card and its script.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
+from training.spec import TrainingSpec
+
 if TYPE_CHECKING:
     from training.model_card import EvaluationScore
+    from training.tasks.supervised_spec import Supervised
     from training.trained import TrainedPolicy
 
 WRONG_INPUT_EXIT = 2
@@ -22,7 +27,8 @@ FILM = "film.webp"
 class Command(BaseCommand):
     help = (
         "Writes policy.onnx, README.md (the model card) and play.py, which plays the policy with onnxruntime, numpy "
-        "and gymnasium alone. A checkpoint's file needs no database; of a job the best policy is taken, or the newest."
+        "and gymnasium alone; of a model learned from data model.onnx, README.md and predict.py. A checkpoint's file "
+        "needs no database; of a job the best policy or model is taken, or the newest."
     )
     requires_system_checks: list[str] = []
 
@@ -60,7 +66,7 @@ class Command(BaseCommand):
     def _found(self, source: str, episodes: int) -> tuple[Path, dict[str, bytes]]:
         """Return the checkpoint's file and the policy's files."""
         if Path(source).is_file():
-            return Path(source), _of_file(Path(source), episodes)
+            return Path(source), self._of_file(Path(source), episodes)
         from webapp.jobs.models import Job
         from webapp.jobs.policies import downloads as policies
 
@@ -75,6 +81,16 @@ class Command(BaseCommand):
             self._refuse(f"job {source} has no checkpoint yet")
         path = policies.checkpoint_path(job.pk, chosen.name)
         return path, policies.policy_files(job, path)
+
+    def _of_file(self, path: Path, episodes: int) -> dict[str, bytes]:
+        from training.trained import spec_in
+
+        spec = spec_in(path)
+        if isinstance(spec, TrainingSpec):
+            return _policy_of_file(path, episodes)
+        if episodes:
+            self._refuse("only a policy plays episodes; this checkpoint is of a model")
+        return _model_of_file(path, spec)
 
     def _film(self, checkpoint: Path, file: Path) -> None:
         from webapp.jobs.policies.films import FilmFailed, shoot
@@ -93,7 +109,24 @@ class Command(BaseCommand):
         sys.exit(WRONG_INPUT_EXIT)
 
 
-def _of_file(path: Path, episodes: int) -> dict[str, bytes]:
+def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:
+    """Return the files of a model. Raises CheckpointError, also where its data set is not here."""
+    from training.checkpoints import CheckpointError, Progress, read_checkpoint
+    from training.data.store import MissingData
+    from training.models.loader import package
+    from training.tasks.supervised import trained_model
+    from webapp.formatting import display_usd
+
+    progress = Progress.decode(read_checkpoint(path), spec)
+    cost = f"{display_usd(progress.cost_picodollars)} up to this checkpoint"
+    name = f"{spec.subject}, epoch {progress.round_no:,}"
+    try:
+        return package(trained_model(path, name=name, cost=cost, simulated=None))
+    except MissingData as missing:
+        raise CheckpointError(str(missing)) from None
+
+
+def _policy_of_file(path: Path, episodes: int) -> dict[str, bytes]:
     from training.loader import package
     from training.model_card import EvaluationScore, model_card
     from training.trained import TrainedPolicy

@@ -24,12 +24,14 @@ from tests.factories import (
     round_finished,
 )
 from tests.members import add_member
+from tests.training.specs import descent
 from training.checkpoints import FileCheckpointStore, Progress
 from training.environments.making import spaces_of
 from training.film import FilmFacts, still_of
 from training.learner import LearnerState
 from training.messages import CheckpointSaved
 from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
@@ -357,3 +359,28 @@ def test_the_command_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
             call_command("export", source, "--to", str(tmp_path))
         assert ended.value.code == 2
         assert "is neither a checkpoint's file nor the id of a job here." in capsys.readouterr().err
+
+
+def test_a_file_of_a_supervised_run_is_exported_as_a_model(tmp_path: Path, capsys: Any) -> None:
+    spec = descent()
+    ref = FileCheckpointStore(tmp_path).save(1, task_of(spec).begin().encode(spec))
+    call_command("export", str(tmp_path / ref.name), "--to", str(tmp_path / "model"))
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        "README.md",
+        "model.onnx",
+        "predict.py",
+    ]
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert card.startswith("# Digits, epoch 0\n")
+    assert "$0.00 up to this checkpoint; whether its platform was simulated is not known" in card
+    for data, options, sentence in (
+        (None, ["--episodes", "3"], "only a policy plays episodes; this checkpoint is of a model."),
+        ("0" * 64, [], "The data set 000000000000 is not here"),
+    ):
+        if data is not None:
+            gone = spec.model_copy(update={"data": data})
+            ref = FileCheckpointStore(tmp_path).save(2, task_of(spec).begin().encode(gone))
+        with pytest.raises(SystemExit, match="2"):
+            call_command("export", str(tmp_path / ref.name), "--to", str(tmp_path / "none"), *options)
+        assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
