@@ -232,11 +232,21 @@ def _failure(flight: _Flight, trip: Trip) -> Failure | None:
 def _usage(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Usage:
     """Return the work and the virtual times; of a cancelled call only the time until then.
 
-    `shares` of its run are those of environments and policy. The body's own measurements are of this machine.
+    `shares` of its run are those of environments and policy. The body's own measurements are of this machine; where it
+    learned from data, that came to it on the way there, and its result went the way back.
     """
     done = flight.result.usage if isinstance(flight.result, Result) else Usage()
+    learned = {"fetch_s": 0.0, "compute_s": 0.0, "push_s": 0.0, "processor_s": 0.0}
+    if done.compute_s:
+        learned = {
+            "fetch_s": trip.way_there_ns / NS,
+            "compute_s": trip.run_ns / NS,
+            "push_s": trip.way_back_ns / NS,
+            "processor_s": trip.run_ns / NS,
+        }
     return done.model_copy(
         update={
+            **learned,
             "bytes_in": trip.work.bytes_in,
             "bytes_out": trip.work.bytes_out,
             "cold_start": trip.cold,

@@ -54,7 +54,15 @@ class Trip:
     @property
     def transfer_ns(self) -> int:
         """Both transfers, the coordinator's turn included."""
-        return self._passed(self.begin_ns, self.arrived_ns) + self._passed(self.end_ns, self.finished_ns)
+        return self.way_there_ns + self.way_back_ns
+
+    @property
+    def way_there_ns(self) -> int:
+        return self._passed(self.begin_ns, self.arrived_ns)
+
+    @property
+    def way_back_ns(self) -> int:
+        return self._passed(self.end_ns, self.finished_ns)
 
     @property
     def billed_ns(self) -> int:

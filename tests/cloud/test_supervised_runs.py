@@ -69,6 +69,12 @@ def test_the_same_seed_gives_the_same_weights_with_many_functions_and_chance(loo
     assert scores[0] == scores[1]
     assert hashes[0] == hashes[1]
     assert first.end_s == second.end_s
+    reports = [[event.report for event in run.events if event.kind == "round"] for run in (first, second)]
+    assert reports[0] == reports[1]
+    usage = reports[0][0].usage
+    assert usage.compute_s <= usage.run_s
+    assert 0 < usage.fetch_s < usage.transfer_s
+    assert usage.fetch_s + usage.push_s <= usage.transfer_s * 1.000001
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
