@@ -132,6 +132,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "data-choosing": (f"{data}{tables['choosing'].pk}/", None),
         "data-choosing-errors": (f"{data}{tables['choosing'].pk}/", _submit_nothing),
         "data-ready": (f"{data}{tables['ready'].pk}/", None),
+        "data-form": (f"{jobs}new/?data={tables['ready'].manifest}", _until_forecast),
         "data-reading": (f"{data}{tables['reading'].pk}/", None),
         "data-failed": (f"{data}{tables['failed'].pk}/", None),
         "clouds": (clouds, None),
