@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -216,6 +217,15 @@ def bound_after(rounds: int, largest: float, decay: float) -> float:
     its gradients are fresh would be held for ever.
     """
     return max(1.0, largest * decay**rounds)
+
+
+def fitting_learners(gradient_s: float, collecting_s: float, most: int) -> int:
+    """Return how many learners keep up with the actors: the seconds of a round's gradients over those in which its
+    data is sampled, rounded up. `most` where nothing was sampled.
+    """
+    if collecting_s <= 0.0:
+        return most
+    return max(1, min(most, ceil(gradient_s / collecting_s)))
 
 
 class Step(NamedTuple):

@@ -262,7 +262,7 @@ class WithFigures(Message):
 
 
 class GradientsReport(Message):
-    """A round of learners that compute gradients, of which so many run at once at most.
+    """A round of learners that compute gradients, of which so many ran at once at most, and why so many.
 
     `gradients` were applied in `steps` versions: `released` counts them by the reason of their release. `staleness_*`
     tell by how many versions they were behind then (or usual steps, where the loop counts those), `bound` the most that
@@ -293,6 +293,7 @@ class GradientsReport(Message):
     ratio_mean: float | None = None
     effective_share: float | None = None
     truncated_share: float | None = None
+    learners_why: str = ""
     dropped: dict[str, int] = {}
     wasted_picodollars: int = 0
 

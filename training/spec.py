@@ -226,6 +226,11 @@ def _check_learners(loop: StalenessAware, scaling: AnyScaling) -> None:
             f"scaling by {scaling.kind.replace('_', ' ')} measures each update, and learners that compute gradients"
             " make none; choose a scaling that measures nothing"
         )
+    if loop.fit_learners and loop.order == "launch":
+        raise ValueError(
+            "a number of learners that follows from times cannot repeat a run, which the order of launch is for; choose"
+            " the order of arrival, or a fixed number of learners"
+        )
     slices = -(-scaling.largest // loop.trajectories_per_gradient)
     if loop.goes_by_waves and loop.learners > slices:
         raise ValueError(

@@ -17,6 +17,7 @@ from training.aggregation import (
     Weighting,
     bound_after,
     calibrated,
+    fitting_learners,
     policy_distance,
     steps_of,
     usual_step,
@@ -292,3 +293,15 @@ def test_a_usual_step_is_one_away_and_divergences_grow_with_the_square_of_the_wa
     assert usual_step(0.02, 0.12) == pytest.approx(0.03)
     assert [policy_distance(far, 0.02) for far in (0.0, 0.02, 0.08, 0.32)] == pytest.approx([0, 1, 2, 4])
     assert policy_distance(-1e-9, 0.02) == policy_distance(1.0, 0.0) == 0.0
+
+
+def test_learners_that_keep_up_are_gradient_seconds_over_sampling_seconds_rounded_up():
+    assert [fitting_learners(seconds, 2.0, 4) for seconds in (0.0, 1.0, 2.0, 2.1, 7.9, 99.0)] == [
+        1,
+        1,
+        1,
+        2,
+        4,
+        4,
+    ]
+    assert fitting_learners(5.0, 0.0, 4) == 4

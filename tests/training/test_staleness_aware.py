@@ -16,6 +16,7 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
+from training.aggregation import fitting_learners
 from training.checkpoints import FileCheckpointStore, Progress
 from training.codec import decode, encode
 from training.learner import LearnerState
@@ -586,6 +587,7 @@ def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
         ({"loop": loop(staleness_decay=0.0)}, "greater than 0"),
         ({"loop": loop(staleness_decay=1.01)}, "less than or equal to 1"),
         ({"loop": loop(learners=0)}, "greater than or equal to 1"),
+        ({"loop": loop(fit_learners=True, order="launch")}, "cannot repeat a run"),
     ],
 )
 def test_what_learners_cannot_do_is_refused_in_one_sentence(changes: dict[str, Any], words: str) -> None:
@@ -622,3 +624,26 @@ def test_staleness_may_be_counted_by_how_far_the_policy_moved(seed: int) -> None
     assert max(behind) > 0
     staleness = [report.gradients.staleness_most for report in reports(events)]
     assert any(one != int(one) for one in staleness), "these are no counts of versions"
+
+
+@pytest.mark.parametrize("actors_wait", [True, False])
+def test_the_number_of_learners_may_follow_the_round_before_with_its_reason(actors_wait: bool) -> None:
+    """Here a call takes as long as any other, so gradients of three passes take about as long as nine fragments."""
+    most = 3
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(learners=most, fit_learners=True, actors_wait=actors_wait),
+        stop={"rounds": 5},
+        evaluation={"every_rounds": 100},
+    )
+    found = [report.gradients for report in reports(events_of(spec, InlinePlatform()))]
+    assert (found[0].learners, found[0].learners_why) == (most, "")
+    for before, after, report in zip(
+        found, found[1:], reports(events_of(spec, InlinePlatform())), strict=False
+    ):
+        gradient_s = before.learners_busy * report.total_s
+        collecting_s = before.actors_busy * report.total_s / report.actors
+        assert after.learners == fitting_learners(gradient_s, collecting_s, most)
+        assert after.learners_why.startswith(f"{gradient_s:.3g} s of gradients a round for")
+        assert after.learners_busy <= most
+    assert spec.loop.depends_on_timing

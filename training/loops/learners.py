@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from training.aggregation import GradientQueue, QueuedGradient, Release, calibrated
+from training.aggregation import GradientQueue, QueuedGradient, Release, calibrated, fitting_learners
 from training.codec import Document, decode
 from training.loops.flight import Landed
 from training.loops.model import StalenessAware
@@ -17,6 +17,7 @@ from training.loops.occupancy import Occupancy
 from training.loops.run import Run
 from training.messages import CallFailed, Event, Outcome
 from training.replay import Slice, Slices, Trajectory
+from training.reports import GradientsReport
 from training.seeds import derive
 from training.unfinished import Unfinished, WaitingGradient
 
@@ -307,6 +308,22 @@ class Learners:
             }
             needed.update(sampling)
         self._policies = {version: one for version, one in self._policies.items() if version in needed}
+
+    @property
+    def most(self) -> int:
+        """How many learners may run at once in this round."""
+        return self._most
+
+    def fit(self, report: GradientsReport, lasted_s: float, actors: int) -> None:
+        """Decide how many learners may run at once in the next round, if that follows from the round before."""
+        if not self._loop.fit_learners:
+            return
+        gradient_s = report.learners_busy * lasted_s
+        collecting_s = report.actors_busy * lasted_s / actors
+        self._most = fitting_learners(gradient_s, collecting_s, self._loop.learners)
+        self._queue.learners = self._most
+        why = f"{gradient_s:.3g} s of gradients a round for {collecting_s:.3g} s of sampling"
+        self.occupancy.allow(self._most, f"{why}, at most {self._loop.learners}")
 
     def calibrate(self) -> None:
         """Take the bound from a round that held nothing, if it was one."""

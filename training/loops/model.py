@@ -79,6 +79,15 @@ class StalenessAware(FrozenModel):
         title="Learners at most",
         description="Gradients that are computed at once. A learner runs and costs only while there is data for it.",
     )
+    fit_learners: bool = Field(
+        False,
+        title="Fit the number of learners",
+        description=(
+            "Each round has as many learners as kept up with the actors in the round before: the seconds of its"
+            " gradients over the seconds in which its data was sampled, rounded up, at most the number above."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
     trajectories_per_gradient: int = Field(
         4,
         ge=1,
@@ -210,7 +219,7 @@ class StalenessAware(FrozenModel):
     @property
     def depends_on_timing(self) -> bool:
         """Whether the weights depend on how long calls take."""
-        return self.order == "arrival" or not self.actors_wait
+        return self.order == "arrival" or not self.actors_wait or self.fit_learners
 
     def bound(self, round_no: int, measured: float | None, calibrated_round: int) -> float:
         """Return what the mean staleness of a release must not exceed in that round; infinite where nothing is held.

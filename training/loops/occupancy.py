@@ -17,6 +17,7 @@ class Occupancy:
 
     def __init__(self, learners: int, now_s: float) -> None:
         self._learners = learners
+        self._why = ""
         self.begin(now_s)
 
     def begin(self, now_s: float) -> None:
@@ -57,6 +58,10 @@ class Occupancy:
         self._staleness += release.staleness
         self._held += held
 
+    def allow(self, learners: int, why: str) -> None:
+        """Let so many learners run at once from now on, between two rounds."""
+        self._learners, self._why = learners, why
+
     def step(self, told: Document) -> None:
         """Count a version, of which its call told this."""
         self._steps.append(told)
@@ -96,6 +101,7 @@ class Occupancy:
             truncated_share=_mean([(one.get("importance") or {}).get("truncated") for one in self._steps]),
             dropped=dict(self._dropped),
             wasted_picodollars=self._wasted_picodollars,
+            learners_why=self._why,
         )
         self.begin(now_s)
         return report

@@ -180,7 +180,7 @@ class _Traffic:
         """How many more fragments learners can use soon: two slices each, and no more than a round is large."""
         size = self.loop.trajectories_per_gradient
         begun = len(self.learners.unfinished_slices) * size
-        return 2 * size * self.loop.learners - begun - len(self.actors.waiting) - len(self.actors.sampling)
+        return 2 * size * self.learners.most - begun - len(self.actors.waiting) - len(self.actors.sampling)
 
     def _cut_slices(self) -> None:
         everything_landed = not self.actors.sampling
@@ -274,6 +274,7 @@ class _Traffic:
         learners.calibrate()
         now_s = run.now_s()
         report = learners.occupancy.report(now_s, None if math.isinf(bound) else bound)
+        learners.fit(report, now_s - self.started_s, self.actors.plan.actors)
         tally = run.flight.take_tally()
         yield from run.end_round(
             self.actors.plan,
