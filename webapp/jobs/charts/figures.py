@@ -106,6 +106,20 @@ class Line(NamedTuple):
     panel: Panel | None = None
 
 
+def _gradients(key: str) -> Read:
+    """Read a figure of learners that compute gradients; None in rounds without any."""
+    return lambda report: _part(report, "gradients").get(key)
+
+
+def _dropped(report: Report) -> float | None:
+    dropped = _part(report, "gradients").get("dropped")
+    return None if dropped is None else sum(dropped.values())
+
+
+def _learners(title: str, legend: str) -> Panel:
+    return _health(title, legend, from_zero=True, shown_for="known", training="")
+
+
 def _health(title: str, legend: str, **look: Any) -> Panel:
     look.setdefault("training", ReinforcementLearning.kind)
     return Panel(title, legend, group="health", nothing="No update yet.", **look)
@@ -181,6 +195,46 @@ LINES: dict[str, Line] = {
         lambda report: report.get("policy_shift"),
         _health("Policy shift", "Shift", from_zero=True, shown_for="known"),
     ),
+    "gradient_staleness": Line(
+        "gradients/staleness_mean",
+        _gradients("staleness_mean"),
+        _learners("Gradients behind", "Versions behind"),
+    ),
+    "gradient_staleness_most": Line("gradients/staleness_most", _gradients("staleness_most")),
+    "staleness_bound": Line("gradients/staleness_bound", _gradients("bound")),
+    "learners_busy": Line(
+        "gradients/learners_busy",
+        _gradients("learners_busy"),
+        _learners("Learners in flight", "Learners, mean of the round"),
+    ),
+    "actors_busy": Line(
+        "gradients/actors_busy",
+        _gradients("actors_busy"),
+        _learners("Actors in flight", "Actors, mean of the round"),
+    ),
+    "starved_share": Line(
+        "gradients/starved_share",
+        _gradients("starved_share"),
+        _learners("Learners without data", "Share of their time"),
+    ),
+    "gradient_queue": Line(
+        "gradients/queue_mean", _gradients("queue_mean"), _learners("Gradients in the queue", "Gradients")
+    ),
+    "held_share": Line(
+        "gradients/held_share", _gradients("held_share"), _learners("Gradients held", "Share held")
+    ),
+    "steps_a_round": Line(
+        "gradients/steps", _gradients("steps"), _learners("Steps a round", "Steps of the optimiser")
+    ),
+    "ratio_mean": Line(
+        "gradients/ratio_mean", _gradients("ratio_mean"), _learners("Truncated ratio", "Mean ratio")
+    ),
+    "effective_share": Line(
+        "gradients/effective_share",
+        _gradients("effective_share"),
+        _learners("Effective sample size", "Share of the samples"),
+    ),
+    "dropped_gradients": Line("gradients/dropped", _dropped),
 }
 """In the order of packed rounds. After a new figure, older rounds are read from their reports."""
 

@@ -69,9 +69,21 @@ def _round(payload: Payload) -> EventText:
     took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
     score = score_of(report)
     reached = f"{score.name} {format_score(report['episode_return_mean'], score.decimals)}"
-    return EventText(
-        f"Round {report['round_no']:,}: {reached}, {plural(report['actors'], 'actor')}, {took}, {cost}."
-    )
+    text = f"Round {report['round_no']:,}: {reached}, {plural(report['actors'], 'actor')}, {took}, {cost}."
+    return EventText(" ".join(filter(None, [text, gradients_sentence(report.get("gradients"))])))
+
+
+def gradients_sentence(found: Mapping[str, Any] | None) -> str:
+    """Return what a round's gradients became and how far behind they were; empty without any."""
+    if not found:
+        return ""
+    bound = "" if found["bound"] is None else f", bound {found['bound']:.1f}"
+    made = f"{plural(found['gradients'], 'gradient')} in {plural(found['steps'], 'step')}"
+    text = f"{made}, {found['staleness_mean']:.1f} versions behind on average{bound}."
+    dropped = sum(found["dropped"].values())
+    if dropped:
+        text += f" {dropped:,} dropped, {display_usd(found['wasted_picodollars'])} wasted."
+    return text
 
 
 def _evaluation(payload: Payload) -> EventText:

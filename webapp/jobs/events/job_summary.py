@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q
 
@@ -147,8 +148,9 @@ def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
 
 def _plan(job: Job) -> str:
     rows = Round.objects.filter(job=job, round_no=job.round_no)
-    why = rows.values_list("report__plan_reason", flat=True).first()
-    return plan_sentence(job.round_no, job.actors, _most_actors(job), why or "")
+    why, gradients = rows.values_list("report__plan_reason", "report__gradients").first() or ("", None)
+    plan = plan_sentence(job.round_no, job.actors, _most_actors(job), why or "")
+    return " ".join(filter(None, [plan, learners_sentence(gradients)]))
 
 
 def _most_actors(job: Job) -> int | None:
@@ -285,6 +287,16 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
         return ""
     used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
     return f"Round {round_no:,} used {used}: {why}."
+
+
+def learners_sentence(found: Mapping[str, Any] | None) -> str:
+    """Return which side limits a round of learners that compute gradients; empty without any."""
+    if not found:
+        return ""
+    waited = f"Learners waited for data {format_percent(found['starved_share'])} of the time"
+    if found["starved_share"] >= 0.5:
+        return f"{waited}: more than {found['learners']:,} would bring nothing."
+    return f"{waited}: learners limit its time, not actors."
 
 
 def no_news_sentence(
