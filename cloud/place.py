@@ -13,7 +13,7 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Profile
 from cloud.numbers.stack import Stack
 from cloud.pricing import Tariff
-from cloud.simulated_options import SimulatedOptions, devices
+from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
 
 
@@ -57,7 +57,7 @@ class Place:
         return Setting(
             learner=self.options.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
-            learner_gpus=devices(self.machine, self.options.learner_machines),
+            learner_gpus=self.options.devices(self.machine),
             learner_lanes=self.options.learner_lanes,
             provisioned=self.options.provisioned,
             seed=seed,
@@ -73,6 +73,7 @@ class Place:
             self.options.provisioned,
             self.options.cache_sku,
             self.options.learner_machines,
+            self.options.learners_per_gpu,
         )
         return tariff_of(self.profile, purchase, self.book)
 

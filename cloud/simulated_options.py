@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -73,6 +74,18 @@ class SimulatedOptions(PlatformModel):
         title="Learning at once",
         description="Calls that learn at the same time, over all the learner's machines. More than GPUs share them.",
         json_schema_extra={"advanced": True, "unit": "calls"},
+        exclude_if=_is_one,
+    )
+    learners_per_gpu: int = Field(
+        1,
+        ge=1,
+        le=64,
+        title="Learners on a GPU",
+        description=(
+            "Learner functions that run on one GPU, or on one machine without any. They slow each other, and each pays"
+            " its share. With 1 every function has its own."
+        ),
+        json_schema_extra={"advanced": True, "unit": "functions"},
         exclude_if=_is_one,
     )
     region: str | None = Field(
@@ -148,6 +161,14 @@ class SimulatedOptions(PlatformModel):
     def machine(self) -> str:
         return self.learner_sku or profiles.load(self.profile).default_learner_sku
 
+    def devices(self, machine: str) -> int:
+        """Return how many GPUs calls that learn at once are spread over: those of the machines, of which one without
+        any counts as one, or as many as functions need.
+        """
+        if self.learner == "function":
+            return ceil(self.learner_lanes / self.learners_per_gpu)
+        return self.learner_machines * max(1, machines.machine(machine).gpus)
+
     def open(self) -> SimulatedPlatform:
         from cloud.simulated import SimulatedPlatform  # imports these options itself
 
@@ -157,7 +178,7 @@ class SimulatedOptions(PlatformModel):
         return Setting(
             learner=self.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
-            learner_gpus=devices(self.machine, self.learner_machines),
+            learner_gpus=self.devices(self.machine),
             learner_lanes=self.learner_lanes,
             provisioned=self.provisioned,
             seed=self.seed,
@@ -174,13 +195,9 @@ class SimulatedOptions(PlatformModel):
             self.provisioned,
             self.cache_sku,
             self.learner_machines,
+            self.learners_per_gpu,
         )
         return tariff_of(profile, purchase, book)
-
-
-def devices(machine: str, count: int) -> int:
-    """Return how many GPUs these machines have; a machine without one counts as one."""
-    return count * max(1, machines.machine(machine).gpus)
 
 
 def _require_machine(sku: str, region: str) -> None:

@@ -28,6 +28,7 @@ class Purchase:
     provisioned: int = 0
     cache_sku: str | None = None
     learner_machines: int = 1
+    learners_per_gpu: int = 1
 
 
 def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
@@ -39,7 +40,8 @@ def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
         standing.append(StandingResource("learner", parts))
     else:
         parts = machine_parts(book, purchase.learner_sku, purchase.region, ip_and_disk=False)
-        learner = learner_function(parts, profile.learner.function_start_s.high)
+        start_s, sharers = profile.learner.function_start_s.high, purchase.learners_per_gpu
+        learner = learner_function(parts, start_s, sharers=sharers)
     if purchase.cache_sku is not None:
         standing.append(cache_host(book, purchase.cache_sku, purchase.region))
     return Tariff(

@@ -199,7 +199,8 @@ def test_every_profile_and_stack_that_comes_along_can_be_read() -> None:
     assert {"lambda", "aci-paper", "aci-today", "one-machine", "one-machine-spot", "ray-nodes"} <= set(
         profiles.names()
     )
-    assert {"nitro-cluster", "minionsrl-cluster", "stellaris-cluster"} <= set(profiles.names())
+    clusters = {"nitro-cluster", "minionsrl-cluster", "stellaris-cluster", "stellaris-gpu", "stellaris-hpc"}
+    assert clusters <= set(profiles.names())
     for name in profiles.names():
         profiles.load(name)
     for name in stacks.names():

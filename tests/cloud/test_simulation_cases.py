@@ -14,6 +14,8 @@ from cloud.simulation.core import Setting, Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
 from tests.cloud.clouds import profile, stack
+from training.messages import Call
+from training.reports import Usage
 
 MB = 1_000_000
 FOREVER_NS = 10**15
@@ -215,6 +217,28 @@ def test_the_options_say_how_many_learn_at_once_on_how_many_gpus() -> None:
     assert rents[1] - rents[0] == pytest.approx(learner_usd * 1e12, rel=0.01)
     assert "learner_lanes" not in SimulatedOptions().model_dump(mode="json")
     assert SimulatedOptions.model_validate(options.model_dump(mode="json")) == options
+
+
+def test_learner_functions_slow_each_other_only_where_they_share_a_gpu_and_then_pay_their_share() -> None:
+    """Four learn for 2 s alone. Each on its own GPU they still take 2 s, two on one GPU 4 s at half the price."""
+    found = {}
+    for sharers in (1, 2):
+        options = SimulatedOptions(
+            learner="function", learner_sku="p3.2xlarge", learner_lanes=4, learners_per_gpu=sharers
+        )
+        simulation = cloud(options.setting())
+        for name in "abcd":
+            simulation.submit(update(name, 20, pictures=True))
+        spans = [(trip.run_ns, trip.billed_ns) for trip in (landed(simulation) for _ in range(4))]
+        (run_ns,) = {run for run, _ in spans}
+        learner = options.tariff(PriceBook.load(), 1024).learner
+        assert learner is not None
+        call = Call.model_construct(where="learner", memory_mb=1024, deadline_s=60.0)
+        a_second = sum(line.picodollars for line in learner.lines(call, Usage(billed_s=3600.0)) or ())
+        found[sharers] = run_ns / NS, a_second
+    assert [found[sharers][0] for sharers in (1, 2)] == [2.0, 4.0]
+    assert found[1][1] == 2 * found[2][1] == 3_060_000_000_000
+    assert SimulatedOptions(learner="function").setting().learner_gpus == 1
 
 
 MACHINES = {"units": 1, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}
