@@ -26,7 +26,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-about": (live, _press("[data-about] > summary")),
         "open-job-more": (live, _press(".job-menu > summary")),
         "open-chart": (live, _chart_as_table),
-        "open-file": (f"{jobs}new/?preset=cartpole", _press(".from-file > summary")),
+        "open-file": (f"{jobs}new/?preset=cartpole", _press(".from-file:not(.preset-words) > summary")),
         "open-budget-close": (budget, _press("[data-dialog=close-dialog]")),
         "open-channel-remove": (channel, _press("[data-dialog=remove]")),
         "open-connection-remove": (connection, _press("[data-dialog=remove]")),

@@ -15,7 +15,7 @@ countProgressIn(bar.dataset.unit);
 const view = new View(changed);
 const sight = { columns, view, x: null, reach: 0 };
 shareRange();
-const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));
+export const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));
 const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
 const showBar = startBar(bar, view);
 let fresh = false;
