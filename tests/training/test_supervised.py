@@ -205,6 +205,16 @@ def test_a_slice_that_always_fails_is_left_out_of_its_epoch() -> None:
     assert report.env_steps in (1438 - 64, 1438 - 30)
 
 
+def test_no_call_brings_more_rows_than_a_request_holds() -> None:
+    spec = descent(data="generated_clicks", model={"kind": "click_through"}, minibatch=64)
+    held_out = sum(shard.byte_count for shard in spec.manifest.held_out_shards)
+    assert held_out / spec.score_calls(1) <= 2 * 2**20
+    judged = task_of(spec).judge(1, 3)
+    assert sum(one.request.rows for one in judged) == spec.manifest.held_out_rows
+    assert task_of(spec).most_judgings() == (16, 1)
+    assert 10_000 < spec.call_bytes < 400_000
+
+
 def test_data_that_is_not_here_is_told_in_one_sentence() -> None:
     spec = Supervised(data="0" * 64)
     assert spec.subject == "Data 000000000000"

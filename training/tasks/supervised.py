@@ -26,7 +26,7 @@ from training.models.card import TrainedModel
 from training.pushes import shapes_of
 from training.reports import EvaluationFigures, Figures
 from training.seeds import derive
-from training.tasks.supervised_spec import Supervised
+from training.tasks.supervised_spec import SCORE_CALLS_AT_MOST, Supervised
 from training.tasks.task import Judging, Task, Unfit
 
 _DIVERGED = "The loss is not a finite number any more: choose a smaller learning rate."
@@ -35,7 +35,8 @@ _DIVERGED = "The loss is not a finite number any more: choose a smaller learning
 class DescentFigures(Figures):
     """An epoch. `loss` is the mean over its rows, each at the moment when it was learned from, with the penalty.
 
-    `pushed_bytes` are those of all pushes, `staleness_most` by how many versions the oldest of them was late.
+    `pushed_bytes` are those of all pushes without what a filter carries over, `staleness_most` is by how many versions
+    the oldest of them was late.
     """
 
     training: Literal["supervised"] = "supervised"
@@ -173,6 +174,9 @@ class SupervisedLearning(Task[Supervised]):
             Judging(self._scored(begin, min(begin + share, manifest.held_out_rows)), 1)
             for begin in range(0, manifest.held_out_rows, share)
         ]
+
+    def most_judgings(self) -> tuple[int, int]:
+        return self.spec.score_calls(SCORE_CALLS_AT_MOST), 1
 
     def _scored(self, begin: int, end: int) -> ScoreRequest:
         ranges = self._manifest.ranges(begin, end, held_out=True)

@@ -15,7 +15,7 @@ from training.loops.model import AnyEpochLoop, Hybrid
 from training.models import AnyModel
 from training.models.logistic import LogisticRegression
 from training.models.optimisers import SGD, AnyOptimiser
-from training.pushes import Shapes, shapes_of
+from training.pushes import Shapes, most_bytes, shapes_of
 from training.scaling import AnyEpochScaling
 from training.scaling.fixed import Fixed
 from training.spec import CheckpointSpec
@@ -23,6 +23,7 @@ from training.tasks.score import Score
 from training.tasks.training import Training
 
 SCORE_CALLS_AT_MOST = 16
+_SCORED_BYTES = 2 * 2**20
 
 
 class FunctionSpec(FrozenModel):
@@ -155,8 +156,8 @@ class Supervised(Training):
         le=1.0,
         title="Significance filter",
         description=(
-            "Only numbers travel whose step is more than this share of the parameter; the rest is carried over to the"
-            " function's next call. 0: all travel."
+            "Only numbers travel whose step is more than this share of the parameter; the rest is carried over, with"
+            " the function's state, to its next call. 0: all travel."
         ),
         json_schema_extra={"advanced": True},
     )
@@ -208,8 +209,20 @@ class Supervised(Training):
         return ceil(self.manifest.rows / self.progress_a_call)
 
     def score_calls(self, functions: int) -> int:
-        """Return how many calls judge the held-out rows together, if so many functions may run."""
-        return max(1, min(functions, SCORE_CALLS_AT_MOST, self.manifest.held_out_rows))
+        """Return how many calls judge the held-out rows together, if so many functions may run. No call has more bytes
+        of rows than a function's request holds.
+        """
+        manifest = self.manifest
+        byte_count = sum(shard.byte_count for shard in manifest.held_out_shards)
+        wanted = max(min(functions, SCORE_CALLS_AT_MOST), ceil(byte_count / _SCORED_BYTES))
+        return min(wanted, manifest.held_out_rows)
+
+    @property
+    def call_bytes(self) -> int:
+        """About the bytes that a call brings with it: the parameters, and its rows."""
+        manifest = self.manifest
+        rows = min(self.progress_a_call, manifest.rows)
+        return most_bytes(self.parameter_shapes) + ceil(rows * manifest.byte_count / manifest.rows)
 
     @property
     def subject(self) -> str:

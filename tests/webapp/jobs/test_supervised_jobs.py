@@ -15,7 +15,12 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
 from training.checkpoints import FileCheckpointStore
+from training.data import library
+from training.data.dataset import write_dataset
+from training.data.generated import dense_table
+from training.data.store import MemoryStore
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
+from webapp.jobs.launch.cloud_requirements import _too_many_rows
 from webapp.jobs.models import Job
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
@@ -84,3 +89,16 @@ def test_an_old_release_s_specs_are_still_of_reinforcement_learning(job: Job) ->
     document = dict(other.spec)
     document["training"] = {name: value for name, value in document["training"].items() if name != "kind"}
     assert JobSpec.model_validate(document) == other.parsed_spec()
+
+
+def test_rows_that_do_not_fit_into_a_request_are_refused_with_their_field() -> None:
+    before, store = library.store(), MemoryStore()
+    library.use(store)
+    try:
+        large = write_dataset(dense_table(90_000, 20), store).hash
+        (problem,) = _too_many_rows(descent(data=large, minibatch=60_000))
+        assert problem.path == "training.minibatch"
+        assert problem.sentence.endswith("Take a smaller minibatch or fewer local steps.")
+        assert list(_too_many_rows(descent(data=large))) == []
+    finally:
+        library.use(before)  # type: ignore[arg-type]

@@ -19,7 +19,9 @@ from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
 from training.calls.planned import sizes_of
+from training.data.store import MissingData
 from training.spec import TrainingSpec
+from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
@@ -185,6 +187,21 @@ def _without_function(connection: Connection, made: SetUp | None, training: Trai
         )
 
 
+def _too_many_rows(training: Supervised) -> Iterator[Problem]:
+    try:
+        call_bytes = training.call_bytes
+    except MissingData:
+        return  # the data is checked by itself
+    if call_bytes > INLINE_AT_MOST_BYTES:
+        path = "training.minibatch"
+        yield Problem(
+            path,
+            f"Minibatch ({path}): {training.progress_a_call:,} rows and the parameters have"
+            f" {call_bytes / 2**20:.1f} MiB, more than a call's request, which holds"
+            f" {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB. Take a smaller minibatch or fewer local steps.",
+        )
+
+
 def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
     """Return the problem of a policy that changes memory, where fewer than two sizes of its range are set up."""
     chosen, made = spec.training.scaling.memory_range_mb, queries.set_up_of(connection)
@@ -201,7 +218,11 @@ def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
 
 
 def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
-    """Return the problem of a network that exceeds a call's payload, without a bucket to load it from."""
+    """Return the problem of a network that exceeds a call's payload, without a bucket to load it from, or of rows that
+    exceed it, which come with the call.
+    """
+    if isinstance(spec.training, Supervised):
+        yield from _too_many_rows(spec.training)
     made = queries.set_up_of(connection)
     spaces, known = spaces_of(spec.training)
     if not known or (made is not None and made.ready_bucket) or not isinstance(spec.training, TrainingSpec):
