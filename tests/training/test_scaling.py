@@ -49,7 +49,7 @@ POLICIES = [
     Schedule(actors=(5, 9, 2)),
     Chance(),
     RewardRatio(),
-    ScaleIn(actors_first=9),
+    ScaleIn(actors_max=9),
 ]
 
 
@@ -352,7 +352,7 @@ def test_only_who_says_so_decides_by_how_long_rounds_took(policy, means):
 
 def test_scale_in_by_hand():
     """A dollar gains 4, 4, then 3, 1: the mean of the last two is half of the first two's. Then it begins again."""
-    policy = ScaleIn(actors_first=5, actors_min=4, window=2, share=0.8)
+    policy = ScaleIn(actors_max=5, actors_min=4, window=2, share=0.8)
     losses = [20.0, 16.0, 12.0, 9.0, 8.0]
 
     def rounds(losses, actors=5, first=1):
@@ -369,8 +369,8 @@ def test_scale_in_by_hand():
     after = [*history, *rounds([7.0, 6.0, 5.9, 5.8], actors=4, first=6)]
     assert [policy.decide(after[:count], BOUNDS, 0).actors for count in (6, 7, 8, 9)] == [4, 4, 4, 4]
     assert "as before: a dollar gains 0.1" in policy.decide(after, BOUNDS, 0).why
-    rising = ScaleIn(actors_first=5, window=1, share=1.0, score="return")
+    rising = ScaleIn(actors_max=5, window=1, share=1.0, score="return")
     assert rising.decide(rounds([0.0, 5.0, 9.0]), BOUNDS, 0).actors == 4
     assert rising.decide(rounds([0.0, 4.0, 9.0]), BOUNDS, 0).actors == 5
     with pytest.raises(ValidationError, match="fewest actors"):
-        ScaleIn(actors_first=2, actors_min=3)
+        ScaleIn(actors_max=2, actors_min=3)

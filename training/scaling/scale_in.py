@@ -21,7 +21,7 @@ class ScaleIn(PolicyBase):
     """Scale-in: one actor fewer when a dollar gains less than before."""
 
     kind: Literal["scale_in"] = "scale_in"
-    actors_first: int = Field(32, ge=1, le=4096, title="Actors at first")
+    actors_max: int = Field(32, ge=1, le=4096, title="Actors at first")
     actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
     window: int = Field(2, ge=1, le=60, title="Window", json_schema_extra={"unit": "rounds"})
     share: float = Field(
@@ -37,21 +37,21 @@ class ScaleIn(PolicyBase):
 
     @model_validator(mode="after")
     def in_order(self) -> ScaleIn:
-        if self.actors_min > self.actors_first:
+        if self.actors_min > self.actors_max:
             raise ValueError("the fewest actors must not be more than the actors at first")
         return self
 
     @property
     def largest(self) -> int:
-        return self.actors_first
+        return self.actors_max
 
     def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.largest
 
     def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
         if not history:
-            return clip_to_bounds(self.actors_first, bounds, f"{self.actors_first} at first")
-        now = min(history[-1].actors, self.actors_first)
+            return clip_to_bounds(self.actors_max, bounds, f"{self.actors_max} at first")
+        now = min(history[-1].actors, self.actors_max)
         gains = self._gains(history)
         if len(gains) < 2 * self.window:
             return clip_to_bounds(now, bounds, f"as before: {len(gains)} rounds say what {now} gain")
