@@ -25,13 +25,17 @@ from training.spec import TrainingSpec
 
 
 class Branching(FrozenModel):
-    """`actors` in every round of the base run, `boost` in the boosted branch, `episodes` to judge a branch by."""
+    """`actors` in every round of the base run, `boost` in the boosted branch, `episodes` to judge a branch by.
+
+    If `further` is not 0, each branch goes on for so many rounds with `actors`, and is judged once more.
+    """
 
     kind: Literal["branching"] = "branching"
     actors: int = Field(8, ge=1)
     boost: int = Field(32, ge=2)
     replicates: int = Field(5, ge=1)
     episodes: int = Field(10, ge=1)
+    further: int = Field(0, ge=0)
 
     def quick(self) -> Branching:
         return self.model_copy(update={"replicates": 1, "episodes": 2})
@@ -64,15 +68,23 @@ def base_of(training: TrainingSpec, branching: Branching) -> TrainingSpec:
 
 
 def branch_of(
-    training: TrainingSpec, branching: Branching, *, round_no: int, replicate: int, actors: int
+    training: TrainingSpec,
+    branching: Branching,
+    *,
+    round_no: int,
+    replicate: int,
+    actors: int,
+    rounds: int = 1,
 ) -> TrainingSpec:
-    """One more round after `round_no`. Both branches of a replicate have the same seed, which sets all chance."""
+    """Return the spec of `rounds` more after `round_no`, judged after the last. Both branches of a replicate have the
+    same seed, which sets all chance.
+    """
     return _changed(
         training,
         scaling=Fixed(actors=actors).model_dump(),
-        evaluation={"every_rounds": 1, "episodes": branching.episodes},
+        evaluation={"every_rounds": 100_000, "episodes": branching.episodes},
         checkpoints={"every_rounds": 100_000},
-        stop={"rounds": round_no + 1},
+        stop={"rounds": round_no + rounds},
         seed=derive(training.seed, "branch", round_no, replicate) % 2**31,
     )
 
@@ -114,7 +126,18 @@ def forks(
                     training, branching, round_no=report.round_no, replicate=replicate, actors=actors
                 )
                 prefix = f"{report.round_no}-{replicate}-{name}-"
-                scores[name], _ = branch(spec, checkpoints[report.round_no], platform, prefix)
+                scores[name], saved = branch(spec, checkpoints[report.round_no], platform, prefix)
+                if branching.further:
+                    spec = branch_of(
+                        training,
+                        branching,
+                        round_no=report.round_no,
+                        replicate=replicate,
+                        actors=branching.actors,
+                        rounds=1 + branching.further,
+                    )
+                    last = saved[report.round_no + 1]
+                    scores[f"{name}_later"], _ = branch(spec, last, platform, f"{prefix}later-")
             yield {
                 "kind": "fork",
                 "round": report.round_no,

@@ -141,11 +141,15 @@ class Better(FrozenModel):
 
 
 class RanksForks(FrozenModel):
-    """Curvature says where more actors help: Spearman's correlation of R_k and gain_k given k is below 0."""
+    """Curvature says where more actors help: Spearman's correlation of R_k and gain_k given k is below 0.
+
+    `later`: the gain that is left after the branches' further rounds.
+    """
 
     kind: Literal["foretells"] = "foretells"
     arm: str
     environment: str
+    later: bool = False
     label: Label = "L"
     paper: str = ""
     repeats: Repeats = ()

@@ -267,7 +267,7 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | Reliability | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
     declared = spec.model_dump(mode="json", exclude_unset=True)
-    if isinstance(study, SchedulerTraining | Reliability):
+    if isinstance(study, SchedulerTraining | Reliability) or (study is not None and study.further):
         declared["study"] = study.model_dump(mode="json")
     document = json.dumps(declared, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]

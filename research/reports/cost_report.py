@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cloud.forecasting.explanation import figure_of
+from research.branching import Branching
 from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable, Sooner
 from research.experiment import Experiment
 from research.pricing_targets import PRICING_TARGETS
@@ -101,7 +102,7 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         for outcome in summary.done
     ]
     return judge_forks(
-        [forks_of(outcome.rows) for outcome in outcomes],
+        [forks_of(outcome.rows, later=claim.later) for outcome in outcomes],
         r_reliability=stored_reliability(RESULTS, claim.environment, _MEASURED_FROM),
     )
 
@@ -127,9 +128,11 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
             f"On {claim.environment}, R measured twice has a reliability of {claim.least:g} or more, for at most"
             f" {100 * claim.share:.0f} % of a round."
         )
+    study = experiment.arm(claim.arm).study
+    later = f" {study.further} rounds later" if claim.later and isinstance(study, Branching) else ""
     return (
-        f"On {claim.environment}, the lower R is, the more additional actors bring: Spearman's correlation of R and"
-        " gain, given the round, is below 0."
+        f"On {claim.environment}, the lower R is, the more additional actors bring{later}: Spearman's correlation of R"
+        " and gain, given the round, is below 0."
     )
 
 

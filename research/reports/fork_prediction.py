@@ -17,13 +17,14 @@ Fork = tuple[float, list[float]]
 """R of a round, and the gain of each replicate."""
 
 
-def forks_of(rows: Sequence[Mapping[str, Any]]) -> dict[int, Fork]:
-    """By round, where R and both scores are known."""
+def forks_of(rows: Sequence[Mapping[str, Any]], *, later: bool = False) -> dict[int, Fork]:
+    """By round, where R and both scores are known; `later`: the scores after the branches' further rounds."""
+    boosted, plain = ("boosted_later", "plain_later") if later else ("boosted", "plain")
     found: dict[int, Fork] = {}
     gains: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row["kind"] == "fork" and None not in (row["ratio"], row["boosted"], row["plain"]):
-            gains[row["round"]].append(row["boosted"] - row["plain"])
+        if row["kind"] == "fork" and None not in (row["ratio"], row[boosted], row[plain]):
+            gains[row["round"]].append(row[boosted] - row[plain])
             found[row["round"]] = row["ratio"], gains[row["round"]]
     return found
 

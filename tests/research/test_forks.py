@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from research.branching import Branching, base_of, base_run, branch, branch_of, forks
+from research.experiment import recipe_hash
 from research.reports.fork_prediction import correlation, forks_of, gain_reliability, judge_forks
 from tests.training.inline_platform import InlinePlatform
 from training.spec import TrainingSpec
+from webapp.jobs.spec import JobSpec
 
 BRANCHING = Branching(actors=2, boost=5, replicates=2, episodes=2)
 TRAINING = TrainingSpec.model_validate(
@@ -66,6 +68,29 @@ def test_every_round_forks_and_what_is_done_is_left_out() -> None:
     rows = list(forks(short, BRANCHING, InlinePlatform(), {(1, 0), (2, 1)}))
     assert [(row["round"], row["replicate"]) for row in rows] == [(1, 1), (2, 0)]
     assert all(np.isfinite([row["boosted"], row["plain"]]).all() for row in rows)
+
+
+def test_branches_go_on_with_the_actors_of_the_base_run_and_are_judged_again() -> None:
+    """Two further rounds after a fork of round 2: the plain branch is the run that never branched, bit for bit."""
+    short = TRAINING.model_copy(update={"stop": TRAINING.stop.model_copy(update={"rounds": 2})})
+    longer = BRANCHING.model_copy(update={"further": 2})
+    platform = InlinePlatform()
+    (row,) = forks(short, longer, platform, {(1, 0), (1, 1), (2, 0)})
+    (before,) = forks(short, BRANCHING, InlinePlatform(), {(1, 0), (1, 1), (2, 0)})
+    assert {name: row[name] for name in before} == before
+    sampled = [call for call in platform.submitted if call.kind == "rollout" and "later-" in call.name]
+    assert sorted(call.round_no for call in sampled) == [4, 4, 4, 4, 5, 5, 5, 5]
+    unbroken = branch_of(TRAINING, BRANCHING, round_no=2, replicate=1, actors=2, rounds=3)
+    score, _ = branch(
+        unbroken, base_run(short, BRANCHING, InlinePlatform())[1][2], InlinePlatform(), "whole-"
+    )
+    assert row["plain_later"] == score
+
+
+def test_a_study_that_goes_on_is_another_recipe() -> None:
+    spec = JobSpec(name="forks", training=TRAINING, platform={"kind": "local"}, budget_usd="1")
+    longer = BRANCHING.model_copy(update={"further": 2})
+    assert recipe_hash(spec, BRANCHING) == recipe_hash(spec) != recipe_hash(spec, longer)
 
 
 def _rows(gain: Any, seed: int, rounds: int = 12) -> list[dict[str, Any]]:
