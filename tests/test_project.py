@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
+import zipfile
 from email.parser import HeaderParser
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -50,19 +51,17 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_package_needs_what_the_requirements_list(metadata: Path) -> None:
+def test_the_package_needs_nothing_and_its_extras_what_the_requirements_list(metadata: Path) -> None:
     said = HeaderParser().parsestr((metadata / "METADATA").read_text())
     assert (said["Name"], said["Version"]) == ("starling", PROJECT["version"])
-    files = {"": "requirements.txt"}
-    files |= {extra: f"requirements-{extra}.txt" for extra in said.get_all("Provides-Extra", [])}
-    assert set(files) == {"", "dev", "ray", "bench"}
-    for extra, file in files.items():
-        ending = f'; extra == "{extra}"' if extra else ""
-        needs = {
-            str(Requirement(one.removesuffix(ending)))
-            for one in said.get_all("Requires-Dist", [])
-            if (one.endswith(ending) if extra else "; extra ==" not in one)
-        }
+    extras = {"server": "requirements.txt"}
+    extras |= {extra: f"requirements-{extra}.txt" for extra in ("dev", "ray", "bench")}
+    assert set(said.get_all("Provides-Extra", [])) == set(extras)
+    needed = said.get_all("Requires-Dist", [])
+    assert all("; extra ==" in one for one in needed), "the client needs nothing but Python"
+    for extra, file in extras.items():
+        ending = f'; extra == "{extra}"'
+        needs = {str(Requirement(one.removesuffix(ending))) for one in needed if one.endswith(ending)}
         assert needs == _requirements(file)
 
 
@@ -74,22 +73,43 @@ def test_the_benchmarks_gymnasium_is_ours() -> None:
     assert all(Requirement(one).specifier == ours[Requirement(one).name] for one in overrides)
 
 
-def test_the_package_holds_the_rooms_and_nothing_else(metadata: Path) -> None:
-    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"}
-    assert set((metadata / "top_level.txt").read_text().split()) == rooms
-    assert {"training", "cloud", "webapp"} <= rooms
+_IMPORTED = """
+import sys
+import starling
+assert starling.launch and starling.Run and starling.Starling
+foreign = {"django", "torch", "numpy", "pandas", "IPython", "webapp", "cloud", "training"}
+assert not foreign & set(sys.modules), foreign & set(sys.modules)
+print(starling.__file__)
+"""
 
 
-def test_the_command_of_the_package_runs(metadata: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = [
-        one for one in (metadata / "entry_points.txt").read_text().splitlines() if one.startswith("starling")
-    ]
-    name, _, target = line.partition(" = ")
-    command = EntryPoint(name, target, "console_scripts").load()
-    with pytest.raises(SystemExit) as ended:
-        command(["--help"])
-    assert ended.value.code == 0
-    assert "usage: starling" in capsys.readouterr().out
+@pytest.mark.slow
+def test_the_wheel_brings_the_client_and_its_command_into_an_empty_environment(tmp_path: Path) -> None:
+    """Built from a copy, as the build leaves folders beside its sources."""
+    for name in ("pyproject.toml", "README.md", *(path.name for path in ROOT.glob("requirements*.txt"))):
+        shutil.copy(ROOT / name, tmp_path)
+    client = Path("webapp/api/client")
+    shutil.copytree(ROOT / client, tmp_path / client, ignore=shutil.ignore_patterns("__pycache__"))
+    _run("from setuptools import build_meta; build_meta.build_wheel('dist')", cwd=tmp_path)
+    (wheel,) = (tmp_path / "dist").glob("starling-*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        assert {name.partition("/")[0].partition("-")[0] for name in files.namelist()} == {"starling"}
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True, timeout=120)
+    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=60)
+
+    imported = said(str(python), "-c", _IMPORTED)
+    assert (imported.returncode, imported.stderr) == (0, "")
+    assert imported.stdout.startswith(str(environment))
+    command = said(str(environment / "bin" / "starling"), "jobs", "list")
+    assert command.returncode == 1
+    assert "No token is set" in command.stderr
 
 
 def test_all_pages_name_one_version() -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
 
 from tests.factories import make_alert, make_job, make_project, make_spec, make_user
+from tests.webapp.api_callers import sent_by_a_test_client
 from tests.webapp.data_tables import FLOWERS, worker_reads
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
@@ -151,7 +151,7 @@ class TestAgainstTheApi:
         monkeypatch.setenv("STARLING_TOKEN", key)
         monkeypatch.setenv("STARLING_PROJECT", project.slug)
         monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-        monkeypatch.setattr("urllib.request.urlopen", _sent_by_a_test_client)
+        monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
         return project
 
     def test_tables_json_and_an_empty_list(self, there: Any, capsys: Any) -> None:
@@ -193,6 +193,9 @@ class TestAgainstTheApi:
         told = capsys.readouterr().out.splitlines()
         assert told[0].split() == ["side"], "no column of what is not known: no score, no cost, no time"
         assert told[-1] == "No round of these runs has ended yet."
+        assert main(["seeds", "launch", "cartpole", "2", "--set", "budget_usd=0.20", "--json"]) == 0
+        group = json.loads(capsys.readouterr().out)
+        assert (group["runs"], Budget.objects.get(group=group["id"]).limit_picodollars) == (2, 4 * 10**11)
         assert main(["call", "get", "//presets/cartpole"]) == 0
         assert json.loads(capsys.readouterr().out)["name"] == "cartpole"
 
@@ -340,23 +343,6 @@ class TestAgainstTheApi:
         (file,) = (tmp_path / "runs").iterdir()
         assert capsys.readouterr().out.strip() == str(file)
         assert file.name == f"events.out.tfevents.0.{job.pk}"
-
-
-def _sent_by_a_test_client(request: Any, timeout: float) -> Any:
-    """The request that the client made, answered by the application in this process."""
-    import io
-    import urllib.error
-    from email.message import Message
-
-    path = "/" + request.full_url.split("/", 3)[3]
-    headers = {name: value for name, value in request.header_items() if not name.startswith("Content-")}
-    kind, data = request.get_header("Content-type"), request.data or b""
-    content = data if isinstance(data, bytes) else b"".join(data)
-    answer = Client().generic(request.get_method(), path, content, content_type=kind, headers=headers)
-    content = b"".join(answer) if answer.streaming else answer.content  # type: ignore[arg-type]
-    if answer.status_code >= 400:
-        raise urllib.error.HTTPError(path, answer.status_code, "", Message(), io.BytesIO(content))
-    return io.BytesIO(content)
 
 
 def test_the_packed_command_runs_by_itself(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ EDITORS = {
     "budgets_change",
     "budgets_close",
     "comparing_add_seeds",
+    "comparing_create_seeds",
     "comparing_create_sweep",
     "money_forecast",
     "connections_list_connections",
@@ -221,6 +222,7 @@ def body_for(operation: reference.Operation) -> Any:
         "Fork": {"spec": make_spec().model_dump(mode="json")},
         "AlertDeed": {"do": "acknowledge"},
         "NewSeeds": {"count": 1},
+        "NewSeedGroup": {"spec": make_spec().model_dump(mode="json"), "count": 2},
         "NewSweep": {
             "base": make_spec().model_dump(mode="json"),
             "name": "Rates",
@@ -277,7 +279,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 123
+    assert len(OPERATIONS) == 124
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

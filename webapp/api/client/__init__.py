@@ -1,8 +1,18 @@
-"""The client that people download, `starling.py`, and the command around it, which is packed as one file.
+"""What `pip install` brings: `import starling` and the command `starling`.
 
-They need only Python, 3.9 or later, and import nothing else of the project.
+    import starling
+
+    run = starling.launch("cartpole", seeds=5, budget_usd=1)
+    run.watch()
+    frame = run.frame()
+
+Begin reading with `runs.py`. `starling.py` is the client below it, which is also offered as one file; `main.py` is the
+command, which is also packed as one file. All of it needs only Python, 3.9 or later, and imports nothing else of the
+project.
 """
 
+from .comparison import Comparison
+from .runs import Run, launch, open_run
 from .starling import Starling, StarlingError
 
-__all__ = ["Starling", "StarlingError"]
+__all__ = ["Comparison", "Run", "Starling", "StarlingError", "launch", "open_run"]

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from .commands import Command
-from .starling import Starling, StarlingError
+from .spec_changes import put, wrong
+from .starling import Starling
 from .tables import shown
 from .upload import FileForm
 
@@ -45,11 +46,6 @@ class _Request(NamedTuple):
     body: Any = None
     query: dict[str, Any] = {}
     file: str = ""
-
-
-def wrong(why: str, fix: str) -> StarlingError:
-    """An error before anything was sent."""
-    return StarlingError("Nothing was sent.", why, fix, status=400)
 
 
 class CommandRun:
@@ -227,17 +223,11 @@ def _pair(text: str) -> tuple[str, str]:
 def _put_all(document: dict[str, Any], changes: list[str]) -> None:
     for change in changes:
         path, text = _pair(change)
-        *tables, name = path.split(".")
-        here = document
-        for table in tables:
-            inner = here.setdefault(table, {})
-            if not isinstance(inner, dict):
-                raise wrong(f"{table} in {path} is no table of fields.", "See the spec with `jobs spec`.")
-            here = inner
         try:
-            here[name] = json.loads(text)
+            value = json.loads(text)
         except ValueError:
-            here[name] = text
+            value = text
+        put(document, path, value)
 
 
 def _whole(text: str) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from .tables import Part
 
+RETURN = "episode_return_mean"
+"""The field of a job, and of a round's report, that holds the return."""
+
 JOBS = (
     Part(
         "job=id state=state_words round=round_no:whole steps=env_steps:whole "

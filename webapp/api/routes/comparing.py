@@ -26,7 +26,7 @@ from webapp.comparing.figures import SideFigures, compared, differences
 from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import MOST_RUNS, Axis, Sweep, SweepRefused, launch_sweep
 from webapp.jobs.models import JobGroup
-from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
+from webapp.jobs.seed_groups import MOST_SEEDS, launch_seeds, more_seeds
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["comparing"])
@@ -117,6 +117,13 @@ class NewSeeds(Request):
     count: int = Field(ge=1, le=MOST_SEEDS)
 
 
+class NewSeedGroup(Request):
+    """Each run gets the spec's budget; together they cannot cost more than `count` times that."""
+
+    spec: JobSpec
+    count: int = Field(ge=2, le=MOST_SEEDS)
+
+
 class NewSweep(Request):
     """`fields`: by path, values such as "0.001, 0.0003" or, by chance, a range such as "1e-4 .. 1e-2"."""
 
@@ -169,6 +176,24 @@ def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key:
     key = f"{idempotency_key[:60]}:{job.pk}" if idempotency_key else None
     group = more_seeds(user=person, like=job, count=seeds.count, key=key)
     return _group(job.project, group, group.jobs.count())
+
+
+@router.post(
+    "/projects/{slug}/seeds", auth=Token("jobs"), response=201, summary="Launch seeds of a spec as one group"
+)
+def create_seeds(
+    project: EditorsProject,
+    person: Person,
+    response: HttpResponse,
+    seeds: NewSeedGroup,
+    idempotency_key: Key = "",
+) -> GroupShape:
+    """From the spec's seed on, all of them or none. The same Idempotency-Key gives the same group again."""
+    key = idempotency_key[:60] or None
+    group = launch_seeds(project=project, user=person, spec=seeds.spec, count=seeds.count, key=key)
+    shape = _group(project, group, group.jobs.count())
+    response["Location"] = shape.url
+    return shape
 
 
 @router.post("/projects/{slug}/sweeps", auth=Token("jobs"), response=201, summary="Launch a sweep")

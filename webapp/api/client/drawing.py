@@ -1,0 +1,173 @@
+"""A run as a line of text and as HTML with a chart of its return: all in one piece, so that nothing is fetched."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from html import escape
+from typing import Any
+
+from .output_columns import RETURN
+from .tables import usd
+
+_WIDTH, _HEIGHT = 640, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 30
+_MOST_POINTS = 300
+_MEAN_POINTS = 80
+_BLUE = "#0072b2"
+_TEXT = "font: 12px system-ui, sans-serif; fill: currentColor; opacity: .75"
+_UNREAL = {"simulated": "sim.", "emulated": "emulated"}
+
+Point = tuple[float, float]
+
+
+def line_of(name: str, jobs: Sequence[dict[str, Any]]) -> str:
+    """The run in one line: name, state, progress, return and money."""
+    return " · ".join([name, *_figures(jobs)])
+
+
+def html_of(
+    name: str, url: str, jobs: Sequence[dict[str, Any]], curves: Sequence[Sequence[dict[str, Any]]]
+) -> str:
+    """The run for a notebook: its name, which leads to its page, its figures, and its return by step."""
+    state, *figures = _figures(jobs)
+    head = (
+        f'<a href="{escape(url)}" style="font-weight: 600">{escape(name)}</a>'
+        f' <span style="opacity: .75">{" · ".join(map(escape, [state, *figures]))}</span>'
+    )
+    lines = [_points(curve) for curve in curves]
+    label = escape(line_of(name, jobs))
+    return f'<div style="max-width: {_WIDTH}px"><div>{head}</div>{_chart(lines, label)}</div>'
+
+
+def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
+    """State, progress, return and money, those that are known."""
+    if not jobs:
+        return ["no jobs"]
+    returns = [job[RETURN] for job in jobs if job[RETURN] is not None]
+    rounds = min(job["round_no"] for job in jobs)
+    found = [
+        _states(jobs),
+        f"round {rounds:,}" if rounds else "",
+        f"{sum(j['env_steps'] for j in jobs):,} steps",
+    ]
+    if returns:
+        found.append(f"return {sum(returns) / len(returns):,.4g}")
+    spent, limit = (
+        sum((Decimal(job[key]) for job in jobs), Decimal(0)) for key in ("spent_usd", "limit_usd")
+    )
+    unreal = " ".join(sorted({_UNREAL[job["money"]] for job in jobs if job["money"] in _UNREAL}))
+    found.append(f"{usd(spent)} of {usd(limit)}" + (f" {unreal}" if unreal else ""))
+    return [one for one in found if one]
+
+
+def _states(jobs: Sequence[dict[str, Any]]) -> str:
+    """ "Running", or how many of several jobs are in which state."""
+    counts: dict[str, int] = {}
+    for job in jobs:
+        counts[job["state_words"]] = counts.get(job["state_words"], 0) + 1
+    if len(counts) == 1:
+        return (
+            f"{len(jobs)} seeds {next(iter(counts)).lower()}"
+            if len(jobs) > 1
+            else str(jobs[0]["state_words"])
+        )
+    return ", ".join(f"{count} {word.lower()}" for word, count in counts.items())
+
+
+def _points(curve: Iterable[dict[str, Any]]) -> list[Point]:
+    """The curve's known points, at most so many as a screen can show."""
+    known = [(float(row["steps"]), float(row["return"])) for row in curve if row["return"] is not None]
+    every = max(1, math.ceil(len(known) / _MOST_POINTS))
+    return [*known[:-1:every], *known[-1:]]
+
+
+def _chart(lines: Sequence[Sequence[Point]], label: str) -> str:
+    drawn = [line for line in lines if line]
+    if not drawn:
+        return '<p style="opacity: .75">No round with a return has ended yet.</p>'
+    xs = [x for line in drawn for x, _ in line]
+    ys = [y for line in drawn for _, y in line]
+    right, low, high = max(xs), min(ys), max(ys)
+    if high == low:
+        low, high = low - 1, high + 1
+
+    def place(x: float, y: float) -> str:
+        across = _LEFT + (x / right if right else 0) * (_WIDTH - _LEFT - _RIGHT)
+        down = _TOP + (high - y) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
+        return f"{across:.1f},{down:.1f}"
+
+    parts = [*_grid(low, high, right, place)]
+    for line in drawn:
+        faint = 0.35 if len(drawn) > 1 else 1
+        parts.append(_line([place(x, y) for x, y in line], 1.5, faint))
+    if len(drawn) > 1:
+        parts.append(_line([place(x, y) for x, y in _mean(drawn)], 2.5, 1))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}"'
+        f' style="width: 100%; height: auto">{"".join(parts)}</svg>'
+    )
+
+
+def _line(places: Sequence[str], width: float, opacity: float) -> str:
+    if len(places) == 1:
+        x, y = places[0].split(",")
+        return f'<circle cx="{x}" cy="{y}" r="3" fill="{_BLUE}" opacity="{opacity}"/>'
+    return (
+        f'<polyline points="{" ".join(places)}" fill="none" stroke="{_BLUE}" stroke-width="{width}"'
+        f' stroke-linejoin="round" opacity="{opacity}"/>'
+    )
+
+
+def _grid(low: float, high: float, right: float, place: Any) -> Iterable[str]:
+    """Lines at round returns with their values, and round numbers of steps below."""
+    for value in _ticks(low, high):
+        _, y = place(0, value).split(",")
+        yield (
+            f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}" stroke="currentColor" opacity=".15"/>'
+            f'<text x="{_LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" style="{_TEXT}">'
+            f"{_short(value)}</text>"
+        )
+    for value in _ticks(0, right):
+        x, _ = place(value, low).split(",")
+        end = "end" if value > 0.97 * right else "middle"
+        yield (
+            f'<text x="{x}" y="{_HEIGHT - 10}" text-anchor="{end}" style="{_TEXT}">{_short(value)}'
+            f"{' steps' if end == 'end' else ''}</text>"
+        )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between both, three to six of them."""
+    span = high - low
+    if not span > 0 or not math.isfinite(span):
+        return [low]
+    rough = 10 ** math.floor(math.log10(span / 4))
+    step = next(rough * factor for factor in (1, 2, 2.5, 5, 10) if span / (rough * factor) <= 5)
+    first = math.ceil(low / step)
+    return [at * step for at in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _short(value: float) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size or (abs(value) >= size and unit == "M"):
+            return f"{value / size:,.4g}{unit}"
+    return f"{value:,.4g}"
+
+
+def _mean(lines: Sequence[Sequence[Point]]) -> list[Point]:
+    """The mean of the lines, as far as all of them reach."""
+    first, last = max(line[0][0] for line in lines), min(line[-1][0] for line in lines)
+    if last <= first:
+        return []
+    places = [first + (last - first) * at / _MEAN_POINTS for at in range(_MEAN_POINTS + 1)]
+    return [(x, sum(_at(line, x) for line in lines) / len(lines)) for x in places]
+
+
+def _at(line: Sequence[Point], x: float) -> float:
+    """The value of the line there, between its points."""
+    after = min(max(1, bisect.bisect_left(line, (x, -math.inf))), len(line) - 1)
+    (x0, y0), (x1, y1) = line[after - 1], line[after]
+    return y1 if x1 == x0 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
