@@ -155,6 +155,7 @@ INSTALLED_APPS = [
     "webapp.money",
     "webapp.overview",
     "webapp.profiling",
+    "webapp.projects",
     "webapp.schedulers",
     "webapp.surfaces",
     "webapp.resources",

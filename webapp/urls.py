@@ -20,6 +20,7 @@ urlpatterns = [
     path("", include("webapp.papers.urls")),
     path("", include("webapp.reports.urls")),
     path("", include("webapp.profiling.urls")),
+    path("", include("webapp.projects.urls")),
     path("", include("webapp.schedulers.urls")),
     path("", include("webapp.surfaces.urls")),
     path("", include("webapp.resources.urls")),

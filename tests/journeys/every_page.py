@@ -47,7 +47,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     accounts.join_project(project, bob, "viewer")
     people_scenes.confirm(ada)
     _, join = people_scenes.invitations_of(project, ada)
+    people_scenes.budget_of_person(project, ada)
     empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
+    old = people_scenes.archived_project(ada)
     scenes.jobs_in_every_state(project, ada)
     by_name = {job.name: job for job in project.jobs.all()}
     archived, deleted = scenes.jobs_put_away(project, ada)
@@ -174,6 +176,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "papers-forks": ("/papers/branching/", None),
         "members": (f"/p/{project.slug}/members/", None),
         "members-invited": (f"/p/{project.slug}/members/", _invite),
+        "projects": ("/projects/", _show_archived),
+        "project-settings": (f"/p/{project.slug}/settings/", None),
+        "project-archived": (f"/p/{old.slug}/settings/", None),
         "join": (join, None),
         "link-confirm": (accounts.one_time_sign_in_path(bob), None),
         "account": ("/account/", None),
@@ -329,6 +334,10 @@ def _open_keys(page: Page) -> None:
 def _ask_to_delete(page: Page) -> None:
     page.click(".job-menu > summary")
     page.click("[data-dialog=delete-dialog]")
+
+
+def _show_archived(page: Page) -> None:
+    page.click(".archived-projects > summary")
 
 
 def _choose_three(page: Page) -> None:

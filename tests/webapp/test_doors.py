@@ -129,6 +129,9 @@ DOORS: dict[str, Door] = {
     "profiling:page": Door("editor"),
     "profiling:result": Door("editor"),
     "profiling:cost": Door("editor", "post"),
+    "projects:settings": Door("owner"),
+    "projects:archive": Door("owner", "post"),
+    "projects:unarchive": Door("owner", "post"),
     "reports:page": Door("viewer"),
     "reports:file": Door("viewer"),
     "reports:files": Door("viewer"),
@@ -157,7 +160,7 @@ SIGNED_IN: dict[str, dict[str, str]] = {
         name: {}
         for name in (
             *("accounts:home", "accounts:account", "account_email", "account_set_password"),
-            *("api:tokens", "api:reference", "papers:list"),
+            *("api:tokens", "api:reference", "papers:list", "projects:list"),
         )
     },
     "papers:experiment": {"name": "nitro_rewards"},

@@ -1,6 +1,7 @@
 """Access to projects: every page and API route checks here whether a person's role in a project is enough.
 
-A project without a membership of the person answers 404. A role that is too low answers 403.
+A project without a membership of the person answers 404. A role that is too low answers 403, and so does an archived
+project to whoever wants to change it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
+from django.db.models import F
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
@@ -21,10 +23,18 @@ from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.queries import member_in
 
 SESSION_KEY = "last_project"
+ARCHIVED = (
+    "This project is archived, so nothing in it can be changed. An owner can unarchive it under Projects."
+)
 
 
-def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer") -> Membership:
-    """The person's membership of the project. Http404 if there is none, PermissionDenied if its role is too low."""
+def membership_for(
+    user: User | AnonymousUser, slug: str, needs: str = "viewer", *, archived: bool = False
+) -> Membership:
+    """The person's membership of the project. Http404 if there is none, PermissionDenied if its role is too low.
+
+    An archived project is read-only: PermissionDenied for more than viewing, unless `archived` allows it.
+    """
     if not user.is_authenticated:
         raise Http404("There is no such project.")
     membership = (
@@ -34,6 +44,8 @@ def membership_for(user: User | AnonymousUser, slug: str, needs: str = "viewer")
         raise Http404("There is no such project.")
     if not Role(membership.role).allows(needs):
         raise PermissionDenied(refusal(membership.role, needs))
+    if not archived and not membership.allows(needs):
+        raise PermissionDenied(ARCHIVED)
     return membership
 
 
@@ -48,7 +60,9 @@ def current_membership(request: HttpRequest) -> Membership | None:
     """The membership of the page's project. On other pages, of the project opened last."""
     if not hasattr(request, "membership"):
         memberships = (
-            Membership.objects.select_related("project").filter(user=person_of(request)).order_by("pk")
+            Membership.objects.select_related("project")
+            .filter(user=person_of(request))
+            .order_by(F("project__archived_at").asc(nulls_first=True), "pk")
         )
         last = request.session.get(SESSION_KEY, "")
         request.membership = memberships.filter(project__slug=last).first() or memberships.first()  # type: ignore[attr-defined]
@@ -60,7 +74,7 @@ def member_to_remove(user: User | AnonymousUser, project: Project, membership_id
     """The member, if this person may remove them: owners may remove anyone, and each member themselves."""
     member = member_in(project, membership_id)
     if member.user_id != user.pk:
-        membership_for(user, project.slug, "owner")
+        membership_for(user, project.slug, "owner", archived=True)
     return member
 
 
@@ -75,15 +89,20 @@ def refusal(role: str, needs: str) -> str:
 ProjectView = Callable[..., HttpResponseBase]
 
 
-def project_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
-    """For views under /p/<slug>/: requires sign-in and the role, and passes the project to the view."""
+def project_page(
+    needs: str = "viewer", *, archived: bool = False
+) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
+    """For views under /p/<slug>/: requires sign-in and the role, and passes the project to the view.
+
+    `archived`: for what may be done in an archived project as well.
+    """
     least = Role(needs)  # an unknown role is found when the module is read
 
     def decorate(view: ProjectView) -> Callable[..., HttpResponseBase]:
         @login_required
         @wraps(view)
         def wrapped(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            membership = membership_for(request.user, slug, least)
+            membership = membership_for(request.user, slug, least, archived=archived)
             request.membership = membership  # type: ignore[attr-defined]
             if request.session.get(SESSION_KEY) != slug:
                 request.session[SESSION_KEY] = slug
@@ -99,6 +118,8 @@ def live_page(needs: str = "viewer") -> Callable[[ProjectView], Callable[..., Ht
     return lambda view: project_page(needs)(require_safe(never_cache(view)))
 
 
-def project_action(needs: str) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
+def project_action(
+    needs: str, *, archived: bool = False
+) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
     """As `project_page`, for what changes something: by POST alone."""
-    return lambda view: project_page(needs)(require_POST(view))
+    return lambda view: project_page(needs, archived=archived)(require_POST(view))

@@ -108,11 +108,15 @@ class Role(models.TextChoices):
 
 
 class Project(models.Model):
-    """A project owns jobs and money. The addresses of its pages begin with its slug."""
+    """A project owns jobs and money. The addresses of its pages begin with its slug.
+
+    An archived project is read-only: its members see everything and change nothing (see `access`).
+    """
 
     name = models.CharField(max_length=80)
     slug = models.SlugField(max_length=60, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
+    archived_at = models.DateTimeField(null=True, blank=True)
     people: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="projects"
     )
@@ -140,7 +144,14 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.project}"
 
     def allows(self, needs: str) -> bool:
-        return Role(self.role).allows(needs)
+        """Whether the role is enough. In an archived project every member may only look."""
+        frozen = self.project.archived_at is not None and needs != Role.VIEWER
+        return not frozen and Role(self.role).allows(needs)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the role is owner, in an archived project too."""
+        return self.role == Role.OWNER
 
 
 class SignInLink(models.Model):
@@ -158,7 +169,8 @@ class SignInLink(models.Model):
 class Invitation(models.Model):
     """A role in a project for one person: the person who has confirmed the address, or who has the link.
 
-    Only the hash of the link's secret is stored. Accepting deletes the row.
+    Only the hash of the link's secret is stored. Accepting deletes the row. `account` is the account that was created
+    with the link where sign-up is closed: a link creates one.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
@@ -166,6 +178,7 @@ class Invitation(models.Model):
     role = models.CharField(max_length=10, choices=Role.choices)
     secret_sha256 = models.CharField(max_length=64, unique=True)
     invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    account = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
 

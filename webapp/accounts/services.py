@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core import signing
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.utils.text import slugify
 
 from webapp.accounts.models import Invitation, Membership, Project, Role, SignInLink, User
@@ -20,6 +20,15 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 LINK_LIFETIME = timedelta(hours=1)
 _LINK_SIGNER = signing.Signer(salt="starling.accounts.sign_in_link")
 _LINK_OVER = "This sign-in link was used already or is older than an hour. Ask for a new one."
+
+
+MOST_PROJECTS = 100
+"""Of which one person may be the owner."""
+LONGEST_NAME = 80
+
+
+class ProjectRefused(ValueError):
+    """A project that cannot be created or renamed like this; the text says why."""
 
 
 class MembershipError(Exception):
@@ -44,6 +53,29 @@ def create_project(name: str, owner: User) -> Project:
         except IntegrityError:  # a concurrent request took the slug
             continue
     raise RuntimeError(f"No free address for a project named {name!r}.")
+
+
+def start_project(name: str, owner: User) -> Project:
+    """A further project of this person. ProjectRefused for a name without letters, or beyond what one may own."""
+    name = _checked_name(name)
+    if owner.memberships.filter(role=Role.OWNER).count() >= MOST_PROJECTS:
+        raise ProjectRefused(
+            f"You own {MOST_PROJECTS} projects, which is as many as one person may. Leave one first."
+        )
+    return create_project(name, owner)
+
+
+def rename_project(project: Project, name: str) -> None:
+    """Set the project's name. Its slug stays, so addresses keep working. ProjectRefused for an empty or long name."""
+    project.name = _checked_name(name)
+    project.save(update_fields=["name"])
+
+
+def _checked_name(name: str) -> str:
+    name = " ".join(name.split())
+    if not name or len(name) > LONGEST_NAME:
+        raise ProjectRefused(f"A project's name has between 1 and {LONGEST_NAME} letters.")
+    return name
 
 
 def ensure_personal_project(user: User) -> Project:
@@ -233,12 +265,36 @@ def accept(invitation: Invitation, user: User) -> Membership:
     if must_confirm_first(user):
         raise MembershipError(f"Confirm {user.email} first: a letter with a link was sent there.")
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=invitation.project_id)
+        project = Project.objects.select_for_update().get(pk=invitation.project_id)
+        if project.archived_at is not None:
+            raise MembershipError(f"{project.name} is archived, so no one can join it now.")
         if not Invitation.objects.filter(pk=invitation.pk).exists():
             raise MembershipError("This invitation was accepted or withdrawn already.")
         membership = join_project(invitation.project, user, invitation.role)
         Invitation.objects.filter(pk=invitation.pk).delete()
     return membership
+
+
+def sign_up_invitation(path: str, clock: Clock = SYSTEM_CLOCK) -> Invitation | None:
+    """The invitation that lets a person create an account where sign-up is closed: the one whose link `path` is.
+
+    None if it is no such link, if the link no longer works, or if an account was created with it.
+    """
+    try:
+        found = resolve(path)
+        if found.view_name != "accounts:join":
+            return None
+        invitation = invitation_of_token(found.kwargs["token"], clock)
+    except (Resolver404, InvitationOver):
+        return None
+    return invitation if invitation.account_id is None else None
+
+
+def claim_for_sign_up(invitation: Invitation, user: User) -> None:
+    """Record that this account was created with the invitation. InvitationOver if another one was."""
+    unclaimed = Invitation.objects.filter(pk=invitation.pk, account=None)
+    if unclaimed.update(account=user) != 1:
+        raise InvitationOver("An account was created with this invitation already. Sign in with that.")
 
 
 def withdraw(invitation: Invitation) -> None:

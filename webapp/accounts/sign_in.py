@@ -9,12 +9,15 @@ from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.forms import ResetPasswordForm
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Invitation, User
 from webapp.accounts.queries import confirmed_addresses
+from webapp.accounts.services import InvitationOver, claim_for_sign_up, sign_up_invitation
 
 _PASSWORDS_TRIED = 2
 """At least. An address with one account takes as long as one with two, so that timing reveals nothing."""
@@ -40,7 +43,29 @@ def _accounts_with(email: str) -> list[User]:
 
 class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return bool(settings.STARLING_SIGNUP == "open")
+        """Where sign-up is closed, an invitation's link opens it: for the invited address, once."""
+        return settings.STARLING_SIGNUP == "open" or _invitation_of(request) is not None
+
+    def clean_email(self, email: str) -> str:
+        address: str = super().clean_email(email)
+        invitation = self._needed_invitation()
+        if invitation is not None and address.lower() != invitation.email:
+            raise ValidationError(f"This invitation is for {invitation.email}. Sign up with that address.")
+        return address
+
+    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
+        """Create the account; where sign-up is closed, its invitation creates no other one."""
+        with transaction.atomic():
+            made: User = super().save_user(request, user, form, commit=commit)
+            if (invitation := self._needed_invitation()) is not None:
+                _claim(invitation, made)
+        return made
+
+    def _needed_invitation(self) -> Invitation | None:
+        """The invitation without which this request could not sign up; None where sign-up is open."""
+        if settings.STARLING_SIGNUP == "open" or self.request.user.is_authenticated:
+            return None
+        return _invitation_of(self.request)
 
     def send_confirmation_mail(self, request: HttpRequest, emailconfirmation: Any, signup: bool) -> None:
         """If another account has confirmed the address, mail that it exists. The page is the same."""
@@ -63,6 +88,18 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def add_message(self, *args: object, **kwargs: object) -> None:
         """Adds no message: allauth's toasts repeat what its next page shows."""
+
+
+def _claim(invitation: Invitation, user: User) -> None:
+    try:
+        claim_for_sign_up(invitation, user)
+    except InvitationOver as over:
+        raise PermissionDenied(str(over)) from None
+
+
+def _invitation_of(request: HttpRequest) -> Invitation | None:
+    """The invitation to which a sign-up leads on: `next` is its link."""
+    return sign_up_invitation(request.POST.get("next") or request.GET.get("next") or "")
 
 
 class ResetForm(ResetPasswordForm):

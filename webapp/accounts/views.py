@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -27,6 +28,7 @@ from webapp.accounts.fresh_sign_in import (
     record_sign_in_link,
     resume_request_after_password,
 )
+from webapp.accounts.invitation_mail import send_invitation_mail
 from webapp.accounts.models import Invitation, Project, Role
 from webapp.accounts.services import invitations_of
 
@@ -40,7 +42,8 @@ def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the overview of the project that was opened last."""
     person = person_of(request)
     projects = queries.projects_of(person)
-    project = projects.filter(slug=request.session.get(SESSION_KEY, "")).first() or projects.first()
+    last = projects.filter(slug=request.session.get(SESSION_KEY, "")).first()
+    project = last or projects.order_by(F("archived_at").asc(nulls_first=True), "name", "pk").first()
     project = project or services.ensure_personal_project(person)
     return redirect("overview:page", project.slug)
 
@@ -161,7 +164,7 @@ def members(request: HttpRequest, project: Project) -> HttpResponse:
 @never_cache
 @sensitive_variables("path")
 def invite(request: HttpRequest, project: Project) -> HttpResponse:
-    """Invite one person. Only this response shows the link."""
+    """Invite one person, by mail too where mail leaves. Only this response shows the link."""
     form = MemberForm(request.POST)
     if form.is_valid():
         try:
@@ -170,11 +173,12 @@ def invite(request: HttpRequest, project: Project) -> HttpResponse:
             form.add_error("email", str(error))
         else:
             link = f"{settings.STARLING_BASE_URL}{path}"
-            return _members_page(request, project, MemberForm(), made=made, link=link)
+            unsent = send_invitation_mail(made, link, person_of(request))
+            return _members_page(request, project, MemberForm(), made=made, link=link, unsent=unsent)
     return _members_page(request, project, form, status=422)
 
 
-@project_action("owner")
+@project_action("owner", archived=True)
 def withdraw(request: HttpRequest, project: Project, invitation_id: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=invitation_id, project=project)
     services.withdraw(invitation)
@@ -231,7 +235,8 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     context = {
         "invitation": invitation,
         "must_confirm": request.user.is_authenticated and services.must_confirm_first(person_of(request)),
-        "sign_up_is_open": settings.STARLING_SIGNUP == "open",
+        "may_sign_up": settings.STARLING_SIGNUP == "open" or invitation.account_id is None,
+        "only_as": invitation.email if settings.STARLING_SIGNUP != "open" else "",
     }
     return render(request, "accounts/join.html", context)
 
@@ -269,6 +274,7 @@ def _members_page(
     *,
     made: Invitation | None = None,
     link: str = "",
+    unsent: str = "",
     status: int = 200,
 ) -> HttpResponse:
     owner = request.membership.allows("owner")  # type: ignore[attr-defined]
@@ -279,6 +285,8 @@ def _members_page(
         "form": form,
         "made": made,
         "link": link,
+        "unsent": unsent,
+        "mail_leaves": bool(settings.STARLING_SMTP_URL),
         "roles": Role.choices,
         "roles_in_words": ROLES_IN_WORDS,
     }

@@ -90,10 +90,22 @@ def project_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Projec
     return member_of(request, slug, needs).project
 
 
-def member_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Membership:
+def archived_project_of(request: HttpRequest, slug: str, needs: str = "viewer") -> Project:
+    """As `project_of`, also for changes of an archived project."""
+    return member_of_archived(request, slug, needs).project
+
+
+def member_of_archived(request: HttpRequest, slug: str, needs: str = "viewer") -> Membership:
+    """As `member_of`, also for changes of an archived project."""
+    return member_of(request, slug, needs, archived=True)
+
+
+def member_of(
+    request: HttpRequest, slug: str, needs: str = "viewer", *, archived: bool = False
+) -> Membership:
     """The caller's membership of the project. Raises as `project_of` does."""
     caller: Any = request.auth  # type: ignore[attr-defined]
-    member = membership_for(caller, slug, needs)
+    member = membership_for(caller, slug, needs, archived=archived)
     if caller.token.project_id not in (None, member.project_id):
         raise Refused(
             404,

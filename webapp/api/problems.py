@@ -14,7 +14,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
 from cloud.forecast import NoForecast
-from webapp.accounts.services import MembershipError
+from webapp.accounts.services import MembershipError, ProjectRefused
 from webapp.alerts.channels import ChannelRefused
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
@@ -24,6 +24,7 @@ from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.jobs.services import SpecRefused
 from webapp.money.budgets import BudgetRefused
 from webapp.profiling.services import ProfileRefused
+from webapp.projects.services import ProjectBusy
 from webapp.reports.bills.bill_reading import NotTaken
 from webapp.reports.report_builds import TooMany
 from webapp.responses import Gone
@@ -125,6 +126,8 @@ _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     KeysUnusable: ("keys", "Nothing was stored.", "Ask the operator to correct that; then send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
     NoForecast: ("no-forecast", "There is no forecast.", "Launch it without."),
+    ProjectBusy: ("project", "Nothing was archived.", "End what runs, or send end_running."),
+    ProjectRefused: ("project", "Nothing was changed.", "Correct that, and send it again."),
     ProfileRefused: ("profile", "No memory is profiled.", "Change the request, or wait."),
     TooMany: ("too-many", "No report was requested.", "Ask again later."),
 }

@@ -27,7 +27,7 @@ from ninja.constants import NOT_SET
 from ninja.responses import Status
 
 from webapp.accounts.models import Membership, Project
-from webapp.api.auth import member_of, project_of
+from webapp.api.auth import archived_project_of, member_of, member_of_archived, project_of
 from webapp.api.job_serialization import etag_of
 from webapp.api.models import Caller
 from webapp.jobs.models import Job
@@ -72,6 +72,9 @@ OwnersProject = Annotated[Project, Dependency(project_of, "owner")]
 Viewer = Annotated[Membership, Dependency(member_of, "viewer")]
 Editor = Annotated[Membership, Dependency(member_of, "editor")]
 Owner = Annotated[Membership, Dependency(member_of, "owner")]
+ArchivedOwner = Annotated[Membership, Dependency(member_of_archived, "owner")]
+ArchivedOwnersProject = Annotated[Project, Dependency(archived_project_of, "owner")]
+"""For what may be done in an archived project as well."""
 ViewersJob = Annotated[Job, Dependency(job_of, "viewer")]
 EditorsJob = Annotated[Job, Dependency(job_of, "editor")]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, F
 
 from cloud.platform_kinds import PlatformKind
+from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
@@ -69,6 +71,36 @@ def summarize_budgets(budgets: Iterable[Budget], now: datetime) -> list[BudgetSu
     return [
         _summarize(as_of(budget, now), below[budget.pk], unreal.get(budget.pk, ""), now) for budget in budgets
     ]
+
+
+@dataclass(frozen=True)
+class PersonBudget:
+    """The budget over one person's jobs in a project, in figures."""
+
+    budget: Budget
+    spent: int
+    limit: int
+    period: str
+    unreal: str
+
+
+def budgets_of_people(project: Any) -> dict[int, PersonBudget]:
+    """By person, the project's budget over their jobs; of several the one with the least room."""
+    now = SYSTEM_CLOCK.now()
+    rows = Budget.objects.filter(project=project, scope=Scope.USER, closed_at=None).order_by("pk")
+    tightest = sorted((as_of(budget, now) for budget in rows), key=headroom, reverse=True)
+    found = {budget.user_id: budget for budget in tightest if budget.user_id is not None}
+    unreal = unreal_below([budget.pk for budget in found.values()])
+    return {
+        person: PersonBudget(
+            budget=budget,
+            spent=budget.spent_picodollars + budget.overrun_picodollars,
+            limit=budget.limit_picodollars,
+            period=period_words(budget),
+            unreal=unreal.get(budget.pk, ""),
+        )
+        for person, budget in found.items()
+    }
 
 
 @dataclass

@@ -88,6 +88,10 @@ class NewBudgetForm(BudgetForm):
         cast(forms.ChoiceField, self.fields["counts"]).choices = list(_what_may_count(project))
         self.order_fields(self.field_order)
 
+    def begin_with_person(self, person: User) -> None:
+        """Offer a budget of this person's jobs a month, unless the form was sent."""
+        self.initial |= {"counts": f"{Scope.USER}:{person.pk}", "name": f"{person.email}, a month"[:80]}
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         counts, tag = cleaned.get("counts"), cleaned.get("new_tag")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -18,14 +19,14 @@ from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
-from webapp.accounts.models import Project
+from webapp.accounts.models import Membership, Project
 from webapp.budgets.display import summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
-from webapp.money.models import Budget
+from webapp.money.models import Budget, Scope
 from webapp.responses import or_404
 
 
@@ -48,6 +49,9 @@ def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
 def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
     whose = None if "above" in request.GET and _is_staff(request) else project
     form = NewBudgetForm(request.POST or None, project=whose)
+    person = project.people.filter(pk__in=_number(request.GET.get("person", ""))).first()
+    if person is not None:
+        form.begin_with_person(person)
     if form.is_valid():
         try:
             with transaction.atomic():
@@ -72,6 +76,8 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
     form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget, raised=job is not None)
     if request.method == "POST" and form.is_valid():
         changes = form.changes()
+        if changes["limit_picodollars"] > budget.limit_picodollars:
+            require_may_lift(request.membership, budget)  # type: ignore[attr-defined]
         change = _raise if changes["limit_picodollars"] > budget.limit_picodollars else _change
         try:
             change(request, budget, changes)
@@ -105,9 +111,23 @@ _raise = fresh_sign_in(_change)
 def budget_close(request: HttpRequest, project: Project, budget_id: int) -> HttpResponse:
     """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
+    require_may_lift(request.membership, budget)  # type: ignore[attr-defined]
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” is closed.")
     return redirect("budgets:list", project.slug)
+
+
+def require_may_lift(membership: Membership, budget: Budget) -> None:
+    """PermissionDenied unless this member may raise or close the budget: that of a person only owners may, as it limits
+    editors themselves."""
+    if budget.scope == Scope.USER and budget.project_id and not membership.allows("owner"):
+        raise PermissionDenied(
+            f"“{budget.name}” limits a person, so only an owner of the project can raise or close it."
+        )
+
+
+def _number(text: str) -> list[int]:
+    return [int(text)] if text.isdecimal() and len(text) < 18 else []
 
 
 def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:

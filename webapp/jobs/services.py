@@ -8,11 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
 from training.checkpoints import CheckpointError
 from webapp import doorbell
+from webapp.accounts.access import ARCHIVED
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import ACTIVE, TERMINAL, Observed
@@ -108,7 +111,7 @@ def _create(
     clock: Clock,
 ) -> Job:
     now = clock.now()
-    lock_project(project.pk)
+    _lock_open_project(project.pk)
     connection = cloud_requirements.lock_connection(project, spec)
     if refused := cloud_requirements.obstacles(project, spec):
         raise SpecRefused(refused)
@@ -142,6 +145,13 @@ def _create(
     )
     doorbell.launch_on_commit(job.pk)
     return job
+
+
+def _lock_open_project(project_id: int) -> None:
+    """Lock the project before anything may run in it. PermissionDenied if it is archived."""
+    lock_project(project_id)
+    if Project.objects.filter(pk=project_id, archived_at__isnull=False).exists():
+        raise PermissionDenied(ARCHIVED)
 
 
 @transaction.atomic
@@ -214,6 +224,7 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
         JobSpec(budget_usd=limit_usd)
     except ValidationError as error:
         raise SpecRefused(problems(error, JobSpec)) from None
+    _lock_open_project(job.project_id)
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed in TERMINAL:
         raise JobFinished(
@@ -237,6 +248,7 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
 
     Raises LimitTooLow (its own budget ended it) or NoRoom.
     """
+    _lock_open_project(job.project_id)
     job = Job.objects.select_for_update().get(pk=job.pk)
     if job.observed != Observed.PAUSED:
         return job

@@ -219,6 +219,7 @@ def no_room_sentence(chain: Chain, least: int) -> str:
 def _no_room(budget: Budget, least: int, now: datetime) -> str:
     """Return what a launch needs at least, how much is free where, and what to do."""
     whose = "of the installation" if budget.project_id is None else "of this project"
+    whose += f" for jobs of {budget.user}" if budget.scope == Scope.USER else ""
     ways = ["raise that budget", "let other jobs end"]
     end = period_end(budget.period, now)
     if end is not None:

@@ -20,7 +20,7 @@ from cloud.profiling_runs import Plan
 from training.environments import catalogue
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.access import live_page, project_action, project_page, refusal
-from webapp.accounts.models import Project, Role
+from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
 from webapp.connections.text import step_rows
@@ -73,9 +73,9 @@ def profile_cost(request: HttpRequest, project: Project, connection_id: str) -> 
 
 def _require_owner(request: HttpRequest, connection: Connection | None) -> None:
     """Raise a 403 unless the person is an owner: only owners create functions in an account, as with set-up."""
-    role = request.membership.role  # type: ignore[attr-defined]
-    if connection is not None and not Role(role).allows("owner"):
-        raise PermissionDenied(refusal(role, "owner"))
+    membership = request.membership  # type: ignore[attr-defined]
+    if connection is not None and not membership.allows("owner"):
+        raise PermissionDenied(refusal(membership.role, "owner"))
 
 
 def _page(

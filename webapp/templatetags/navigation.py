@@ -57,7 +57,7 @@ def project_switcher(context: dict[str, Any]) -> dict[str, Any]:
     return {
         "current": membership.project if membership else None,
         "role": membership.get_role_display() if membership else "",
-        "projects": queries.projects_of(user)[:50],
+        "projects": queries.projects_of(user).filter(archived_at=None)[:50],
     }
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from webapp.accounts.models import Role
+from webapp.accounts.models import Membership
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.resources import queries, text
@@ -17,7 +17,7 @@ def standing_of_project(context: Any) -> dict[str, Any]:
     """The resources in the project's accounts. Viewers do not see why a scan failed."""
     membership = context["request"].membership
     standing = queries.in_project(membership.project)
-    return {"slug": membership.project.slug, **_line(standing, membership.role)}
+    return {"slug": membership.project.slug, **_line(standing, membership)}
 
 
 @register.inclusion_tag("resources/job.html", takes_context=True)
@@ -34,15 +34,15 @@ def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
         "job": job,
         "will": text.unattended_cost_sentence(will) if will is not None else "",
         "assumed": text.assumed(assumed, amount) if assumed else "",
-        **_line(standing, membership.role),
+        **_line(standing, membership),
         "headline": text.headline(standing, of_job=True),
     }
 
 
-def _line(standing: queries.RunningResources, role: str) -> dict[str, Any]:
+def _line(standing: queries.RunningResources, membership: Membership) -> dict[str, Any]:
     return {
         "standing": standing,
         "headline": text.headline(standing),
         "things": [{"words": text.describe_resource(one), "job": one.job} for one in standing.things],
-        "problems": standing.problems if Role(role).allows("editor") else (),
+        "problems": standing.problems if membership.allows("editor") else (),
     }

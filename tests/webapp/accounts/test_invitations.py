@@ -12,6 +12,7 @@ from django.test import Client
 from tests.factories import FixedClock, make_project, make_user
 from tests.signed_in import signed_in
 from webapp.accounts import services
+from webapp.accounts.invitation_mail import MAILS_A_DAY_TO_ONE, send_invitation_mail
 from webapp.accounts.models import Invitation, Membership, User
 from webapp.accounts.services import MembershipError, create_person
 
@@ -139,7 +140,7 @@ def test_without_a_session_the_link_offers_both_ways_in(project: Any, owner: Any
     assert Client().post(link).status_code == 200
     assert project.memberships.count() == 1
     settings.STARLING_SIGNUP = "closed"
-    assert "signup" not in Client().get(link).content.decode()
+    assert "this one is for bob@example.org" in Client().get(link).content.decode()
 
 
 def test_signing_up_goes_on_to_the_invitation(project: Any, owner: Any) -> None:
@@ -178,3 +179,80 @@ def test_members_whose_address_is_not_confirmed_are_marked(project: Any, owner: 
     project.memberships.create(user=create_person("bob@example.org"), role="viewer")
     page = signed_in(owner).get(f"/p/{project.slug}/members/").content.decode()
     assert page.count("address not confirmed") == 1
+
+
+# Where sign-up is closed, and by mail
+
+
+GIVEN = {"email": "bob@example.org", "password1": PASSWORD, "password2": PASSWORD}
+
+
+def test_where_sign_up_is_closed_an_invitation_opens_it_once(project: Any, owner: Any, settings: Any) -> None:
+    settings.STARLING_SIGNUP = "closed"
+    link = invite(project, owner)
+    page = Client().get(link).content.decode()
+    assert "/accounts/signup/?next=/join/" in page
+    assert "email=bob%40example.org" in page
+    client = Client()
+    made = client.post(f"/accounts/signup/?next={link}", {**GIVEN, "next": link})
+    assert made.headers["Location"] == link
+    # The link created its account: a second one is refused, before the first has joined.
+    again = Client().post(f"/accounts/signup/?next={link}", {**GIVEN, "next": link})
+    assert "Sign-up is closed here" in again.content.decode()
+    assert "signup" not in Client().get(link).content.decode()
+    assert User.objects.filter(email="bob@example.org").count() == 1
+    client.post(link)
+    assert project.memberships.get(user__email="bob@example.org").role == "editor"
+
+
+def test_where_sign_up_is_closed_only_the_invited_address_gets_an_account(
+    project: Any, owner: Any, settings: Any
+) -> None:
+    settings.STARLING_SIGNUP = "closed"
+    link = invite(project, owner)
+    other = Client().post(
+        f"/accounts/signup/?next={link}", {**GIVEN, "email": "eve@example.org", "next": link}
+    )
+    assert "This invitation is for bob@example.org" in other.content.decode()
+    for without in ("", "/", "/join/nonsense/", f"https://evil.example{link}", link[:-3]):
+        answer = Client().post("/accounts/signup/", {**GIVEN, "next": without})
+        assert "Sign-up is closed here" in answer.content.decode(), without
+    services.withdraw(project.invitations.get())
+    gone = Client().post(f"/accounts/signup/?next={link}", {**GIVEN, "next": link})
+    assert "Sign-up is closed here" in gone.content.decode()
+    assert User.objects.count() == 1
+
+
+def test_the_link_goes_out_by_mail_without_words_of_the_project(
+    project: Any, owner: Any, settings: Any, mailoutbox: Any
+) -> None:
+    settings.STARLING_SMTP_URL = "smtp+plain://localhost"
+    link = invite(project, owner)
+    (mail,) = mailoutbox
+    assert mail.to == ["bob@example.org"]
+    assert f"http://127.0.0.1:8000{link}" in mail.body
+    assert "ada@example.org invites you to be editor" in mail.body
+    assert project.name not in mail.body + mail.subject
+
+
+def test_few_mails_go_to_one_address_and_none_from_an_unconfirmed_one(
+    project: Any, owner: Any, settings: Any, mailoutbox: Any
+) -> None:
+    settings.STARLING_SMTP_URL = "smtp+plain://localhost"
+    for _ in range(MAILS_A_DAY_TO_ONE + 1):
+        page = signed_in(owner).post(
+            f"/p/{project.slug}/members/invite/", {"email": "bob@example.org", "role": "viewer"}
+        )
+    assert len(mailoutbox) == MAILS_A_DAY_TO_ONE
+    assert "enough of them went out today" in page.content.decode()
+    eve = create_person("eve@example.org")
+    invitation, path = services.invite(make_project(eve), "carol@example.org", "viewer", eve)
+    assert "not confirmed" in send_invitation_mail(invitation, path, eve)
+    assert len(mailoutbox) == MAILS_A_DAY_TO_ONE
+
+
+def test_without_a_mail_server_the_page_says_that_no_mail_went(project: Any, owner: Any) -> None:
+    page = signed_in(owner).post(
+        f"/p/{project.slug}/members/invite/", {"email": "bob@example.org", "role": "viewer"}
+    )
+    assert "No mail server is set here" in page.content.decode()

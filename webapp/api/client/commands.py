@@ -264,6 +264,21 @@ COMMANDS: tuple[Command, ...] = (
     Command("papers figures", "The papers' figures and the result of each.", "GET //figures", out.FIGURES),
     Command("presets list", "Specs to start from.", "GET //presets", out.PRESETS),
     Command("projects list", "Your projects.", "GET //projects", out.PROJECTS),
+    Command("projects make NAME", "Make a project; you are its owner.", "POST //projects",
+            out.PROJECTS),
+    Command("projects rename SLUG NAME", "Rename one; its slug stays (scope: manage).", "PUT //projects/{slug}",
+            out.PROJECTS),
+    Command("projects archive SLUG", "Make one read-only (scope: manage).", "PUT //projects/{slug}",
+            out.PROJECTS, (Option("--end-running", "end its jobs and trainings", "yes"),), {"archived": True}),
+    Command("projects unarchive SLUG", "Open an archived one again (scope: manage).", "PUT //projects/{slug}",
+            out.PROJECTS, sends={"archived": False}),
+    Command("people list", "Members of the project.", "GET /members", out.MEMBERS, (_LIMIT,)),
+    Command("people invite EMAIL", "Invite a person, also one without an account (scope: manage).",
+            "POST /invitations", out.INVITED, (
+                Option("--role", "viewer (default), editor, owner", choices=("viewer", "editor", "owner")),)),
+    Command("people invited", "Open invitations (scope: manage).", "GET /invitations", out.INVITATIONS, (_LIMIT,)),
+    Command("people withdraw INVITATION", "Withdraw an invitation (scope: manage).",
+            "DELETE /invitations/{invitation}"),
     Command("call METHOD PATH", "Any address of the API, such as GET /connections or GET //prices.", "", options=(
         Option("--body", "JSON to send"),)),
 )  # fmt: skip

@@ -210,4 +210,7 @@ PRESETS = (
         "budget=spec.budget_usd:usd title",
     ),
 )
-PROJECTS = (Part("project=slug role name page=url"),)
+PROJECTS = (Part("project=slug role archived=archived_at:at name page=url"),)
+MEMBERS = (Part("member=id:whole email role you:yes since:at"),)
+INVITATIONS = (Part("invitation=id:whole email role invited_by ends=ends_at:at"),)
+INVITED = (Part("invitation=id:whole email role ends=ends_at:at link not_mailed", tall=True),)

@@ -15,10 +15,10 @@ from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
-from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
+from webapp.api.router import ApiRouter, Editor, EditorsProject, Person, ViewersProject
 from webapp.api.schemas import Request, Usd
 from webapp.budgets.display import CLOUDS, BudgetSummary, summarize_budget, summarize_budgets
-from webapp.budgets.views import budget_in
+from webapp.budgets.views import budget_in, require_may_lift
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.list.actions import LabelRefused, tag_named
 from webapp.jobs.models import JobGroup, Tag
@@ -115,13 +115,16 @@ def create(
 @router.put(
     "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Change a budget of the project"
 )
-def change(project: EditorsProject, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
-    held = budget_in(project, budget_id)
+def change(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
+    """Only an owner raises a person's budget."""
+    held = budget_in(member.project, budget_id)
     changes: dict[str, Any] = budget.model_dump(exclude_none=True, exclude={"limit_usd"})
     if budget.thresholds is not None:
         changes["thresholds"] = sorted(set(budget.thresholds))
     if budget.limit_usd is not None:
         changes["limit_picodollars"] = picodollars(budget.limit_usd)
+        if changes["limit_picodollars"] > held.limit_picodollars:
+            require_may_lift(member, held)
     change_budget(budget=held, **changes)
     return _budget(budget_in(held.project, held.pk))
 
@@ -129,9 +132,10 @@ def change(project: EditorsProject, budget_id: RowId, budget: BudgetChange) -> B
 @router.delete(
     "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Close a budget of the project"
 )
-def close(project: EditorsProject, budget_id: RowId) -> BudgetShape:
-    """It no longer binds. Its spend stays readable. Closing it again changes nothing."""
-    held = budget_in(project, budget_id, closed=True)
+def close(member: Editor, budget_id: RowId) -> BudgetShape:
+    """It no longer binds. Its spend stays readable. Only an owner closes that of a person."""
+    held = budget_in(member.project, budget_id, closed=True)
+    require_may_lift(member, held)
     close_budget(budget=held)
     return _budget(budget_in(held.project, held.pk, closed=True))
 

@@ -6,21 +6,27 @@ from datetime import date, datetime
 from typing import Annotated, Literal
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
 from ninja import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from cloud.billing.price_book import PriceBook
 from training.environments import catalogue
+from webapp.accounts.access import ARCHIVED
 from webapp.accounts.models import Membership
-from webapp.api.router import ApiRouter, Person, Viewer
-from webapp.api.schemas import Shape, Usd
+from webapp.accounts.services import LONGEST_NAME, rename_project, start_project
+from webapp.api.auth import Token
+from webapp.api.router import ApiRouter, ArchivedOwner, Person, Viewer
+from webapp.api.schemas import Request, Shape, Usd
 from webapp.jobs.form.presets import presets
 from webapp.jobs.spec import JobSpec
+from webapp.projects.services import archive_project, unarchive_project
 
 router = ApiRouter(tags=["places"])
 choices = ApiRouter(tags=["what there is"])
+ProjectName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
 class ProjectShape(BaseModel):
@@ -28,7 +34,23 @@ class ProjectShape(BaseModel):
     name: str
     role: Literal["viewer", "editor", "owner"]
     created_at: datetime
+    archived_at: datetime | None = Field(description="Since when it is read-only; null: it is open.")
     url: str = Field(description="Its page.")
+
+
+class NewProject(Request):
+    name: ProjectName
+
+
+class ProjectChange(Request):
+    """What is left out stays."""
+
+    name: ProjectName | None = None
+    archived: bool | None = None
+    end_running: bool = Field(
+        False,
+        description="When it is archived: end jobs and trainings that run. Otherwise they forbid it (409).",
+    )
 
 
 class PresetShape(Shape):
@@ -71,8 +93,32 @@ def list_projects(person: Person) -> list[ProjectShape]:
     return [_project(row) for row in rows]
 
 
+@router.post("/projects", auth=Token("jobs"), response=201, summary="Make a project")
+def create_project(person: Person, project: NewProject) -> ProjectShape:
+    """You are its owner. A token that is for one project cannot make another (403)."""
+    if person.token.project_id is not None:
+        raise PermissionDenied(f"The token “{person.token.name}” is for one project alone.")
+    made = start_project(project.name, person)
+    return _project(Membership.objects.select_related("project").get(project=made, user_id=person.pk))
+
+
 @router.get("/projects/{slug}", summary="One project")
 def get_project(member: Viewer) -> ProjectShape:
+    return _project(member)
+
+
+@router.put("/projects/{slug}", auth=Token("manage"), summary="Rename, archive or unarchive a project")
+def change_project(member: ArchivedOwner, person: Person, change: ProjectChange) -> ProjectShape:
+    """An archived project is read-only: nothing is launched or changed in it. Its slug stays as it is."""
+    project = member.project
+    if change.archived is False:
+        unarchive_project(project=project)
+    if change.name is not None:
+        if project.archived_at is not None:
+            raise PermissionDenied(ARCHIVED)
+        rename_project(project, change.name)
+    if change.archived:
+        archive_project(project=project, user=person, end_running=change.end_running)
     return _project(member)
 
 
@@ -82,6 +128,7 @@ def _project(row: Membership) -> ProjectShape:
         name=row.project.name,
         role=row.role,
         created_at=row.project.created_at,
+        archived_at=row.project.archived_at,
         url=settings.STARLING_BASE_URL + reverse("jobs:list", args=[row.project.slug]),
     )
 

@@ -11,12 +11,13 @@ from pydantic import AliasPath, Field
 
 from webapp.accounts import queries, services
 from webapp.accounts.access import member_to_remove
+from webapp.accounts.invitation_mail import send_invitation_mail
 from webapp.accounts.models import Invitation, Membership, User
 from webapp.accounts.views import MemberForm
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import cleaned
-from webapp.api.router import ApiRouter, OwnersProject, Person, ViewersProject
+from webapp.api.router import ApiRouter, ArchivedOwnersProject, OwnersProject, Person, ViewersProject
 from webapp.api.schemas import Address, Request, Shape
 
 router = ApiRouter(tags=["people"])
@@ -42,6 +43,7 @@ class InvitationShape(Shape):
 
 class MadeInvitation(InvitationShape):
     link: str = Field(description="For this person alone. Only this response contains it.")
+    not_mailed: str = Field(description="Why no mail took the link to the address; empty: one did.")
 
 
 class NewInvitation(Request):
@@ -79,10 +81,12 @@ def list_invitations(
 
 @router.post("/projects/{slug}/invitations", auth=Token("manage"), response=201, summary="Invite a person")
 def invite(project: OwnersProject, person: Person, invitation: NewInvitation) -> MadeInvitation:
-    """They are a member once they accept, within 7 days. A second invitation replaces the link; 409 for a member."""
+    """They are a member once they accept, within 7 days; they need no account before. A second invitation replaces the
+    link; 409 for a member."""
     made, path = services.invite(project, by=person, **cleaned(MemberForm(invitation.model_dump())))
     link = f"{settings.STARLING_BASE_URL}{path}"
-    return MadeInvitation.of(made, link=link, invited_by=person.email)
+    not_mailed = send_invitation_mail(made, link, person)
+    return MadeInvitation.of(made, link=link, not_mailed=not_mailed, invited_by=person.email)
 
 
 @router.delete(
@@ -91,7 +95,7 @@ def invite(project: OwnersProject, person: Person, invitation: NewInvitation) ->
     response=204,
     summary="Withdraw an invitation",
 )
-def withdraw(project: OwnersProject, invitation_id: RowId) -> None:
+def withdraw(project: ArchivedOwnersProject, invitation_id: RowId) -> None:
     """Its link no longer works."""
     open_ones = services.open_invitations(project)
     services.withdraw(get_object_or_404(open_ones, pk=invitation_id))

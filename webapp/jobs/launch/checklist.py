@@ -160,13 +160,13 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     above = sorted(_above(project, user, spec), key=headroom)
     if above and headroom(above[0]) < count * least:
         words = (
-            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free; to begin takes"
+            f"{_named(above[0])} has {display_usd(headroom(above[0]))} free; to begin takes"
             f" {display_least_usd(count * least)}."
         )
         return Check(title, "failed", words, link, "Budgets")
     if above and headroom(above[0]) < wanted:
         words = (
-            f"“{above[0].name}” has {display_usd(headroom(above[0]))} free, less than this launch's"
+            f"{_named(above[0])} has {display_usd(headroom(above[0]))} free, less than this launch's"
             f" {display_usd(wanted)}: it may stop the job first."
         )
         return Check(title, "warning", words, link, "Budgets")
@@ -175,8 +175,12 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
         if least
         else "a round costs nothing of its own"
     )
-    room = f"; “{above[0].name}” has {display_usd(headroom(above[0]))} free" if above else ""
+    room = f"; {_named(above[0])} has {display_usd(headroom(above[0]))} free" if above else ""
     return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.")
+
+
+def _named(budget: Budget) -> str:
+    return f"“{budget.name}”, the limit of your jobs," if budget.scope == Scope.USER else f"“{budget.name}”"
 
 
 def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
