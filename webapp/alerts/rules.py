@@ -6,10 +6,12 @@ when it no longer holds.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any
 
 from django.db import transaction
@@ -24,11 +26,13 @@ from webapp.jobs.events.job_summary import spent_since_best
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
+log = logging.getLogger(__name__)
+
 MOST_RULES = 20
 FIGURES = tuple(LINES)
 """The figures of a round that a rule may compare, as charts and TensorBoard have them."""
 EXAMPLES = ("return > 2,000", "kl > 0.1", "no improvement for $1")
-_COMPARISON = re.compile(r"([a-z_]+)\s*([<>])\s*(-?[\d,]*\.?\d+(?:e-?\d+)?)", re.IGNORECASE)
+_COMPARISON = re.compile(r"([a-z_]+)\s*([<>])\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)", re.IGNORECASE)
 _NO_IMPROVEMENT = re.compile(r"no improvement for \$\s*([\d,]*\.?\d+)", re.IGNORECASE)
 NO_LONGER = "The rule no longer holds."
 NOT_RUNNING = "The job is no longer running."
@@ -49,7 +53,7 @@ class Comparison:
 
     @property
     def text(self) -> str:
-        return f"{self.figure} {'>' if self.over else '<'} {self.value:,.12g}"
+        return f"{self.figure} {'>' if self.over else '<'} {_number(self.value)}"
 
     def holds(self, figures: Mapping[str, float | None]) -> bool:
         known = figures.get(self.figure)
@@ -71,26 +75,43 @@ Parsed = Comparison | NoImprovement
 
 
 def parse(text: str) -> Parsed:
-    """Return the rule that a text means. RuleRefused, with examples, for any other text."""
+    """Return the rule that a text means. RuleRefused, with examples, for any other text.
+
+    Its own `text` means the same rule: numbers are rounded as they are written.
+    """
     text = " ".join(text.split())
     if found := _NO_IMPROVEMENT.fullmatch(text):
         return NoImprovement(_picodollars(found[1]))
     if found := _COMPARISON.fullmatch(text):
-        figure, sign, value = found[1].lower(), found[2], float(found[3].replace(",", ""))
+        figure, sign, value = found[1].lower(), found[2], _value(found[3])
         if figure not in FIGURES:
             raise RuleRefused(f"{figure} is no figure of a round; known are {', '.join(FIGURES)}.")
-        return Comparison(figure, sign == ">", value)
+        if not isfinite(value):
+            raise RuleRefused(f"{found[3]} is too large a number.")
+        return Comparison(figure, sign == ">", _value(_number(value)))
     raise RuleRefused(f"Write a rule as “{EXAMPLES[0]}”, “{EXAMPLES[1]}” or “{EXAMPLES[2]}”.")
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _number(value: float) -> str:
+    return f"{value:,.12g}"
 
 
 def _picodollars(text: str) -> int:
     try:
-        amount = int(Decimal(text.replace(",", "")) * PICODOLLARS_PER_USD)
+        amount = _amount(display_usd(_amount(text)))
     except InvalidOperation:
         amount = 0
     if not 0 < amount <= 10**6 * PICODOLLARS_PER_USD:
         raise RuleRefused("The amount must be above $0 and at most $1,000,000.")
     return amount
+
+
+def _amount(text: str) -> int:
+    return int(Decimal(text.replace(",", "").removeprefix("$")) * PICODOLLARS_PER_USD)
 
 
 # What people do
@@ -121,9 +142,12 @@ def remove_rule(*, rule: Rule, clock: Clock = SYSTEM_CLOCK) -> None:
 
 def scan_rules(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise alerts where rules hold for running jobs, and end those that no longer do. Returns how many hold."""
-    by_project: dict[int, list[Rule]] = {}
+    by_project: dict[int, list[tuple[Rule, Parsed]]] = {}
     for rule in Rule.objects.order_by("pk"):
-        by_project.setdefault(rule.project_id, []).append(rule)
+        try:
+            by_project.setdefault(rule.project_id, []).append((rule, parse(rule.text)))
+        except RuleRefused as refusal:  # kept by another version, which knew other figures
+            log.warning("alert rule %s of project %s: %s", rule.pk, rule.project_id, refusal)
     holding: set[str] = set()
     running: set[str] = set()
     jobs = Job.objects.filter(project__in=by_project, observed=Observed.RUNNING, round_no__gt=0)
@@ -131,8 +155,8 @@ def scan_rules(*, clock: Clock = SYSTEM_CLOCK) -> int:
         subject = About.JOB.subject(job.pk)
         running.add(subject)
         figures = _figures(job)
-        for rule in by_project[job.project_id]:
-            sentence = finding(job, parse(rule.text), figures)
+        for rule, meant in by_project[job.project_id]:
+            sentence = finding(job, meant, figures)
             if not sentence:
                 continue
             holding.add(_key(subject, rule))

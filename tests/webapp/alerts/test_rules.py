@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.factories import FixedClock, evaluated, make_project, make_running_job, make_user, round_finished
 from tests.members import add_member
@@ -53,11 +55,29 @@ def test_a_rule_means_what_it_says(text: str, meant: Any, written: str) -> None:
         ("no improvement for $0", "above $0"),
         ("no improvement for $9999999", "at most $1,000,000"),
         ("return > 3; drop table", "Write a rule as"),
+        ("return > 1e999", "too large a number"),
     ],
 )
 def test_any_other_text_is_refused_with_what_to_write(text: str, why: str) -> None:
     with pytest.raises(RuleRefused, match=why.replace("$", r"\$")):
         parse(text)
+
+
+@given(
+    st.from_regex(r"(return|kl) [<>] -?[0-9,]{0,20}\.?[0-9]{1,20}(e-?[0-9]{1,3})?", fullmatch=True)
+    | st.from_regex(r"no improvement for \$[0-9,]{0,9}\.?[0-9]{1,15}", fullmatch=True)
+)
+@example("return > 1e13")
+@example("no improvement for $1234.5678")
+@example("no improvement for $0.000000000001")
+@example("no improvement for $999999.999")
+def test_a_rule_that_is_kept_is_read_again_as_what_it_was(text: str) -> None:
+    try:
+        meant = parse(text)
+    except RuleRefused:
+        return
+    assert len(meant.text) <= 80
+    assert parse(meant.text) == meant
 
 
 def test_what_is_not_known_holds_nothing() -> None:
@@ -108,6 +128,17 @@ def test_money_without_a_better_evaluation_is_told(running: tuple[Job, Recorder,
     assert (
         sentence == f"{job.name} has spent $0.600 since its best evaluation. Rule: no improvement for $0.500."
     )
+
+
+@pytest.mark.django_db
+def test_a_rule_that_can_no_longer_be_read_stops_no_other(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    stored = {"project": job.project, "created_by": owner, "created_at": FixedClock().now()}
+    Rule.objects.create(text="a_figure_of_an_earlier_version > 1", **stored)
+    add_rule(project=job.project, user=owner, text="return > 1")
+    recorder.record(round_finished(1, mean=20.0))
+    assert scan_rules(clock=FixedClock()) == 1
+    assert _open(job) == [f"{job.name} has return 20 in round 1. Rule: return > 1."]
 
 
 @pytest.mark.django_db
