@@ -35,11 +35,12 @@ from training.messages import Call, RoundFinished
 from training.networks import Parameters
 from training.ports import Control
 from training.reports import CurvatureReport, NoiseScaleReport, RoundReport
+from training.scaling.agent_weights import as_text
 from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
 from training.scaling.doubling import Doubling
 from training.scaling.fixed import Fixed
-from training.scaling.learned import Learned, as_text
+from training.scaling.learned import Learned
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp

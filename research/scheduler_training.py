@@ -17,7 +17,8 @@ from training.checkpoints import Progress, read_checkpoint
 from training.learner import LearnerState
 from training.messages import RoundFinished
 from training.reports import RoundReport
-from training.scaling.learned import Learned, as_text
+from training.scaling.agent_weights import as_text
+from training.scaling.learned import Learned
 from training.scheduling.minionsrl.decisions import reached
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.trainer import EpisodeFinished, train_scheduler

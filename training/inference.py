@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from training.codec import Document, decode
+from training.codec import BODY_LIMIT_BYTES, Document, decode
 from training.convolutions import Convolution, Convolutions
 
 Floats = npt.NDArray[np.float32]
@@ -22,8 +22,8 @@ _HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 class NumpyPolicy:
     """One published version of the policy, ready to act, built from the learner's published bytes."""
 
-    def __init__(self, weights: bytes) -> None:
-        document = decode(weights)
+    def __init__(self, weights: bytes, *, limit_bytes: int = BODY_LIMIT_BYTES) -> None:
+        document = decode(weights, body_limit_bytes=limit_bytes)
         self.version: int = document["version"]
         self.action_counts: tuple[int, ...] = tuple(document["action_counts"])
         self.discrete = bool(self.action_counts)
@@ -41,6 +41,11 @@ class NumpyPolicy:
         self._parts = [slice(end - count, end) for end, count in zip(ends, self.action_counts, strict=True)]
         log_std: Floats | None = document.get("policy.log_std")
         self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
+
+    @property
+    def dense_macs(self) -> int:
+        """How many multiplications its dense layers make for one observation."""
+        return sum(weight.size for weight, _ in self._layers)
 
     def outputs(self, observations: npt.NDArray[Any]) -> Floats:
         """Return logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""

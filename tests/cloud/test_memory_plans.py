@@ -21,8 +21,8 @@ from tests.cloud.recorded import record
 from tests.training.specs import tiny
 from training.ports import Control
 from training.reports import RoundReport
+from training.scaling.agent_weights import as_text
 from training.scaling.fixed import Fixed
-from training.scaling.learned import as_text
 from training.scaling.plan import Bounds, Plan, clip_to_bounds
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state

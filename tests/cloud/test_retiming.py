@@ -22,7 +22,8 @@ from tests.cloud import clouds
 from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny
 from training.ports import Control
-from training.scaling.learned import Learned, as_text
+from training.scaling.agent_weights import as_text
+from training.scaling.learned import Learned
 from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.trainer import initial_state
 

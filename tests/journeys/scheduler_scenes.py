@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.webapp.scheduler_rows import asked
-from training.scaling.learned import as_text
+from training.scaling.agent_weights import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job

@@ -10,11 +10,11 @@ from tests.training.specs import tiny
 from training.curvature import RATIO_LIMIT
 from training.reports import CurvatureReport, NoiseScaleReport
 from training.scaling import AnyScaling
+from training.scaling.agent_weights import as_text
 from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
 from training.scaling.doubling import Doubling
 from training.scaling.fixed import Fixed
-from training.scaling.learned import as_text
 from training.scaling.noise_scale import NoiseScale
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp

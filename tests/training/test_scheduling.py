@@ -13,7 +13,8 @@ from tests.training.specs import tiny
 from training.inference import NumpyPolicy
 from training.learner import LearnerState
 from training.reports import Spend, Usage
-from training.scaling.learned import Learned, as_text
+from training.scaling.agent_weights import as_text
+from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
 from training.scheduling.decisions import UsualRound
 from training.scheduling.episode import batch_of, episode_of

@@ -14,7 +14,8 @@ from tests.training.runs import events_of
 from tests.training.specs import tiny
 from training.learner import LearnerState
 from training.reports import RoundReport, Spend, Usage
-from training.scaling.learned import Learned, as_text
+from training.scaling.agent_weights import as_text
+from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
 from training.scaling.siren import Siren
 from training.scheduling.decisions import UsualRound

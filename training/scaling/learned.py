@@ -7,8 +7,6 @@ scheduler by name, the form fills in the fields that follow from it.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -16,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.codec import CodecError
 from training.inference import NumpyPolicy
 from training.measures import AnyMeasure
 from training.policy_shift import PolicyShiftSpec
 from training.reports import RoundReport
+from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.minionsrl.state import STATE_SIZE, Scales, StateKind, state_of
 
@@ -79,7 +77,7 @@ class Learned(PolicyBase):
         description="By the scheduler's probabilities, as in its training. Otherwise its likeliest decision is taken.",
         json_schema_extra=_ADVANCED,
     )
-    weights: str = Field("", max_length=4_000_000, title="Weights", json_schema_extra=_FOLLOWS)
+    weights: str = Field("", max_length=MOST_LETTERS, title="Weights", json_schema_extra=_FOLLOWS)
 
     @model_validator(mode="after")
     def fits(self) -> Learned:
@@ -136,17 +134,9 @@ class Learned(PolicyBase):
         return clip_to_bounds(choice + 1, bounds, why)
 
 
-def as_text(weights: bytes) -> str:
-    """Return a scheduler's published weights as a spec holds them."""
-    return base64.b64encode(weights).decode("ascii")
-
-
 @lru_cache(maxsize=16)
 def _policy(weights: str) -> NumpyPolicy:
     """Return the policy of these weights. Raises ValueError if they are not a scheduler's."""
-    try:
-        policy = NumpyPolicy(base64.b64decode(weights, validate=True))
-        policy.outputs(np.zeros((1, STATE_SIZE), dtype=np.float32))
-    except (binascii.Error, CodecError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"these are not the weights of a scheduler ({type(error).__name__})") from None
+    policy = read_agent(weights)
+    check_inputs(policy, STATE_SIZE)
     return policy

@@ -6,8 +6,6 @@ The policy holds the agent's weights, so a spec is complete: it can be run again
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.codec import CodecError
 from training.inference import LOG_STD_LIMITS, NumpyPolicy
 from training.reports import RoundReport
+from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.state import STATE_SIZE, Scales, StateKind, state_of
@@ -70,7 +68,7 @@ class Siren(PolicyBase):
         description="As in the agent's training. Otherwise its mean is taken.",
         json_schema_extra=_ADVANCED,
     )
-    weights: str = Field("", max_length=4_000_000, title="Weights", json_schema_extra=_FOLLOWS)
+    weights: str = Field("", max_length=MOST_LETTERS, title="Weights", json_schema_extra=_FOLLOWS)
 
     @model_validator(mode="after")
     def fits(self) -> Siren:
@@ -133,21 +131,8 @@ class Siren(PolicyBase):
 @lru_cache(maxsize=16)
 def _policy(weights: str) -> NumpyPolicy:
     """Return the policy of these weights. Raises ValueError if they are not those of such an agent."""
-    try:
-        policy = NumpyPolicy(base64.b64decode(weights, validate=True))
-        if policy.discrete:
-            raise _OtherAgent
-        outputs = policy.outputs(np.zeros((1, STATE_SIZE), dtype=np.float32))
-        if outputs.shape[1] != _OUTPUTS:
-            raise _OtherAgent
-    except _OtherAgent:
-        raise ValueError(
-            "this scheduler decides only how many actors: take one that decides memory as well"
-        ) from None
-    except (binascii.Error, CodecError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"these are not the weights of a scheduler ({type(error).__name__})") from None
+    policy = read_agent(weights)
+    if policy.discrete or policy.outputs_size != _OUTPUTS:
+        raise ValueError("this scheduler decides only how many actors: take one that decides memory as well")
+    check_inputs(policy, STATE_SIZE)
     return policy
-
-
-class _OtherAgent(Exception):
-    """The weights are those of an agent that decides something else."""

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from training.learner import LearnerState
 from training.reports import RoundReport
-from training.scaling.learned import as_text
+from training.scaling.agent_weights import as_text
 from training.scaling.plan import ScalingPolicy
 from training.scheduling.decisions import AgentSpec
 from training.seeds import derive

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Max, QuerySet, Sum
 
 from training.learner import LearnerState
-from training.scaling.learned import as_text
+from training.scaling.agent_weights import as_text
 from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.schedulers import leases

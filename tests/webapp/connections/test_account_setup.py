@@ -19,7 +19,7 @@ from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
-from training.scaling.learned import as_text
+from training.scaling.agent_weights import as_text
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
 from webapp.celery import app as celery_app

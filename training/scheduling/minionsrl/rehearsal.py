@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from training.reports import RoundReport, Spend
-from training.scaling.learned import Learned, as_text
+from training.scaling.agent_weights import as_text
+from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
 from training.scheduling.decisions import Episode
 from training.scheduling.episode import episode_of
