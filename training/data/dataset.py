@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from training.data.manifest import Column, Manifest, ShardRef
+from training.data.manifest import MANIFEST_LIMIT_BYTES, Column, Manifest, ShardRef
 from training.data.rows import DenseFeatures, Features, Rows
 from training.data.shard import SHARD_BYTES, SHARDS, encode_shard
 from training.data.split import held_out_rows, shuffled
@@ -71,7 +71,13 @@ def write_dataset(
         shards=tuple(_stored(table, learned, store)),
         held_out_shards=tuple(_stored(table, judged, store)),
     )
-    store.put(manifest.encode())
+    encoded = manifest.encode()
+    if len(encoded) > MANIFEST_LIMIT_BYTES:
+        raise BadTable(
+            f"The names of its columns, classes and texts have {len(encoded) // 10**6} MB together; at most"
+            f" {MANIFEST_LIMIT_BYTES // 10**6} are allowed: give shorter names, or leave out columns."
+        )
+    store.put(encoded)
     return manifest
 
 

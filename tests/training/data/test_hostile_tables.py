@@ -17,6 +17,7 @@ import pytest
 
 from tests.memory import memory_peak
 from tests.servers import ROOT
+from training.data.readers import preparing
 from training.data.readers.choice import Choice, check
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
@@ -246,6 +247,148 @@ def test_entries_that_are_no_column_are_named_and_may_be_left_out(tmp_path: Path
         open_table(path), found, choice, MemoryStore(), name="t", source="", scratch_folder=tmp_path
     )
     assert (made.width, made.rows + made.held_out_rows) == (2, 20)
+
+
+SURROGATES = struct.pack("<I", 0xD800) + struct.pack("<I", ord("a")) * 19
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (header("(20,)", "'<U1'") + SURROGATES, "Row 1, column “x” is not UTF-8 text."),
+        (
+            header("(10,)", "'>U2'") + struct.pack(">I", ord("a")) * 9 + struct.pack(">I", 0x110000) * 11,
+            "Row 5, column “x” is not UTF-8 text.",
+        ),
+        (npy(np.array(["ab", "a\0b"] * 10)), "Row 2, column “x” is not UTF-8 text."),
+        (npy(np.array([b"ab", b"a\0b"] * 10)), "Row 2, column “x” is not UTF-8 text."),
+        (npy(np.array([b"ab", b"\xff"] * 10)), "Row 2, column “x” is not UTF-8 text."),
+    ],
+)
+def test_letters_that_no_page_can_show_are_refused(tmp_path: Path, entry: bytes, words: str) -> None:
+    assert refusal(tmp_path, archive(**{"x.npy": entry}), "t.npz") == words
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (header("(20,)", "'|S0'"), "“x” cannot be learned from: its texts have no letters. Leave it out."),
+        (
+            header(f"(20,{'1,' * 70})") + b"\0" * 160,
+            "“x” cannot be learned from: it has 71 dimensions; at most 8 are allowed. Leave it out.",
+        ),
+        (
+            npy(np.zeros((20, 200, 200))),
+            "A row would have 40,000 numbers; at most 20,000 are allowed, except in one picture.",
+        ),
+    ],
+)
+def test_arrays_that_are_no_column_are_named_before_they_are_read(
+    tmp_path: Path, entry: bytes, words: str
+) -> None:
+    path = tmp_path / "t.npz"
+    path.write_bytes(archive(**{"x.npy": entry, "y.npy": npy(np.arange(20) % 2)}))
+    (problem,) = check(survey(open_table(path)), Choice(target="y"))
+    assert problem.sentence == words
+
+
+@pytest.mark.parametrize("number", ["1e300", "-1.7e308", "3.5e38"])
+@pytest.mark.parametrize("other", ["1", "red"])
+def test_a_number_that_no_feature_can_hold_is_named(tmp_path: Path, number: str, other: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + f"3e38,{other},1\n" * 20 + f"{number},{other},0\n" * 20)
+    found = survey(open_table(path))
+    (problem,) = check(found, Choice(target="y"))
+    assert problem.sentence.startswith(f"Row 22, column “a”: “{number}” is too large a number.")
+    np.savez(tmp_path / "t.npz", a=[float(number)] * 20, y=np.arange(20) % 2)
+    (problem,) = check(survey(open_table(tmp_path / "t.npz")), Choice(target="y"))
+    assert "is too large a number." in problem.sentence
+
+
+def test_numbers_that_are_not_finite_may_be_taken_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    np.savez(path, a=[np.inf, np.nan] * 10, y=np.arange(20) % 2)
+    choice = Choice(target="y", as_text=("a",))
+    made = prepare(
+        open_table(path),
+        survey(open_table(path)),
+        choice,
+        MemoryStore(),
+        name="t",
+        source="",
+        scratch_folder=tmp_path,
+    )
+    assert made.columns[0].type == "category"
+
+
+def test_a_class_whose_name_is_a_book_is_refused(tmp_path: Path) -> None:
+    """Names of classes are in the manifest, on pages and in every list of data sets."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{at},{'q' * 201}{at % 2}\n" for at in range(20)))
+    with pytest.raises(
+        TableRefused, match="“y” has a class whose name has 202 letters; at most 200 are allowed"
+    ):
+        prepare(
+            open_table(path),
+            survey(open_table(path)),
+            Choice(target="y"),
+            MemoryStore(),
+            name="t",
+            source="",
+            scratch_folder=tmp_path,
+        )
+
+
+def test_a_wide_table_of_long_texts_has_a_small_survey(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [",".join([str(row % 2), *(["é" * 190 + str(row)] * 400)]) + "\n" for row in range(20)]
+    path.write_text(",".join(["y", *(f"x{at}" for at in range(400))]) + "\n" + "".join(rows))
+    found = survey(open_table(path))
+    assert found.columns[1].values
+    assert not found.columns[-1].values
+    assert len(found.model_dump_json()) < 1_500_000
+
+
+def test_names_that_fill_a_manifest_are_refused(tmp_path: Path) -> None:
+    """A manifest is read in a limited size, so none is written that could not be read."""
+    path = tmp_path / "t.npz"
+    wide = {f"{'🦜' * 90}{at:>03}": np.zeros((10, 500), np.float32) for at in range(40)}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, array in {**wide, "y": np.arange(10) % 2}.items():
+            packed.writestr(f"{name}.npy", npy(array))
+    store = MemoryStore()
+    with pytest.raises(TableRefused, match=r"names of its columns, classes and texts have 2. MB together"):
+        prepare(
+            open_table(path),
+            survey(open_table(path)),
+            Choice(target="y"),
+            store,
+            name="t",
+            source="",
+            scratch_folder=tmp_path,
+        )
+
+
+@pytest.mark.parametrize("other", ["3", "red"])
+def test_features_that_would_fill_the_disk_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.setattr(preparing, "MOST_SCRATCH_BYTES", 20_000)
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{at},{other},{at % 2}\n" for at in range(4000)))
+    store = MemoryStore()
+    with pytest.raises(TableRefused, match="GB of the disk"):
+        prepare(
+            open_table(path),
+            survey(open_table(path)),
+            Choice(target="y"),
+            store,
+            name="t",
+            source="",
+            scratch_folder=tmp_path,
+        )
+    assert not store._contents
+    assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
 
 
 def test_a_small_packed_file_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:

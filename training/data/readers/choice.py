@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import Field
 
 from training.base_model import FrozenModel
 from training.data.readers.survey import MOST_VALUES, ColumnSurvey, TableSurvey
+from training.data.readers.tables import MOST_NAME_LETTERS
 
 FEWEST_ROWS = 10
 MOST_TEXT_CLASSES = 100
+ColumnName = Annotated[str, Field(max_length=MOST_NAME_LETTERS)]
 MOST_NUMBERS = 20_000
 """Of a row, where they are no picture: each is named in the manifest."""
 
@@ -18,9 +21,9 @@ MOST_NUMBERS = 20_000
 class Choice(FrozenModel):
     """`as_text`: columns of numbers that are names of categories. `place_bits`: text is hashed into 2^b places."""
 
-    target: str = Field(max_length=200)
-    leave_out: tuple[str, ...] = Field((), max_length=2000)
-    as_text: tuple[str, ...] = Field((), max_length=2000)
+    target: ColumnName
+    leave_out: tuple[ColumnName, ...] = Field((), max_length=2000)
+    as_text: tuple[ColumnName, ...] = Field((), max_length=2000)
     held_out_share: float = Field(0.2, ge=0.01, le=0.9)
     seed: int = Field(0, ge=0, le=2**31 - 1)
     place_bits: int = Field(16, ge=8, le=22)
@@ -57,7 +60,8 @@ def check(table: TableSurvey, choice: Choice) -> list[ChoiceProblem]:
     chosen = features(table, choice)
     if not chosen:
         found.append(ChoiceProblem("leave_out", "No column is left to learn from. Leave out fewer."))
-    numbers = sum(one.width for one in chosen if one.picture is None or len(chosen) > 1)
+    picture = len(chosen) == 1 and chosen[0].picture is not None and chosen[0].bytes_exactly
+    numbers = 0 if picture else sum(one.width for one in chosen)
     if numbers > MOST_NUMBERS:
         words = f"A row would have {numbers:,} numbers; at most {MOST_NUMBERS:,} are allowed, except in one picture."
         found.append(ChoiceProblem("leave_out", words))

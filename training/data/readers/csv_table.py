@@ -22,12 +22,14 @@ import numpy.typing as npt
 from training.data.readers.tables import (
     FOLD_COUNTS_FROM_BYTES,
     MOST_COLUMNS,
+    MOST_NAME_LETTERS,
     MOST_ROWS,
     MOST_UNPACKED_BYTES,
     MOST_UNPACKED_FOLD,
     Piece,
     TableRefused,
     parse_numbers,
+    usable,
 )
 
 _DELIMITERS = ",;\t|"
@@ -91,14 +93,14 @@ class CsvTable:
                 )
 
     def _read_at_once(self, lines: list[str]) -> npt.NDArray[np.float64] | None:
-        """Return the rows if all of them are finite numbers; None if a closer look is needed."""
+        """Return the rows if all of them are usable numbers; None if a closer look is needed."""
         if not lines[0].strip():
             return None
         try:
             numbers = np.loadtxt(lines, np.float64, delimiter=self.delimiter, comments=None, ndmin=2)
         except ValueError:
             return None
-        whole = numbers.shape == (len(lines), len(self.names)) and bool(np.isfinite(numbers).all())
+        whole = numbers.shape == (len(lines), len(self.names)) and bool(usable(numbers).all())
         return numbers if whole else None
 
     def _read_by_cell(self, taken: list[str], lines: _Lines, row: int) -> list[list[str]]:
@@ -259,7 +261,7 @@ def _is_data(top: list[str]) -> bool:
 
 
 def _names(top: list[str]) -> tuple[str, ...]:
-    names = [cell.strip()[:200] or f"column {at}" for at, cell in enumerate(top, start=1)]
+    names = [cell.strip()[:MOST_NAME_LETTERS] or f"column {at}" for at, cell in enumerate(top, start=1)]
     seen: dict[str, int] = {}
     for at, name in enumerate(names, start=1):
         if name in seen:

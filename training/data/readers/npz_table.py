@@ -32,8 +32,11 @@ _SUFFIX = ".npy"
 _PIECE_BYTES = 2_000_000
 _LONGEST_HEADER = 10_000
 _NUMBERS, _TEXTS = "biuf", "US"
+_DIMENSIONS_LIMIT = 8
 _PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
+_LAST_LETTER, _HALVES = 0x10FFFF, (0xD800, 0xDFFF)
+"""Of Unicode: its last code point, and those that only stand in pairs."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,10 @@ def _check_files(files: list[zipfile.ZipInfo], packed_bytes: int) -> None:
 def _problem(shape: tuple[int, ...], by_column: bool, dtype: np.dtype[np.generic]) -> str:
     if dtype.kind not in _NUMBERS + _TEXTS:
         return f"its type {dtype} is neither numbers nor text"
+    if not dtype.itemsize:
+        return "its texts have no letters"
+    if len(shape) > _DIMENSIONS_LIMIT:
+        return f"it has {len(shape)} dimensions; at most {_DIMENSIONS_LIMIT} are allowed"
     if dtype.kind in _TEXTS and len(shape) != 1:
         return "text is one column of rows"
     if not shape or not math.prod(shape):
@@ -197,14 +204,33 @@ def _values(
 ) -> npt.NDArray[np.float64] | Cells:
     array = np.frombuffer(data, entry.dtype).reshape(rows, *entry.shape[1:])
     if entry.dtype.kind in _TEXTS:
-        return [_text(cell, first_row + row, name) for row, cell in enumerate(array.tolist())]
+        return _texts(array, data, first_row, name)
     if array.ndim > 2:
         array = array.reshape(rows, -1)
     return array if array.dtype == np.uint8 else array.astype(np.float64)
+
+
+def _texts(array: npt.NDArray[np.generic], data: bytes, first_row: int, name: str) -> Cells:
+    """Return cells of letters that can be stored and sent: no halves of pairs, no numbers that are no letter, no NUL.
+    `data` is the array's buffer.
+    """
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(data, np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        bad = (codes > _LAST_LETTER) | ((codes >= _HALVES[0]) & (codes <= _HALVES[1]))
+        if bad.any():
+            raise _no_text(first_row + int(np.argmax(bad)) // (array.dtype.itemsize // 4), name)
+    cells = [_text(cell, first_row + row, name) for row, cell in enumerate(array.tolist())]
+    if "\0" in "".join(cells):
+        raise _no_text(first_row + next(row for row, cell in enumerate(cells) if "\0" in cell), name)
+    return cells
 
 
 def _text(cell: str | bytes, row: int, name: str) -> str:
     try:
         return cell.decode() if isinstance(cell, bytes) else cell
     except UnicodeDecodeError:
-        raise TableRefused(f"Row {row + 1:,}, column “{name}” is not UTF-8 text.") from None
+        raise _no_text(row, name) from None
+
+
+def _no_text(row: int, name: str) -> TableRefused:
+    return TableRefused(f"Row {row + 1:,}, column “{name}” is not UTF-8 text.")

@@ -21,19 +21,24 @@ from training.data.readers.choice import Choice, check, features
 from training.data.readers.survey import MOST_VALUES, ColumnSurvey, TableSurvey, format_number
 from training.data.readers.tables import (
     MISSING,
+    MOST_NAME_LETTERS,
     Cells,
     Piece,
     TableFile,
     TableRefused,
     Values,
+    fault_of,
     parse_numbers,
     place_words,
+    usable,
 )
 from training.data.rows import DenseFeatures, SparseFeatures
 from training.data.split import held_out_rows
 from training.data.store import WritableDataStore
 
 _FEWEST_PIXELS = 64
+MOST_SCRATCH_BYTES = 6 * 10**9
+"""The shards of numbers take as much as their scratch files, those of texts less than half as much."""
 
 
 def prepare(
@@ -102,6 +107,11 @@ class _Classes:
         self._parts.append(np.array([self._number(cell) for cell in _texts(values)], np.int32))
 
     def _number(self, name: str) -> int:
+        if len(name) > MOST_NAME_LETTERS:
+            raise TableRefused(
+                f"“{self._target.name}” has a class whose name has {len(name):,} letters; at most {MOST_NAME_LETTERS}"
+                " are allowed. Shorten it, or choose another target."
+            )
         if len(self._numbers) > MOST_VALUES:
             raise TableRefused(f"“{self._target.name}” has more than {MOST_VALUES:,} different values.")
         return self._numbers.setdefault(name, len(self._numbers))
@@ -117,7 +127,9 @@ class _Classes:
 
 
 class _Scratch:
-    """Numbers of all rows in files of their own, without a name that outlives the folder."""
+    """Numbers of all rows in files of their own, without a name that outlives the folder. Raises TableRefused if they
+    take more of the disk than any table should.
+    """
 
     def __init__(
         self, folder: Path, table: TableFile, chosen: Sequence[ColumnSurvey], texts: set[str], choice: Choice
@@ -125,7 +137,7 @@ class _Scratch:
         self._folder, self._table, self._choice = folder, table, choice
         self._chosen, self._of_text = list(chosen), texts
         self._files: dict[str, BinaryIO] = {}
-        self._rows = 0
+        self._rows = self._byte_count = 0
 
     def __enter__(self) -> Any:
         return self
@@ -137,6 +149,12 @@ class _Scratch:
     def _append(self, name: str, values: npt.NDArray[Any]) -> None:
         if name not in self._files:
             self._files[name] = (self._folder / name).open("wb")
+        self._byte_count += values.nbytes
+        if self._byte_count > MOST_SCRATCH_BYTES:
+            raise TableRefused(
+                f"Its features take more than {MOST_SCRATCH_BYTES // 10**9} GB of the disk. Leave out columns, or"
+                " upload a part of the rows."
+            )
         self._files[name].write(np.ascontiguousarray(values).data)
 
     def _mapped(self, name: str, dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
@@ -333,9 +351,10 @@ def _merged(
 def _numbers(table: TableFile, name: str, first_row: int, values: Values) -> npt.NDArray[Any]:
     """Return the column's numbers, NaN where there is none. Raises TableRefused for a cell that is no number."""
     if isinstance(values, np.ndarray):
-        if values.dtype != np.uint8 and not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0][0])
-            raise TableRefused(f"{place_words(table, first_row + row, name)}: a number is not finite.")
+        if values.dtype != np.uint8 and not (sound := usable(values)).all():
+            row = int(np.argwhere(~sound)[0][0])
+            number = values[~sound][0]
+            raise TableRefused(f"{place_words(table, first_row + row, name)}: {number} {fault_of(number)}.")
         return values
     parsed = parse_numbers(values)
     if parsed.fault is not None:

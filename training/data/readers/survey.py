@@ -17,13 +17,17 @@ from training.data.readers.tables import (
     TableFile,
     TableRefused,
     Values,
+    fault_of,
     parse_numbers,
     place_words,
+    usable,
 )
 
 MOST_VALUES = 1000
 """Different values of a column are counted up to so many."""
 _VALUES_KEPT = 20
+_LETTERS_KEPT = 1_000_000
+"""Of the values of all columns: a survey is read whenever its page is."""
 _ROWS_SHOWN, _COLUMNS_SHOWN, _LETTERS_SHOWN = 8, 60, 60
 _WORDS_OF_A_TEXT = 5.0
 """A column with so many words a cell, on average, is texts; with fewer, names of categories."""
@@ -84,7 +88,7 @@ def survey(table: TableFile) -> TableSurvey:
             if not piece.first_row and len(columns) < _COLUMNS_SHOWN:
                 shown += [_first_cells(values) for values in piece.columns[: _COLUMNS_SHOWN - len(columns)]]
         columns += group
-    found = tuple(column.found() for column in columns)
+    found = _within_letters([column.found() for column in columns])
     rows = max(one.rows for one in found)
     if not rows:
         raise TableRefused("The table has no rows below its names. Upload it with its rows.")
@@ -97,6 +101,15 @@ def survey(table: TableFile) -> TableSurvey:
         columns=found,
         first_rows=tuple(zip(*(cells[:count] for cells in shown), strict=True)),
     )
+
+
+def _within_letters(columns: list[ColumnSurvey]) -> tuple[ColumnSurvey, ...]:
+    """Return the columns, the later ones without their values where all have too many letters together."""
+    left, found = _LETTERS_KEPT, []
+    for one in columns:
+        left -= sum(len(name) for name, _ in one.values)
+        found.append(one if left >= 0 else one.model_copy(update={"values": ()}))
+    return tuple(found)
 
 
 class _Column:
@@ -138,19 +151,19 @@ class _Column:
         if parsed.missing and not self._missing:
             self._first_missing = self._table.row_number(first_row + _first_missing(cells))
         self._missing += parsed.missing
-        self._add_numbers(parsed.values[np.isfinite(parsed.values)])
+        self._add_numbers(parsed.values[usable(parsed.values)])
 
     def _add_array(self, first_row: int, values: npt.NDArray[np.float64]) -> None:
         if values.dtype == np.uint8:
             self._add_numbers(values)
             return
-        finite = np.isfinite(values)
-        if not finite.all() and not self._problem:
-            row = int(np.argwhere(~finite)[0][0])
-            number = values[row] if values.ndim == 1 else values[row][~finite[row]][0]
+        sound = usable(values)
+        if not sound.all() and not self._problem:
+            row = int(np.argwhere(~sound)[0][0])
+            number = values[row] if values.ndim == 1 else values[row][~sound[row]][0]
             where = place_words(self._table, first_row + row, self._name)
-            self._problem = f"{where}: {number} is not a finite number."
-        self._add_numbers(values[finite])
+            self._problem = f"{where}: {number} {fault_of(number)}."
+        self._add_numbers(values[sound])
 
     def _add_numbers(self, values: npt.NDArray[np.float64]) -> None:
         if not values.size:
@@ -221,7 +234,7 @@ def value_name(value: float | str) -> str:
 
 def format_number(value: float) -> str:
     """Return the number as a class or a cell is named: 3, not 3.0."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))
 
 
 def _first_missing(cells: Cells) -> int:

@@ -16,6 +16,10 @@ MOST_UNPACKED_FOLD = 200
 FOLD_COUNTS_FROM_BYTES = 50_000_000
 MOST_ROWS = 10_000_000
 MOST_COLUMNS = 2000
+MOST_NAME_LETTERS = 200
+"""Of a column, and of a class."""
+LARGEST = float(np.finfo(np.float32).max)
+"""Features are float32."""
 MISSING = ("", "NA")
 """Cells without a value."""
 
@@ -74,9 +78,19 @@ def open_table(path: Path) -> TableFile:
     return NpzTable(path) if first[:2] == b"PK" else CsvTable(path)
 
 
+def usable(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which numbers features can hold: finite ones that are not too large."""
+    return np.abs(values) <= LARGEST
+
+
+def fault_of(number: float) -> str:
+    """Return what is wrong with a number that is not usable."""
+    return "is too large a number" if np.isfinite(number) else "is not a finite number"
+
+
 @dataclass(frozen=True)
 class ParsedNumbers:
-    """Cells as numbers: NaN where there is none. `text_count` cells are text. The first cell that is no finite number
+    """Cells as numbers: NaN where there is none. `text_count` cells are text. The first cell that is no usable number
     is `fault`, at `fault_row` of the cells; None if there is none.
     """
 
@@ -96,8 +110,8 @@ def parse_numbers(cells: Cells) -> ParsedNumbers:
     except ValueError:
         return _parse_slowly(cells)
     plain = "_" not in "".join(cells) and "".join(cells).isascii()
-    finite = int(np.isfinite(values).sum()) == len(cells) - missing
-    return ParsedNumbers(values, missing) if plain and finite else _parse_slowly(cells)
+    sound = int(usable(values).sum()) == len(cells) - missing
+    return ParsedNumbers(values, missing) if plain and sound else _parse_slowly(cells)
 
 
 def _parse_slowly(cells: Cells) -> ParsedNumbers:
@@ -109,13 +123,13 @@ def _parse_slowly(cells: Cells) -> ParsedNumbers:
             missing += 1
             continue
         number = _number(stripped)
-        if number is not None and np.isfinite(number):
+        if number is not None and abs(number) <= LARGEST:
             values[row] = number
             continue
         texts += number is None
         if fault is None:
             fault_row = row
-            fault = f"{_quoted(cell)} is {'not a number' if number is None else 'not a finite number'}"
+            fault = f"{_quoted(cell)} {'is not a number' if number is None else fault_of(number)}"
     return ParsedNumbers(values, missing, texts, fault_row, fault)
 
 
