@@ -29,7 +29,7 @@ class DataFolderStore:
 
 def shipped_manifest(key: str) -> Manifest:
     """The manifest of a data set shipped with Starling. Raises MissingData if it cannot be made here."""
-    note = files.folder() / "shipped" / key
+    note = files.shipped_note(key)
     known = files.read_manifest(note.read_text()) if note.is_file() else None
     if known is not None and not files.missing_shards(known):
         return known

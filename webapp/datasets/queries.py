@@ -18,13 +18,20 @@ def data_sets_of(project: Any) -> QuerySet[DataSet]:
     return found.select_related("uploaded_by").order_by("-uploaded_at", "-pk")
 
 
-def data_set_in(project: Any, data_set_id: int) -> DataSet:
-    return or_404(data_sets_of(project).filter(pk=data_set_id).first(), "data set")
+def data_set_in(project: Any, data_set_id: int, *, with_survey: bool = True) -> DataSet:
+    rows = data_sets_of(project) if with_survey else data_sets_of(project).defer("survey")
+    return or_404(rows.filter(pk=data_set_id).first(), "data set")
 
 
 def data_set_to_delete(project: Any, data_set_id: int) -> DataSet:
     """As `data_set_in`, also one that is being deleted: deleting twice is no error."""
     return or_404(DataSet.objects.filter(project=project, pk=data_set_id).first(), "data set")
+
+
+def bytes_held(project: Any) -> int:
+    """How much of the disk the project's tables and data sets take. A table is removed once its shards are stored."""
+    rows = data_sets_of(project).exclude(state=DataState.FAILED).values_list("byte_count", "facts")
+    return sum(facts.get("byte_count", byte_count) for byte_count, facts in rows)
 
 
 def ready_with(project: Any, manifest: str) -> DataSet | None:

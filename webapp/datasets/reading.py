@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from cloud.workers.processes import bound_to_this_process
+from training.data.manifest import Manifest
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files
@@ -112,11 +114,12 @@ class _Attempt:
             "name": row.name,
             "source": f"{row.file_name}, uploaded {row.uploaded_at:%Y-%m-%d}",
         }
-        name = _unless_refused(ask(["prepare", str(path), str(files.shards())], json.dumps(asked)))[
-            "manifest"
-        ]
-        manifest = files.read_manifest(name)
-        assert manifest is not None  # it was stored just now
+        folder = files.prepared_folder(row.pk, row.attempt)
+        try:
+            answer = _unless_refused(ask(["prepare", str(path), str(folder)], json.dumps(asked)))
+            manifest = files.take_over(folder, answer["manifest"])
+        finally:
+            files.remove(folder)
         facts = {
             "kind": manifest.kind,
             "width": manifest.width,
@@ -130,14 +133,16 @@ class _Attempt:
             "held_out_class_counts": list(manifest.held_out_class_counts),
             "picture": manifest.picture,
         }
-        if self._write(state=DataState.READY, manifest=name, facts=facts, reason=""):
+        if self._write(state=DataState.READY, manifest=manifest.hash, facts=facts, reason=""):
             path.unlink(missing_ok=True)
+        else:
+            _remove_shards(manifest, DataSet.objects.all())
 
     def _refuse(self, words: str, chosen: bool) -> None:
         """After a choice the table waits for another one; before it, the file is of no use."""
-        if not chosen:
+        state = DataState.CHOOSING if chosen else DataState.FAILED
+        if self._write(state=state, choice=None, reason=words) and not chosen:
             files.upload_path(self._row.pk).unlink(missing_ok=True)
-        self._write(state=DataState.CHOOSING if chosen else DataState.FAILED, choice=None, reason=words)
 
     def _write(self, **changes: Any) -> bool:
         """Write to the row if this is its last attempt; otherwise return False."""
@@ -190,21 +195,27 @@ def _remove(row: DataSet) -> None:
     files.upload_path(row.pk).unlink(missing_ok=True)
     manifest = files.read_manifest(row.manifest) if row.manifest else None
     if manifest is not None:
-        names = files.names_of(manifest)
-        others = DataSet.objects.exclude(pk=row.pk).exclude(manifest="").values_list("manifest", flat=True)
-        for other in set(others):
-            kept = files.read_manifest(other)
-            names -= files.names_of(kept) if kept is not None else set()
-        for name in names:
-            (files.shards() / name).unlink(missing_ok=True)
+        _remove_shards(manifest, DataSet.objects.exclude(pk=row.pk))
     row.delete()
 
 
+def _remove_shards(manifest: Manifest, others: QuerySet[DataSet]) -> None:
+    """Remove the files that neither the other data sets nor those shipped with Starling name."""
+    names = files.names_of(manifest)
+    theirs = others.exclude(manifest="").values_list("manifest", flat=True)
+    for other in {*theirs, *files.shipped_manifests()}:
+        kept = files.read_manifest(other)
+        names -= files.names_of(kept) if kept is not None else set()
+    for name in names:
+        (files.shards() / name).unlink(missing_ok=True)
+
+
 def look_after_data_sets(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Queue tables that a dead worker left behind, and send lost messages again."""
+    """Queue tables that a dead worker left behind, send lost messages again, and remove files that no row needs."""
     now = clock.now()
     lost = DataSet.objects.filter(state=DataState.READING, since__lt=now - GIVEN_UP_AFTER)
     lost.update(state=DataState.QUEUED, since=now - RESEND_AFTER)
+    _remove_leftovers(now)
     if _one_at_a_time.locked():
         return
     waiting = DataSet.objects.filter(
@@ -213,3 +224,16 @@ def look_after_data_sets(*, clock: Clock = SYSTEM_CLOCK) -> None:
     for data_set_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
         if not send_hint(READ, data_set_id):
             return
+
+
+def _remove_leftovers(now: datetime) -> None:
+    """Remove tables, shards and parts of uploads that ended processes left behind."""
+    left = files.leftovers(now)
+    if not left:
+        return
+    over = (DataState.READY, DataState.FAILED)
+    needed = DataSet.objects.filter(pk__in={pk for pk in left.values() if pk is not None})
+    known = set(needed.exclude(state__in=over).values_list("pk", flat=True))
+    for path, data_set_id in left.items():
+        if data_set_id not in known:
+            files.remove(path)

@@ -12,10 +12,12 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files, queries
 from webapp.datasets.models import DataSet, DataState
-from webapp.formatting import plural
+from webapp.formatting import format_file_size, plural
 
 READ = "webapp.datasets.tasks.read"
 MOST_IN_A_PROJECT = 100
+MOST_KEPT_BYTES = 20_000_000_000
+"""Of the tables and data sets of a project, on the disk that the database shares."""
 NAME_LETTERS = 100
 _NAMED_JOBS = 3
 
@@ -49,6 +51,7 @@ def accept_file(
         raise DataRefused("The file is empty. Upload a table with names of columns in its first row.")
     if queries.data_sets_of(project).count() >= MOST_IN_A_PROJECT:
         raise DataRefused(f"The project has {MOST_IN_A_PROJECT} data sets. Delete one first.")
+    _check_room(project)
     try:
         kept, byte_count = files.keep(file)
     except files.TooLarge:
@@ -72,6 +75,15 @@ def accept_file(
     return made
 
 
+def _check_room(project: Any) -> None:
+    held = queries.bytes_held(project)
+    if held >= MOST_KEPT_BYTES:
+        raise DataRefused(
+            f"The project's data sets have {format_file_size(held)} of the disk, of at most"
+            f" {format_file_size(MOST_KEPT_BYTES)}. Delete one first."
+        )
+
+
 def _title(file_name: str) -> str:
     """The file's name without its folders and endings: flights of data/flights.csv.gz."""
     bare = file_name.replace("\\", "/").rpartition("/")[2]
@@ -91,6 +103,7 @@ def choose(*, data_set: DataSet, choice: Choice, clock: Clock = SYSTEM_CLOCK) ->
         raise DataRefused("There is nothing to choose: the table is not read yet, or its data set is made.")
     if problems := check(TableSurvey.model_validate(data_set.survey), choice):
         raise ChoiceRefused(problems)
+    _check_room(data_set.project)
     with transaction.atomic():
         changed = {"state": DataState.QUEUED, "choice": choice.model_dump(mode="json"), "reason": ""}
         waits = DataSet.objects.filter(pk=data_set.pk, state=DataState.CHOOSING)
@@ -113,6 +126,9 @@ def delete(*, data_set: DataSet, clock: Clock = SYSTEM_CLOCK) -> None:
         )
     with transaction.atomic():
         DataSet.objects.filter(pk=data_set.pk).update(state=DataState.DELETING, since=clock.now())
+        # The worker removes the rest. It may be busy for long, and the table is of no use to it.
+        path = files.upload_path(data_set.pk)
+        transaction.on_commit(lambda: path.unlink(missing_ok=True), robust=True)
         _tell_worker(data_set)
 
 

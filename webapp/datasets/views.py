@@ -71,7 +71,7 @@ def data_set_page(request: HttpRequest, project: Project, data_set_id: int) -> H
 @live_page()
 def data_set_progress(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
     """The part of the page with the state, for a page that updates it."""
-    found = queries.data_set_in(project, data_set_id)
+    found = queries.data_set_in(project, data_set_id, with_survey=False)
     return render(request, "datasets/progress.html", {"standing": standing(found)})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from tests.factories import make_job, make_project, make_user
+from tests.factories import FixedClock, make_job, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import signed_in
 from tests.webapp.data_tables import FLOWERS, read, ready, upload, worker_reads
@@ -200,6 +201,99 @@ def test_deleting_removes_the_files_that_no_other_data_set_names() -> None:
     assert {path.name for path in files.shards().iterdir()} == files.names_of(kept[1])
     delete(another)
     assert not list(files.shards().iterdir())
+
+
+def test_a_data_set_deleted_while_it_is_made_leaves_nothing_on_the_disk() -> None:
+    made = services.choose(data_set=read(make_project()), choice=Choice(target="kind"))
+
+    def deleting(arguments: Sequence[str], given: str) -> dict[str, Any]:
+        found = answer(arguments, given)
+        services.delete(data_set=made)
+        return found
+
+    reading.read(made.pk, ask=deleting)
+    assert DataSet.objects.get().state == DataState.DELETING
+    worker_reads(made)
+    assert not DataSet.objects.exists()
+    assert not list(files.uploads().iterdir())
+    assert not list(files.shards().iterdir())
+
+
+def test_a_process_that_ends_too_early_leaves_nothing_beside_the_table() -> None:
+    made = services.choose(data_set=read(make_project()), choice=Choice(target="kind"))
+
+    def ending(arguments: Sequence[str], given: str) -> dict[str, Any]:
+        answer(arguments, given)
+        (Path(arguments[2]) / "scratch").mkdir()
+        raise OSError("killed")
+
+    reading.read(made.pk, ask=ending)
+    made.refresh_from_db()
+    assert made.state == DataState.CHOOSING
+    assert list(files.uploads().iterdir()) == [files.upload_path(made.pk)]
+    assert not files.shards().exists()
+
+
+def test_an_earlier_attempt_removes_nothing_that_the_last_one_needs() -> None:
+    made = upload(make_project())
+    earlier = reading._Attempt.begin(made.pk, SYSTEM_CLOCK)
+    assert earlier is not None
+    DataSet.objects.update(state=DataState.QUEUED)
+    assert reading._Attempt.begin(made.pk, SYSTEM_CLOCK) is not None
+    earlier.run(lambda arguments, given: {"refused": "It cannot be read."})
+    assert files.upload_path(made.pk).exists()
+    made.refresh_from_db()
+    assert made.state == DataState.READING
+
+
+def test_deleting_keeps_the_files_of_data_sets_shipped_with_starling() -> None:
+    made = ready(make_project())
+    manifest = files.read_manifest(made.manifest)
+    (files.folder() / "shipped").mkdir()
+    (files.folder() / "shipped" / "digits").write_text(made.manifest)
+    services.delete(data_set=made)
+    worker_reads(made)
+    assert not DataSet.objects.exists()
+    assert _missing(manifest) == 0
+
+
+def test_a_table_is_removed_from_the_disk_as_soon_as_it_is_deleted(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    """The worker may be busy with another for a quarter of an hour."""
+    made = read(make_project())
+    with django_capture_on_commit_callbacks(execute=True):
+        services.delete(data_set=made)
+    assert not list(files.uploads().iterdir())
+
+
+def test_what_dead_processes_left_is_removed_after_an_hour() -> None:
+    waiting, done = read(make_project()), ready(make_project())
+    left = [files.uploads() / name for name in ("tmp1.part", f"{done.pk}.table", "999.table")]
+    for path in left:
+        path.write_bytes(b"a")
+    (folder := files.prepared_folder(999, 1)).mkdir()
+    (folder / "shard").write_bytes(b"a")
+    kept = files.upload_path(waiting.pk)
+    reading.look_after_data_sets()
+    assert all(path.exists() for path in (*left, folder, kept)), "they may still be in use"
+    reading.look_after_data_sets(clock=FixedClock(SYSTEM_CLOCK.now() + timedelta(hours=2)))
+    assert list(files.uploads().iterdir()) == [kept]
+
+
+def test_a_project_fills_the_disk_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project()
+    first, second = read(project), ready(project)
+    held = first.byte_count + second.facts["byte_count"]
+    monkeypatch.setattr(services, "MOST_KEPT_BYTES", held)
+    words = "The project's data sets have .* of the disk, of at most .*. Delete one first."
+    with pytest.raises(services.DataRefused, match=words):
+        upload(project)
+    with pytest.raises(services.DataRefused, match=words):
+        services.choose(data_set=first, choice=Choice(target="kind"))
+    upload(make_project())
+    services.delete(data_set=second)
+    services.choose(data_set=first, choice=Choice(target="kind"))
 
 
 def _missing(manifest: Manifest | None) -> int:

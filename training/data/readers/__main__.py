@@ -41,6 +41,7 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
                 return {"survey": survey(open_table(Path(file))).model_dump(mode="json")}
             case ["prepare", file, store]:
                 asked = json.loads(given)
+                Path(store).mkdir(parents=True, exist_ok=True)
                 made = prepare(
                     open_table(Path(file)),
                     TableSurvey.model_validate(asked["survey"]),
@@ -48,7 +49,7 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
                     FolderStore(Path(store)),
                     name=asked["name"],
                     source=asked["source"],
-                    scratch_folder=Path(file).parent,
+                    scratch_folder=Path(store),
                 )
                 return {"manifest": made.hash}
     except TableRefused as error:
