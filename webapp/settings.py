@@ -142,6 +142,7 @@ CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if
 
 INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
+    "webapp.abtests",
     "webapp.accounts",
     "webapp.alerts",
     "webapp.api",
@@ -278,6 +279,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "abtests": {"task": "webapp.abtests.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "datasets": {"task": "webapp.datasets.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "surfaces": {"task": "webapp.surfaces.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},

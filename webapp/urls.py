@@ -9,6 +9,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
     path("", include("webapp.accounts.urls")),
+    path("", include("webapp.abtests.urls")),
     path("", include("webapp.alerts.urls")),
     path("", include("webapp.api.urls")),
     path("", include("webapp.budgets.urls")),

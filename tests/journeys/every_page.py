@@ -10,6 +10,7 @@ from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, reso
 from playwright.sync_api import Page
 
 from tests.journeys import (
+    ab_test_scenes,
     alert_scenes,
     api_scenes,
     bill_scenes,
@@ -69,6 +70,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
+    ab_tests = ab_test_scenes.tests_in_every_state(project, ada)
     on_lambda = resource_scenes.functions_kept_ready(connected["ready"])
     scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
     trained = scheduler_scenes.schedulers_in_every_state(project, ada)
@@ -92,6 +94,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "budget-change": (f"{budgets}{month.pk}/", None),
         "list": (jobs, None),
         **{name: (path, None) for name, path in comparisons.items()},
+        **{name: (path, None) for name, path in ab_tests.items()},
+        "ab-tests-none": (f"/p/{empty.slug}/ab-tests/", None),
         "runs-chosen": (jobs, _choose_three),
         "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
         "runs-help": (jobs, lambda page: page.click("summary:has-text('Search help')")),
@@ -235,6 +239,7 @@ SAYS_NO = {"link-refused": 403, "invitation-over": 404, "missing": 404, "job-del
 
 PARTS = {
     *(
+        "abtests:progress",
         "alerts:bell",
         "connections:steps",
         "overview:spending",

@@ -25,6 +25,7 @@ from tests.factories import (
     round_finished,
 )
 from tests.members import add_member
+from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.scheduler_rows import make_rows
 from training.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
@@ -47,7 +48,14 @@ pytestmark = pytest.mark.django_db
 PAGES = (
     *("", "find/?q=job", "jobs/", "jobs/?rows=1", "compare/?of={group}", "groups/{group_no}/", "jobs/new/"),
     *("jobs/{job}/", "jobs/{job}/actors/", "jobs/{job}/events/?rounds=1", "jobs/{job}/checkpoints/"),
-    *("jobs/{job}/cost/", "alerts/", "alerts/channels/", "alerts/channels/{channel}/", "budgets/"),
+    *(
+        "jobs/{job}/cost/",
+        "ab-tests/",
+        "alerts/",
+        "alerts/channels/",
+        "alerts/channels/{channel}/",
+        "budgets/",
+    ),
     *("reports/?range=last-30-days&by=job", "reports/bills/", "clouds/", "schedulers/", "members/"),
 )
 """Below the project's address."""
@@ -67,6 +75,7 @@ API = (
         "/{slug}/views",
         "/{slug}/schedulers",
         "/{slug}/scheduler-trainings",
+        "/{slug}/ab-tests",
     ),
     *("/{slug}/jobs/{job}/surfaces", "/{slug}/jobs/{job}/films", "/{slug}/connections/simulated/profiles"),
 )
@@ -108,6 +117,7 @@ class Growing:
         ):
             self.recorder.record(event)
         make_alert(self.project)
+        make_ab_test(self.job)
         make_connection(self.project)
         create_budget(project=self.project, name=f"b{number}", limit_picodollars=10**15, user=self.owner)
         add_member(self.project, make_user().email, "viewer")
@@ -133,7 +143,7 @@ class Growing:
         MemoryProfile.objects.create(project=self.project, plan=plan, state="done", **wish)
 
     def address(self, path: str) -> str:
-        group = JobGroup.objects.get(project=self.project)
+        group = JobGroup.objects.get(project=self.project, name="Seeds")
         return path.format(
             slug=self.project.slug,
             job=self.job.pk,

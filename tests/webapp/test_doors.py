@@ -11,8 +11,10 @@ from django.utils import timezone
 from tests.factories import make_connection, make_delivery, make_job, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import PASSWORD, signed_in
+from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_rows
+from webapp.abtests.models import ABTest
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Alert, Channel, ChannelSecret, Delivery
@@ -36,6 +38,11 @@ class Door(NamedTuple):
 
 
 DOORS: dict[str, Door] = {
+    "abtests:list": Door("viewer"),
+    "abtests:new": Door("editor"),
+    "abtests:detail": Door("viewer"),
+    "abtests:progress": Door("viewer"),
+    "abtests:stop": Door("editor", "post"),
     "accounts:members": Door("viewer"),
     "accounts:invite": Door("owner", "post"),
     "accounts:withdraw": Door("owner", "post"),
@@ -277,6 +284,7 @@ class Scene:
             "scheduler_id": training.version.scheduler_id,
             "number": 1,
             "data_set_id": make_data_set(project).pk,
+            "test_id": make_ab_test(job).pk,
             "group_id": JobGroup.objects.create(project=project, name="g", created_at=now).pk,
             "profile": "lambda",
             "stack": "starling-stack",
@@ -316,6 +324,7 @@ def _rows() -> dict[str, list[Any]]:
         Scheduler,
         SchedulerTraining,
         DataSet,
+        ABTest,
     )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
@@ -362,6 +371,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "delivery_id",
         "group_id",
         "data_set_id",
+        "test_id",
     ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})

@@ -149,7 +149,18 @@ api = Api(
     parser=NoNul(),
 )
 ROUTES = (
-    *("choices", "jobs", "job_copies", "drafts", "job_actions", "comparing", "history", "money", "budgets"),
+    *(
+        "choices",
+        "jobs",
+        "job_copies",
+        "drafts",
+        "job_actions",
+        "comparing",
+        "ab_tests",
+        "history",
+        "money",
+        "budgets",
+    ),
     *("schedules", "bills", "alert_rules", "channels", "connections", "people", "reward_surfaces", "films"),
     *("schedulers", "profiles", "datasets", "papers"),
 )

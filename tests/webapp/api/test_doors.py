@@ -22,6 +22,7 @@ from tests.factories import (
     make_user,
 )
 from tests.members import add_member
+from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_version
@@ -76,6 +77,8 @@ EDITORS = {
     "channels_get_channel",
     "channels_list_deliveries",
     "channels_get_delivery",
+    "ab_tests_start_test",
+    "ab_tests_stop_test",
     "alert_rules_add_rule",
     "alert_rules_remove_rule",
     "schedules_add_schedule",
@@ -108,8 +111,9 @@ OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"}
 NOTHING_THERE = {
     *("history_get_checkpoint", "history_get_policy", "job_copies_fork"),
     *("reward_surfaces_ask_for_surface", "films_ask_for_film"),
+    "ab_tests_start_test",
 }
-"""These have nothing to show for a job that never ran."""
+"""These have nothing to show for a job that never ran, or ask about a job that is not there."""
 NOT_YET = {"money_get_report_file", "jobs_raise_budget", "films_get_film_file", "jobs_delete_job"}
 """Refused for what they are asked about here: a report that is not built, a budget no higher, a job not archived."""
 SCOPES: dict[str, tuple[str, ...]] = {
@@ -149,7 +153,9 @@ class Scene:
         fields = {"every": "month", "by": "day", "prices": "actual", "formats": ["csv"]}
         schedule = add_schedule(**fields, recipients=[owner], **kept)
         bill = CloudBill.objects.create(project=self.project, name="b", imported_by=owner, since=now)
+        test = make_ab_test(self.job)
         self.named = {
+            "{test_id}": str(test.pk),
             "{member_id}": str(guest.pk),
             "{invitation_id}": str(invite(self.project, "eve@example.org", "viewer", owner)[0].pk),
             "{channel_id}": channel.pk,
@@ -245,6 +251,7 @@ def body_for(operation: reference.Operation) -> Any:
         "NewDraft": {"spec": make_spec().model_dump(mode="json")},
         "DraftChange": {"values": {"name": "Another"}},
         "NewRule": {"text": "return > 2,000"},
+        "NewABTest": {"job": "job_aaaaaaaaaa", "change": "training.algorithm.kind=a2c", "budget_usd": "1"},
         "NewView": {"name": "Dear ones", "q": "cost>1"},
         "NewSurface": {"grid": 9},
         "NewFilm": {},
@@ -281,7 +288,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 126
+    assert len(OPERATIONS) == 130
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

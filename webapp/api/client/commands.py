@@ -135,6 +135,15 @@ COMMANDS: tuple[Command, ...] = (
                 Option("--way", "grid (default), or random", choices=("grid", "random")),
                 Option("--points", "drawn by chance", "whole"), Option("--seeds", "of each point", "whole")),
             spec="base", once=True),
+    Command("ab-tests list", "Whether jobs are better with one change: questions and answers.", "GET /ab-tests",
+            out.AB_TESTS),
+    Command("ab-tests ask JOB CHANGE BUDGET_USD", "Ask whether a finished job is better with one change, such as"
+            " training.algorithm.kind=a2c.", "POST /ab-tests", out.AB_TEST, (
+                Option("--effect", "smallest difference worth finding, in standard deviations (default 1.5)", "number"),
+            ), once=True, waits="/ab-tests/{id}"),
+    Command("ab-tests show TEST", "A test with its answer.", "GET /ab-tests/{test}", out.AB_TEST,
+            waits="/ab-tests/{id}"),
+    Command("ab-tests stop TEST", "Stop a test and its runs.", "POST /ab-tests/{test}/stop", out.AB_TEST),
     Command("drafts list", "Your drafts of jobs.", "GET /drafts", out.DRAFTS),
     Command("drafts save SPEC", "Save a spec as a draft; nothing is launched.", "POST /drafts", out.DRAFTS, spec="spec",
             once=True),

@@ -20,7 +20,8 @@ from .upload import FileForm
 
 _SHOWN = 20
 _LOOKED_AGAIN_AFTER_S = 2.0
-_WELL, _BADLY = {"done", "ready", "succeeded", "choosing"}, {"failed", "stopped", "cancelled"}
+_WELL = {"done", "ready", "succeeded", "choosing", "better", "worse", "no_difference"}
+_BADLY = {"failed", "stopped", "cancelled", "out_of_money"}
 _FAILED_EXIT = 4
 _READ: dict[str, Callable[[Any], Any]] = {
     "list": lambda text: [word.strip() for word in text.split(",") if word.strip()],

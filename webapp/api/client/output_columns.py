@@ -60,6 +60,12 @@ ALERTS = (
         "alert=id:whole severity state last=last_at:at times:whole about=subject sentence",
     ),
 )
+AB_TESTS = (
+    Part(
+        "test=id:whole state pairs=pairs_ended:whole of=most_pairs:whole spent=spent_usd:usd question answer"
+    ),
+)
+AB_TEST = (*AB_TESTS, Part("group reason page=url"))
 RULES = (Part("rule=id:whole text added=created_at:at"),)
 BUDGETS = (
     Part(

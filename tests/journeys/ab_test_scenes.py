@@ -1,0 +1,100 @@
+"""Made-up A/B tests for looking at: one that runs, and one for each end."""
+
+from __future__ import annotations
+
+import random
+
+from tests.journeys.scenes import put, spend, submitted
+from training.algorithms.a2c import A2C
+from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.services import end_test
+from webapp.accounts.models import Project, User
+from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import Observed
+from webapp.jobs.models import Job, JobGroup
+from webapp.money.budgets import create_budget
+
+
+def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
+    """By a picture's name: its page's path."""
+    base = submitted(project, user, "hopper-simulated", "Hopper, as it is", "1.00")
+    _succeeded(base, 900.0, 0.41)
+    better = _test(base, "Algorithm A2C instead of PPO", shift=420.0, spread=260.0, pairs=9, running=0)
+    end_test(better.pk, state=State.BETTER, pairs=9, difference=418.0)
+    equal = _test(base, "Learning rate 0.001 instead of 0.0003", shift=0.0, spread=300.0, pairs=13, running=0)
+    end_test(equal.pk, state=State.NO_DIFFERENCE, pairs=13, difference=22.0)
+    running = _test(base, "Actors 32 instead of 8", shift=-150.0, spread=280.0, pairs=5, running=2)
+    tests = f"/p/{project.slug}/ab-tests/"
+    return {
+        "ab-tests": tests,
+        "ab-test-better": f"{tests}{better.pk}/",
+        "ab-test-equal": f"{tests}{equal.pk}/",
+        "ab-test-running": f"{tests}{running.pk}/",
+        "ab-test-new": f"{tests}new/?job={base.pk}",
+        "ab-test-pick": f"{tests}new/",
+    }
+
+
+def _succeeded(job: Job, score: float, usd: float) -> None:
+    put(
+        job,
+        Observed.SUCCEEDED,
+        "Reached 245,760 steps.",
+        minutes=90,
+        round_no=120,
+        env_steps=245_760,
+        actors=8,
+        episode_return_mean=score,
+        evaluation_return_mean=score,
+        platform_s=270.0,
+        finished_at=SYSTEM_CLOCK.now(),
+    )
+    spend(job, usd)
+
+
+def _test(base: Job, title: str, *, shift: float, spread: float, pairs: int, running: int) -> ABTest:
+    chance, now = random.Random(title), SYSTEM_CLOCK.now()
+    name = f"{base.name}: {title}"
+    group = JobGroup.objects.create(project=base.project, name=name, created_at=now)
+    budget = create_budget(
+        project=base.project,
+        name=name[:80],
+        limit_picodollars=14 * 10**12,
+        scope="group",
+        of={"group": group},
+    )
+    test = ABTest.objects.create(
+        project=base.project,
+        job=base,
+        group=group,
+        budget=budget,
+        name=name,
+        change="training.algorithm.kind=a2c",
+        change_title=title,
+        effect=1.5,
+        most_pairs=13,
+        first_seed=1,
+        evaluated=True,
+        created_by=base.created_by,
+        created_at=now,
+    )
+    for number in range(1, pairs + running + 1):
+        runs = []
+        for side in ("A", "B"):
+            algorithm = A2C() if side == "B" else None
+            job = submitted(
+                base.project,
+                base.created_by,
+                "hopper-simulated",
+                f"{name[:60]}, {side}, seed {number}",
+                "1.00",
+                algorithm,
+            )
+            job.groups.add(group)
+            job.account.budgets.add(budget)
+            if number <= pairs:
+                _succeeded(job, chance.gauss(900 + (shift if side == "B" else 0), spread), 0.4)
+            runs.append(job)
+        Pair.objects.create(test=test, number=number, a=runs[0], b=runs[1])
+    type(budget).objects.filter(pk=budget.pk).update(spent_picodollars=round(2 * pairs * 0.4 * 10**12))
+    return test

@@ -1,0 +1,101 @@
+"""The one change between the two sides of a test: what may change, and the spec with the change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from webapp.comparing.groups import different_paths, format_value, question_of
+from webapp.comparing.sweeps import fields_of
+from webapp.jobs.form.field_titles import title_at, variant_titles
+from webapp.jobs.form.spec_documents import SpecError, set_value
+from webapp.jobs.form.spec_problems import problems
+from webapp.jobs.spec import JobSpec
+
+_CHOICES = ("training.algorithm.kind", "training.scaling.kind", "training.loop.kind")
+_LONGEST_TITLE = 200
+
+
+class ChangeRefused(ValueError):
+    """The change cannot be made. The text says why."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something that may change: a whole change (`training.algorithm.kind=a2c`), or a field that needs a value."""
+
+    value: str
+    title: str
+
+    @property
+    def needs_value(self) -> bool:
+        return "=" not in self.value
+
+
+def choices(spec: JobSpec) -> list[tuple[str, list[Choice]]]:
+    """Return what may change, under headings: other variants of each choice, then single fields."""
+    document = spec.model_dump(mode="json")
+    found = []
+    for path in _CHOICES:
+        here = document
+        for name in path.split("."):
+            here = here.get(name, {}) if isinstance(here, dict) else {}
+        if not here:
+            continue
+        others = [
+            Choice(f"{path}={tag}", title)
+            for tag, title in variant_titles(path).items()
+            if tag != here and _fits(spec, f"{path}={tag}")
+        ]
+        found.append((title_at(path, [document]), others))
+    fields = [
+        Choice(one.path, f"{one.title}, now {format_value(one.value)}")
+        for one in fields_of(spec).values()
+        if one.path.startswith("training.")
+    ]
+    found.append(("One value", fields))
+    return [(title, rows) for title, rows in found if rows]
+
+
+def _fits(spec: JobSpec, change: str) -> bool:
+    try:
+        changed(spec, change)
+    except ChangeRefused:
+        return False
+    return True
+
+
+def changed(spec: JobSpec, change: str) -> JobSpec:
+    """Return the spec with the change. ChangeRefused for a value that does not fit, or that changes nothing."""
+    document = spec.model_dump(mode="json")
+    try:
+        set_value(document, change, JobSpec)
+        found = JobSpec.model_validate(document)
+    except SpecError as error:
+        raise ChangeRefused(str(error)) from None
+    except ValidationError as error:
+        raise ChangeRefused(problems(error, JobSpec)[0].sentence) from None
+    paths = _paths(spec, found)
+    if not paths:
+        raise ChangeRefused(
+            f"{change} changes nothing: the job has this value, or its seed alone would differ."
+        )
+    if not all(path.startswith("training.") for path in paths):
+        raise ChangeRefused(f"{change} changes where the job runs. Change something below `training`.")
+    return found
+
+
+def title_of_change(spec: JobSpec, change: str) -> str:
+    """Return the change as people read it, such as "Algorithm A2C instead of PPO"."""
+    path, _, _ = change.partition("=")
+    path = path.strip()
+    before, after = spec.model_dump(mode="json"), changed(spec, change).model_dump(mode="json")
+    titles = variant_titles(path)
+    was, now = (question_of(one).get(path) for one in (before, after))
+    words = [titles.get(str(value), format_value(value)) for value in (now, was)]
+    return f"{title_at(path, [after, before])} {words[0]} instead of {words[1]}"[:_LONGEST_TITLE]
+
+
+def _paths(one: JobSpec, other: JobSpec) -> list[str]:
+    return different_paths([question_of(spec.model_dump(mode="json")) for spec in (one, other)])

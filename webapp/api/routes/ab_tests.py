@@ -1,0 +1,138 @@
+"""A/B tests: whether a finished job is better with one change."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import reverse
+from pydantic import Field, StringConstraints
+
+from webapp.abtests import services, text
+from webapp.abtests.changes import ChangeRefused
+from webapp.abtests.models import ABTest
+from webapp.abtests.services import USUAL_EFFECT
+from webapp.abtests.standing import Standing, standing_of, standings_of
+from webapp.accounts.models import Project
+from webapp.api.auth import Token
+from webapp.api.paging import RowId
+from webapp.api.problems import Refused
+from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
+from webapp.api.routes.jobs import Key
+from webapp.api.schemas import Request, Shape, Usd
+from webapp.jobs.queries import job_in
+from webapp.money.budgets import BudgetRefused
+from webapp.responses import or_404
+
+router = ApiRouter(tags=["comparing"])
+_ALL = "/projects/{slug}/ab-tests"
+_TESTS_TOLD = 50
+
+
+class NewABTest(Request):
+    job: Annotated[str, StringConstraints(max_length=20, pattern=r"^[a-z0-9_]+$")] = Field(
+        description="A job that has succeeded."
+    )
+    change: Annotated[str, StringConstraints(min_length=3, max_length=300, pattern=r"^[^\x00]*$")] = Field(
+        description="As path=value, such as training.algorithm.kind=a2c."
+    )
+    budget_usd: Decimal = Field(gt=0, le=1_000_000, decimal_places=6, description="Of all runs together.")
+    effect: float = Field(
+        USUAL_EFFECT,
+        gt=0,
+        le=100,
+        allow_inf_nan=False,
+        description="The smallest difference worth finding, in standard deviations over seeds.",
+    )
+
+
+class ABTestShape(Shape):
+    """A question, and its answer once there is one."""
+
+    id: int
+    question: str
+    job: str | None = Field(description="The finished job that it began with.")
+    change: str
+    state: Literal["running", "better", "worse", "no_difference", "out_of_money", "failed", "stopped"]
+    answer: str = Field(description="One sentence.")
+    reason: str
+    effect: float
+    pairs: int = Field(description="Of runs, at the look that gave the answer.")
+    pairs_ended: int
+    most_pairs: int
+    difference: float | None = Field(description="Mean score with the change minus without.")
+    budget_usd: Usd
+    spent_usd: Usd
+    group: str = Field(description="Its runs, as a key for comparisons.")
+    created_at: datetime
+    ended_at: datetime | None
+    url: str
+
+
+@router.get(_ALL, summary="A/B tests of the project, newest first")
+def list_tests(project: ViewersProject) -> list[ABTestShape]:
+    """At most 50."""
+    tests = list(services.in_project(project)[:_TESTS_TOLD])
+    standings = standings_of(tests)
+    return [_shape(project, test, standings[test.pk]) for test in tests]
+
+
+@router.get(f"{_ALL}/{{test_id}}", summary="One A/B test")
+def get_test(project: ViewersProject, test_id: RowId) -> ABTestShape:
+    return _alone(project, _test_in(project, test_id))
+
+
+@router.post(_ALL, auth=Token("jobs"), response=201, summary="Ask whether a job is better with one change")
+def start_test(
+    project: EditorsProject,
+    person: Person,
+    response: HttpResponse,
+    asked: NewABTest,
+    idempotency_key: Key = "",
+) -> ABTestShape:
+    """Pairs of runs are launched below one budget, until a sequential test answers. It errs in at most 5 % of tests."""
+    try:
+        test = services.start_test(
+            job=job_in(project, asked.job),
+            user=person,
+            change=asked.change,
+            effect=asked.effect,
+            budget_usd=asked.budget_usd,
+            key=idempotency_key[:100] or None,
+        )
+    except (services.ABTestRefused, ChangeRefused, BudgetRefused) as refusal:
+        why, fix = str(refusal), "Change the request as it says."
+        raise Refused(409, "ab-test", "No test was started.", why, fix) from None
+    shape = _alone(project, test)
+    response["Location"] = shape.url
+    return shape
+
+
+@router.post(f"{_ALL}/{{test_id}}/stop", auth=Token("jobs"), summary="Stop an A/B test and its runs")
+def stop_test(project: EditorsProject, person: Person, test_id: RowId) -> ABTestShape:
+    return _alone(project, services.stop_test(test=_test_in(project, test_id), user=person))
+
+
+def _test_in(project: Project, test_id: int) -> ABTest:
+    return or_404(services.in_project(project).filter(pk=test_id).first(), "test")
+
+
+def _alone(project: Project, test: ABTest) -> ABTestShape:
+    return _shape(project, test, standing_of(test))
+
+
+def _shape(project: Project, test: ABTest, standing: Standing) -> ABTestShape:
+    return ABTestShape.of(
+        test,
+        question=text.question(test),
+        job=test.job_id,
+        answer=text.answer(test, standing),
+        pairs_ended=len(standing.differences),
+        budget_usd=test.budget.limit_picodollars,
+        spent_usd=test.budget.spent_picodollars + test.budget.overrun_picodollars,
+        group=f"group_{test.group_id}",
+        url=settings.STARLING_BASE_URL + reverse("abtests:detail", args=[project.slug, test.pk]),
+    )
