@@ -19,11 +19,11 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
     """By a picture's name: its page's path."""
     base = submitted(project, user, "hopper-simulated", "Hopper, as it is", "1.00")
     _succeeded(base, 900.0, 0.41)
-    better = _test(base, "Algorithm A2C instead of PPO", shift=420.0, spread=260.0, pairs=9, running=0)
+    better = _test(base, ("Algorithm", "PPO", "A2C"), shift=420.0, spread=260.0, pairs=9, running=0)
     end_test(better.pk, state=State.BETTER, pairs=9, difference=418.0)
-    equal = _test(base, "Learning rate 0.001 instead of 0.0003", shift=0.0, spread=300.0, pairs=13, running=0)
+    equal = _test(base, ("Learning rate", "0.0003", "0.001"), shift=0.0, spread=300.0, pairs=13, running=0)
     end_test(equal.pk, state=State.NO_DIFFERENCE, pairs=13, difference=22.0)
-    running = _test(base, "Actors 32 instead of 8", shift=-150.0, spread=280.0, pairs=5, running=2)
+    running = _test(base, ("Actors", "8", "32"), shift=-150.0, spread=280.0, pairs=5, running=2)
     tests = f"/p/{project.slug}/ab-tests/"
     return {
         "ab-tests": tests,
@@ -52,9 +52,12 @@ def _succeeded(job: Job, score: float, usd: float) -> None:
     spend(job, usd)
 
 
-def _test(base: Job, title: str, *, shift: float, spread: float, pairs: int, running: int) -> ABTest:
+def _test(
+    base: Job, change: tuple[str, str, str], *, shift: float, spread: float, pairs: int, running: int
+) -> ABTest:
+    title, old, new = change
     chance, now = random.Random(title), SYSTEM_CLOCK.now()
-    name = f"{base.name}: {title}"
+    name = f"{base.name}: {title} {new}"
     group = JobGroup.objects.create(project=base.project, name=name, created_at=now)
     budget = create_budget(
         project=base.project,
@@ -70,7 +73,9 @@ def _test(base: Job, title: str, *, shift: float, spread: float, pairs: int, run
         budget=budget,
         name=name,
         change="training.algorithm.kind=a2c",
-        change_title=title,
+        field_title=title,
+        old_value=old,
+        new_value=new,
         effect=1.5,
         most_pairs=13,
         first_seed=1,

@@ -23,7 +23,9 @@ def make_ab_test(job: Job, **facts: Any) -> ABTest:
     )
     given = {
         "change": "training.algorithm.kind=a2c",
-        "change_title": "Algorithm A2C instead of PPO",
+        "field_title": "Algorithm",
+        "old_value": "PPO",
+        "new_value": "A2C",
         "effect": 1.5,
         "most_pairs": 13,
         "first_seed": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -14,7 +15,7 @@ from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.spec import JobSpec
 
 _CHOICES = ("training.algorithm.kind", "training.scaling.kind", "training.loop.kind")
-_LONGEST_TITLE = 200
+_LONGEST = 100
 
 
 class ChangeRefused(ValueError):
@@ -31,6 +32,14 @@ class Choice:
     @property
     def needs_value(self) -> bool:
         return "=" not in self.value
+
+
+class Change(NamedTuple):
+    """A change in words: the field's title, and its values before and after."""
+
+    field_title: str
+    old_value: str
+    new_value: str
 
 
 def choices(spec: JobSpec) -> list[tuple[str, list[Choice]]]:
@@ -86,15 +95,14 @@ def changed(spec: JobSpec, change: str) -> JobSpec:
     return found
 
 
-def title_of_change(spec: JobSpec, change: str) -> str:
-    """Return the change as people read it, such as "Algorithm A2C instead of PPO"."""
-    path, _, _ = change.partition("=")
-    path = path.strip()
+def describe_change(spec: JobSpec, change: str) -> Change:
+    """Return the change as people read it. Raises ChangeRefused."""
+    path = change.partition("=")[0].strip()
     before, after = spec.model_dump(mode="json"), changed(spec, change).model_dump(mode="json")
     titles = variant_titles(path)
     was, now = (question_of(one).get(path) for one in (before, after))
-    words = [titles.get(str(value), format_value(value)) for value in (now, was)]
-    return f"{title_at(path, [after, before])} {words[0]} instead of {words[1]}"[:_LONGEST_TITLE]
+    old, new = (titles.get(str(value), format_value(value))[:_LONGEST] for value in (was, now))
+    return Change(title_at(path, [after, before])[:_LONGEST], old, new)
 
 
 def _paths(one: JobSpec, other: JobSpec) -> list[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from webapp.abtests.standing import Standing
 from webapp.formatting import format_score
 
-WIDTH, ROW, TOP = 640, 22, 12
-_SIDE = 56
+WIDTH, ROW, TOP = 640, 22, 4
+_SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def drawing_of(standing: Standing) -> Drawing | None:
     won = sum(better for _, _, better in shown)
     return Drawing(
         width=WIDTH,
-        height=TOP + ROW * len(shown) + 30,
+        height=2 * TOP + ROW * len(shown),
         zero=at(0.0),
         mean=at(sum(value for _, value, _ in shown) / len(shown)),
         dots=dots,

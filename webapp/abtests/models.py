@@ -20,10 +20,10 @@ class State(models.TextChoices):
 class ABTest(models.Model):
     """The question whether a job with one change is better, and its answer.
 
-    A is `job` as it ran, B the same with `change` (path=value). Both train with the seeds from `first_seed` on, at most
-    `most_pairs` of them, as jobs of `group` below `budget`. `effect` is the difference that the test can find, in
-    standard deviations over seeds. `evaluated`: runs are judged by their last evaluation, else by their smoothed
-    return. `pairs` and `difference` are those of the answer.
+    A is `job` as it ran, B the same with `change` (path=value), told by the field's title and its two values. Both
+    train with the seeds from `first_seed` on, at most `most_pairs` of them, as jobs of `group` below `budget`.
+    `effect` is the difference that the test can find, in standard deviations over seeds. `evaluated`: runs are judged
+    by their last evaluation, else by their smoothed return. `pairs` and `difference` are those of the answer.
     """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="ab_tests")
@@ -32,7 +32,9 @@ class ABTest(models.Model):
     budget = models.ForeignKey("money.Budget", on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=100)
     change = models.CharField(max_length=300)
-    change_title = models.CharField(max_length=200)
+    field_title = models.CharField(max_length=100)
+    old_value = models.CharField(max_length=100)
+    new_value = models.CharField(max_length=100)
     effect = models.FloatField()
     most_pairs = models.IntegerField()
     first_seed = models.BigIntegerField()

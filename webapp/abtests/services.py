@@ -9,7 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from training.sequential import pairs_needed
-from webapp.abtests.changes import changed, title_of_change
+from webapp.abtests.changes import Change, changed, describe_change
 from webapp.abtests.models import ABTest, State
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -107,7 +107,7 @@ def start_test(
     try:
         with transaction.atomic():
             test = _create(
-                job, user, change, title_of_change(spec, change), effect, pairs, budget_usd, key, clock
+                job, user, change, describe_change(spec, change), effect, pairs, budget_usd, key, clock
             )
     except IntegrityError:
         existing = ABTest.objects.filter(project=job.project, key=key).first() if key else None
@@ -131,7 +131,7 @@ def _create(
     job: Job,
     user: Any,
     change: str,
-    title: str,
+    words: Change,
     effect: float,
     pairs: int,
     budget_usd: Decimal,
@@ -139,7 +139,9 @@ def _create(
     clock: Clock,
 ) -> ABTest:
     now = clock.now()
-    name = free_group_name(job.project, f"{without_seed(job.name)[:50]}: {title}"[:95])
+    name = free_group_name(
+        job.project, f"{without_seed(job.name)[:50]}: {words.field_title} {words.new_value}"[:95]
+    )
     group = JobGroup.objects.create(project=job.project, name=name, created_at=now)
     budget = create_budget(
         project=job.project,
@@ -157,7 +159,7 @@ def _create(
         budget=budget,
         name=name,
         change=change,
-        change_title=title,
+        **words._asdict(),
         effect=effect,
         most_pairs=pairs,
         first_seed=_unused_seed(job),

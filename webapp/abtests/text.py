@@ -24,7 +24,8 @@ CERTAINTY = f"Such an answer is wrong in at most {100 * LEVEL:.0f} % of all test
 
 
 def question(test: ABTest) -> str:
-    return f"Is {test.change_title[:1].lower()}{test.change_title[1:]} better?"
+    """Return the question: "Algorithm: is A2C better than PPO?"."""
+    return f"{test.field_title}: is {test.new_value} better than {test.old_value}?"
 
 
 def answer(test: ABTest, standing: Standing) -> str:
@@ -48,7 +49,11 @@ def _shift(test: ABTest, standing: Standing) -> str:
     name, decimals = (standing.score.name, standing.score.decimals) if standing.score else ("score", 1)
     difference = test.difference or 0.0
     direction = "higher" if difference > 0 else "lower"
-    return f"with {test.change_title} the {name} is {format_score(abs(difference), decimals)} {direction} on average"
+    return f"with {_setting(test)} the {name} is {format_score(abs(difference), decimals)} {direction} on average"
+
+
+def _setting(test: ABTest) -> str:
+    return f"{test.field_title[:1].lower()}{test.field_title[1:]} {test.new_value}"
 
 
 def progress(test: ABTest, standing: Standing) -> str:

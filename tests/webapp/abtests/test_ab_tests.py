@@ -14,7 +14,7 @@ from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from training.ports import PriceLine, Reservation, Settlement
 from webapp.abtests import engine, services, text
-from webapp.abtests.changes import ChangeRefused, changed, choices, title_of_change
+from webapp.abtests.changes import ChangeRefused, changed, choices, describe_change
 from webapp.abtests.engine import advance, advance_tests
 from webapp.abtests.models import ABTest, Pair, State
 from webapp.abtests.services import ABTestRefused, start_test, stop_test
@@ -112,10 +112,7 @@ def test_a_clear_difference_ends_it_early_and_launches_no_more() -> None:
     assert (test.state, test.pairs, test.difference) == (State.BETTER, 6, 50.0)
     assert Pair.objects.filter(test=test).count() == 6
     said = text.answer(test, standing_of(test))
-    assert (
-        said
-        == "Yes: with Algorithm A2C instead of PPO the return is 50.0 higher on average over 6 pairs of seeds."
-    )
+    assert said == "Yes: with algorithm A2C the return is 50.0 higher on average over 6 pairs of seeds."
     advance_tests()
     assert Pair.objects.filter(test=test).count() == 6
 
@@ -252,9 +249,8 @@ def test_changes_are_offered_by_the_titles_of_the_form() -> None:
     spec = make_spec("hopper-simulated")
     offered = dict(choices(spec))
     assert "A2C" in [one.title for one in offered["Algorithm"]]
-    assert title_of_change(spec, "training.algorithm.learning_rate=0.01").startswith(
-        "Learning rate 0.01 instead of "
-    )
+    assert describe_change(spec, A2C) == ("Algorithm", "PPO", "A2C")
+    assert describe_change(spec, "training.algorithm.learning_rate=0.01")[::2] == ("Learning rate", "0.01")
     assert all(
         changed(spec, one.value) for title, rows in offered.items() if title != "One value" for one in rows
     )
@@ -309,16 +305,16 @@ def test_the_form_starts_a_test_and_the_page_gives_the_answer_as_a_sentence(clie
     assert answer["Location"] == reverse("abtests:detail", args=[project.slug, test.pk])
     advance(test.pk)
     page = _page(client, "detail", project, test.pk)
-    assert "Is algorithm A2C instead of PPO better?" in page
+    assert "Algorithm: is A2C better than PPO?" in page
     assert "Not known yet." in page
     assert "data-waiting" in page
     _pairs_end(test, 50, 40, 60, 50, 55, 45)
     page = _page(client, "progress", project, test.pk)
-    assert "Yes: with Algorithm A2C" in page
+    assert "Yes: with algorithm A2C" in page
     assert "wrong in at most 5 % of all tests" in page
     assert "data-waiting" not in page
     assert "simulated" in page
-    assert "Is algorithm A2C" in _page(client, "list", project)
+    assert "Algorithm: is A2C" in _page(client, "list", project)
 
 
 def test_a_test_of_a_job_that_has_not_succeeded_says_what_is_missing(client: Client) -> None:
