@@ -48,12 +48,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Calculation:
+    """`prepare` makes what takes long, and keeps it: `papers run` calls it before computing."""
+
     title: str
     question: str
     oracle: str
     can_claim: str
     compute: Callable[[bool], tuple[list[Table], list[Statement]]]
     beside: str = ""
+    prepare: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from cloud.platforms import PlatformOptions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import record
-from tests.training.specs import tiny
+from tests.training.specs import descent, tiny
 from training.ports import Control
 from training.reports import RoundReport
 from training.scaling.agent_weights import as_text
@@ -57,14 +57,18 @@ def test_calls_have_their_rounds_memory_and_are_paid_by_it(loop: str) -> None:
         assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
 
 
-def test_an_agents_plans_are_paid_by_their_memory_and_repeat_to_the_picodollar() -> None:
+@pytest.mark.parametrize("kind", ["rollout", "sgd"])
+def test_an_agents_plans_are_paid_by_their_memory_and_repeat_to_the_picodollar(kind: str) -> None:
     """Siren's agent draws functions and memory; its bill is that of the same work, timed and priced again."""
     agent = SirenSpec(actors_max=3, memory_min_mb=512, memory_max_mb=3008, target_loss=0.1, deviation=0.5)
     weights = as_text(initial_state(agent).actor_weights(agent.network))
-    spec = tiny(scaling=agent.policy(weights, explore=True).model_dump(), stop={"rounds": 6})
+    make = tiny if kind == "rollout" else descent
+    spec = make(scaling=agent.policy(weights, explore=True).model_dump(), stop={"rounds": 6})
     run = record(spec, control=lambda: Control(bounds=Bounds(memory_sizes_mb=SIZES)))
     reports = [event.report for event in run.events if event.kind == "round"]
-    used = {work.round_no: work.memory_mb for work in run.sitting.works if work.kind == "rollout"}
+    by_round = {(work.round_no, work.memory_mb) for work in run.sitting.works if work.kind == kind}
+    used = dict(by_round)
+    assert len(used) == len(by_round) == len(reports) == 6
     assert len(set(used.values())) > 1
     for report in reports:
         assert report.drawn is not None

@@ -59,6 +59,8 @@ class Command(BaseCommand):
             self._collect(draws=options["draws"])
             return
         if name in calculations():
+            if action == "run" and not options["quick"] and (prepare := find(name).prepare) is not None:
+                prepare()
             self._calculate(name, quick=options["quick"], as_json=options["as_json"])
             return
         try:
