@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.webapp.scheduler_rows import asked
+from tests.webapp.scheduler_rows import asked, asked_of_data
 from training.scaling.agent_weights import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
@@ -47,14 +47,82 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
     now = {"kind": "real", "number": 208, "round": 14, "actors": 11, "return": 412.0}
     SchedulerTraining.objects.filter(pk=running.pk).update(now=now)
     failed = _asked(
-        project, user, TrainingState.FAILED, name="Qbert", workload="qbert", **whole | {"target_return": 900}
+        project, user, TrainingState.FAILED, name="Qbert", workload="qbert", **whole | {"target": 900}
     )
     reason = (
         "An episode ended before its first round: its budget does not hold what a round may cost. Train again with a"
         " higher budget of an episode, or with fewer actors."
     )
     SchedulerTraining.objects.filter(pk=failed.pk).update(reason=reason)
-    return {"done": done, "running": running, "failed": failed}
+    return {"done": done, "running": running, "failed": failed, "siren": _siren(project, user)}
+
+
+def _siren(project: Any, user: Any) -> SchedulerTraining:
+    """An agent that decides functions and memory for a model's training."""
+    wish = asked_of_data(
+        name="Digits, least time",
+        data="",
+        target=0.22,
+        rounds=20,
+        budget_usd="0.02",
+        scheduling__actors_max=32,
+        scheduling__episodes=5,
+        scheduling__rehearsals=200,
+    )
+    training = request_training(project=project, user=user, request=wish, tell_worker=False)
+    SchedulerTraining.objects.filter(pk=training.pk).update(state=TrainingState.DONE)
+    training.refresh_from_db()
+    rng, rows = np.random.default_rng(22), []
+    for place, plan in enumerate(training.parsed_spec.fixed_plans, start=1):
+        fixed = [plan.actors] * 18, [plan.memory_mb] * 18
+        rows.append(_epochs(training, "grid", place, *fixed, None, rng))
+    for number in range(1, 201):
+        score = 0.2 + 0.9 * (1 - math.exp(-number / 50)) + 0.1 * rng.normal()
+        rows.append(_epochs(training, "rehearsal", number, [9] * 18, [], score, rng))
+    for number in range(201, 206):
+        functions = [int(26 - k + rng.integers(0, 2)) for k in range(18)]
+        memory = [1536 if k < 4 else 832 for k in range(18)]
+        rows.append(_epochs(training, "real", number, functions, memory, 0.8 + 0.05 * (number - 200), rng))
+    Episode.objects.bulk_create(rows)
+    scheduler = Scheduler.objects.create(project=project, name=training.name, created_at=training.asked_at)
+    agent = initial_state(training.parsed_spec)
+    Version.objects.create(
+        scheduler=scheduler,
+        number=1,
+        training=training,
+        made_at=training.asked_at + timedelta(minutes=4),
+        weights=as_text(agent.actor_weights(training.parsed_spec.network)),
+        learner=agent.encode(),
+        facts=persist.facts(training),
+    )
+    return training
+
+
+def _epochs(
+    training: SchedulerTraining,
+    kind: str,
+    number: int,
+    functions: list[int],
+    memory: list[Any],
+    score: Any,
+    rng: Any,
+) -> Episode:
+    rehearsed = kind == "rehearsal"
+    return Episode(
+        training=training,
+        kind=kind,
+        number=number,
+        at=SYSTEM_CLOCK.now(),
+        rounds=len(functions),
+        platform_s=21 + 3 * float(rng.normal()),
+        wall_s=0.01 if rehearsed else 6.0,
+        cost_picodollars=0 if rehearsed else int(1.6e10 + 1e9 * rng.normal()),
+        best_return=0.219 - 0.004 * float(rng.random()),
+        reached=True,
+        score=score,
+        actors=functions,
+        memory_mb=memory,
+    )
 
 
 def surfaces_of(job: Job) -> None:
@@ -125,7 +193,7 @@ def _row(
         wall_s=0.04 if kind == "rehearsal" else 131.0,
         cost_picodollars=0 if kind == "rehearsal" else int(2.1e11 + 2e10 * rng.normal()),
         best_return=best,
-        reached=best >= training.parsed_spec.target_return,
+        reached=best >= training.parsed_spec.target,
         score=score,
         actors=actors,
     )

@@ -23,6 +23,31 @@ def asked(**changes: Any) -> TrainingRequest:
         "scheduling": {"actors_max": 2, "episodes": 2, "rehearsals": 4, "passes": 1},
         "platform": {"learner": "function", "workers": 1},
     }
+    return _request(document, changes)
+
+
+def asked_of_data(**changes: Any) -> TrainingRequest:
+    """An agent of Siren's for three epochs of the tumours, by path as above."""
+    document: dict[str, Any] = {
+        "name": "Tiny Siren",
+        "workload": "siren-digits",
+        "data": "breast_cancer",
+        "target": 0.05,
+        "rounds": 3,
+        "scheduling": {
+            "actors_max": 4,
+            "memory_min_mb": 512,
+            "memory_max_mb": 3008,
+            "episodes": 2,
+            "rehearsals": 8,
+            "together": 4,
+        },
+        "platform": {"learner": "function", "workers": 1},
+    }
+    return _request(document, changes)
+
+
+def _request(document: dict[str, Any], changes: dict[str, Any]) -> TrainingRequest:
     for path, value in changes.items():
         *tables, field = path.split("__")
         here = document
@@ -30,6 +55,12 @@ def asked(**changes: Any) -> TrainingRequest:
             here = here[table]
         here[field] = value
     return TrainingRequest.model_validate(document)
+
+
+def ask_of_data(project: Any = None, **changes: Any) -> SchedulerTraining:
+    project = project or make_project()
+    request = asked_of_data(**changes)
+    return request_training(project=project, user=project.people.first(), request=request)
 
 
 def ask(project: Any = None, **changes: Any) -> SchedulerTraining:
@@ -54,11 +85,11 @@ def make_rows(project: Any, **changes: Any) -> SchedulerTraining:
     return training
 
 
-def make_version(project: Any = None, **changes: Any) -> Version:
+def make_version(project: Any = None, *, of_data: bool = False, **changes: Any) -> Version:
     """A scheduler without its training having run: an untrained agent, stored as a training stores it."""
     from training.scheduling.trainer import initial_state
 
-    training = ask(project, **changes)
+    training = (ask_of_data if of_data else ask)(project, **changes)
     state = initial_state(training.parsed_spec).encode()
     epoch = leases.take(training.pk, uuid.uuid4().hex)
     assert epoch is not None

@@ -6,8 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
+from training.data.manifest import DataShape
 from training.models.click_through import ClickThrough
 from training.models.lenet import LeNet
 from training.models.logistic import LogisticRegression
 
 AnyModel = Annotated[LogisticRegression | ClickThrough | LeNet, Field(discriminator="kind")]
+
+
+def simplest_model(shape: DataShape) -> LogisticRegression | ClickThrough:
+    """Return the simplest model that can learn such rows."""
+    return LogisticRegression() if shape.kind == "dense" else ClickThrough()

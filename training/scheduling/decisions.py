@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 PICODOLLARS = 10**12
 Floats = npt.NDArray[np.float32]
+
+
+class FixedPlan(NamedTuple):
+    """A training to record: the same number of actors in every round, of so much memory. None: of the workload's."""
+
+    actors: int
+    memory_mb: int | None = None
 
 
 @dataclass(frozen=True)

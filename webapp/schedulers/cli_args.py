@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from webapp.accounts.models import Project, Role
 from webapp.jobs.form.spec_documents import SpecError, set_value
 from webapp.jobs.form.spec_problems import problems
-from webapp.schedulers import queries
-from webapp.schedulers.request import TrainingRequest, fine_tuned
+from webapp.schedulers import queries, services
+from webapp.schedulers.request import TrainingRequest
 
 
 class NoProject(ValueError):
@@ -39,13 +39,14 @@ def owner_of(project: Project) -> Any:
 
 def read_request(project: Project, options: dict[str, Any]) -> TrainingRequest:
     """Defaults, then what follows from the scheduler to begin with, then --set. SpecError says what is wrong."""
-    document = TrainingRequest(workload=options["workload"]).model_dump(mode="json")
-    document["name"] = options["name"] or options["workload"]
-    document["begin_with"] = options["begin_with"]
+    start = TrainingRequest.model_validate({"workload": options["workload"]})
     version = queries.version_in(project, options["begin_with"])
     if version is not None:
-        most = version.training.spec["actors_max"]
-        document["scheduling"] = fine_tuned({**document["scheduling"], "actors_max": most})
+        start = services.continue_with(start, version)
+    document = start.model_dump(mode="json")
+    document["workload"] = options["workload"]
+    document["name"] = options["name"] or options["workload"]
+    document["begin_with"] = options["begin_with"]
     for change in options["changes"]:
         set_value(document, change, TrainingRequest)
     try:

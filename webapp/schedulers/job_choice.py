@@ -17,25 +17,29 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.schedulers import queries
 from webapp.schedulers.models import Version
+from webapp.schedulers.text import choices, subject
 
 FIELD = "training.scaling.scheduler"
 _OFFERED = 50
+_POLICIES = {"minionsrl": "learned", "siren": "siren"}
+"""The scaling policy that decides with an agent of this kind."""
 
 
-def list_options(project: Any) -> list[Named]:
-    """The project's schedulers, newest first."""
-    return [Named(one.key, str(one), _words(one)) for one in queries.versions_of(project)[:_OFFERED]]
+def list_options(project: Any) -> dict[str, list[Named]]:
+    """The project's schedulers by the kind of their scaling policy, newest first."""
+    found: dict[str, list[Named]] = {"learned": [], "siren": []}
+    for one in queries.versions_of(project)[:_OFFERED]:
+        found[_POLICIES[one.training.parsed_spec.kind]].append(Named(one.key, str(one), _words(one)))
+    return found
 
 
 def _words(version: Version) -> str:
-    spec, facts = version.training.spec, version.facts
-    environment = spec["workload"]["environment"]["id"]
+    spec, facts = version.training.parsed_spec, version.facts
     count = facts["episodes"]
     after = plural(count, "real episode") if count else "rehearsals only, so nothing real has confirmed it"
     return (
-        f"Chooses from 1 to {spec['actors_max']:,} actors. Trained for {environment} up to a return of"
-        f" {spec['target_return']:g}, by {after}; that took {display_usd(facts['cost_picodollars'])} of simulated"
-        " money."
+        f"Chooses from {choices(spec)}. Trained for {subject(spec)} up to a {spec.workload.score.name} of"
+        f" {spec.target:g}, by {after}; that took {display_usd(facts['cost_picodollars'])} of simulated money."
     )
 
 
@@ -51,9 +55,8 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
     version = _chosen(project, scaling)
     if version is None:
         return spec
-    trained = version.training.parsed_spec
-    policy = trained.policy(version.weights, explore=False)
-    follows = {"scheduler": version.key, "explore": scaling.explore} if isinstance(scaling, Learned) else {}
+    policy = version.training.parsed_spec.policy(version.weights, explore=False)
+    follows = {"scheduler": version.key, "explore": getattr(scaling, "explore", False)}
     training = spec.training.model_copy(update={"scaling": policy.model_copy(update=follows)})
     return spec.model_copy(update={"training": training})
 
@@ -61,22 +64,14 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
 def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
     """Problems of the job's choice of a scheduler; empty if there are none."""
     scaling = spec.training.scaling
-    if isinstance(scaling, Siren) and not scaling.weights:
-        chosen = queries.version_in(project, scaling.scheduler) if scaling.scheduler else None
-        why = (
-            "this project has no agent of Siren's"
-            if chosen is None
-            else f"{chosen} decides only how many actors"
-        )
-        return [
-            Problem(
-                FIELD,
-                f"Scheduler ({FIELD}): {why}. Put an agent's weights into the spec, or take another scaling policy.",
-            )
-        ]
-    if not isinstance(scaling, Learned) or scaling.weights or _chosen(project, scaling) is not None:
+    if not isinstance(scaling, Learned | Siren) or scaling.weights or _chosen(project, scaling) is not None:
         return []
-    if not queries.versions_of(project).exists():
+    other = queries.version_in(project, scaling.scheduler) if scaling.scheduler else None
+    mine = [kind for kind, policy in _POLICIES.items() if policy == scaling.kind]
+    if other is not None and other.training.parsed_spec.kind not in mine:
+        words = f"{other} chooses from {choices(other.training.parsed_spec)}, which this policy does not"
+        sentence = f"Scheduler ({FIELD}): {words}. Choose one that was trained for it."
+    elif not any(one.training.parsed_spec.kind in mine for one in queries.versions_of(project)):
         sentence = (
             f"Scheduler ({FIELD}): none is trained in this project yet. Train one under Schedulers, or take another"
             " scaling policy."
@@ -87,6 +82,10 @@ def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
 
 
 def _chosen(project: Any, scaling: object) -> Version | None:
-    if not isinstance(scaling, Learned) or not scaling.scheduler:
+    """The version that decides for this policy; None if it names none, or one of another kind."""
+    if not isinstance(scaling, Learned | Siren) or not scaling.scheduler:
         return None
-    return queries.version_in(project, scaling.scheduler)
+    found = queries.version_in(project, scaling.scheduler)
+    if found is None or _POLICIES[found.training.parsed_spec.kind] != scaling.kind:
+        return None
+    return found

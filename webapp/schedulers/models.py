@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from training.scheduling.agents import AnyAgent, read_agent
 from training.scheduling.judging import Agent
-from training.scheduling.minionsrl.model import SchedulingSpec
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -102,8 +102,8 @@ class SchedulerTraining(models.Model):
         return f"training {self.pk} of {self.name}"
 
     @property
-    def parsed_spec(self) -> SchedulingSpec:
-        return SchedulingSpec.model_validate(self.spec)
+    def parsed_spec(self) -> AnyAgent:
+        return read_agent(self.spec)
 
 
 class Version(models.Model):
@@ -142,8 +142,9 @@ JUDGED: tuple[Agent, ...] = ("best", "last")
 
 
 class Episode(models.Model):
-    """One episode that counts. `number` goes on through rehearsals and real ones; of the grid it is the actors, and of
-    those that judge an agent its place in `JUDGED`.
+    """One episode that counts. `number` goes on through rehearsals and real ones. Of the grid it is the actors, or its
+    place where memory is decided as well; of those that judge an agent its place in `JUDGED`. `memory_mb` is empty for
+    rehearsals, and where no memory is decided.
     """
 
     training = models.ForeignKey(SchedulerTraining, on_delete=models.CASCADE, related_name="episodes")
@@ -158,6 +159,7 @@ class Episode(models.Model):
     reached = models.BooleanField()
     score = models.FloatField(null=True)
     actors = models.JSONField()
+    memory_mb = models.JSONField(default=list)
     reports = models.JSONField(default=list)
 
     class Meta:

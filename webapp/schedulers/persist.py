@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Max, QuerySet, Sum
+from django.db.models import F, Max, Min, QuerySet, Sum
 
 from training.learner import LearnerState
 from training.scaling.agent_weights import as_text
@@ -37,7 +37,8 @@ _FIGURES = (
 def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
     figures = {name: getattr(step, name) for name in _FIGURES}
     reports = [one.model_dump(mode="json") for one in step.reports]
-    return Episode(training=training, at=at, **figures, actors=list(step.actors), reports=reports)
+    plans = {"actors": list(step.actors), "memory_mb": list(step.memory_mb)}
+    return Episode(training=training, at=at, **figures, **plans, reports=reports)
 
 
 @transaction.atomic
@@ -86,6 +87,7 @@ def facts(training: SchedulerTraining) -> dict[str, Any]:
     rows = training.episodes.all()
     real, rehearsals = rows.filter(kind=EpisodeKind.REAL), rows.filter(kind=EpisodeKind.REHEARSAL)
     sums = rows.aggregate(cost=Sum("cost_picodollars"), wall=Sum("wall_s"))
+    best_of = Max if training.parsed_spec.workload.score.higher_is_better else Min
     simulated_s = rows.exclude(kind=EpisodeKind.REHEARSAL).aggregate(sum=Sum("platform_s"))["sum"]
     return {
         "episodes": real.count(),
@@ -95,7 +97,7 @@ def facts(training: SchedulerTraining) -> dict[str, Any]:
         "cost_picodollars": sums["cost"] or 0,
         "wall_s": sums["wall"] or 0.0,
         "platform_s": simulated_s or 0.0,
-        "best_return": real.aggregate(best=Max("best_return"))["best"],
+        "best_return": real.aggregate(best=best_of("best_return"))["best"],
         "rehearsed": _usual(rehearsals.order_by("-number")[:_LAST_REHEARSALS]),
         "real": _usual(real.order_by("-number")[:_LAST_REHEARSALS]),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from training.reports import RoundReport
+from training.scheduling.decisions import FixedPlan
 from webapp.responses import or_404
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version
 
@@ -59,10 +60,11 @@ def _really_ran(training: SchedulerTraining) -> QuerySet[Episode]:
     return Episode.objects.filter(**same, kind__in=kinds, rounds__gt=0)
 
 
-def recorded_sizes(training: SchedulerTraining) -> set[int]:
-    """The fixed numbers of actors with which trainings of this workload have been recorded in the project."""
+def recorded_plans(training: SchedulerTraining) -> set[FixedPlan]:
+    """The fixed plans with which trainings of this workload have been recorded in the project."""
     grid = _really_ran(training).filter(kind=EpisodeKind.GRID)
-    return set(grid.values_list("number", flat=True))
+    rows = grid.values_list("actors", "memory_mb")
+    return {FixedPlan(actors[0], memory_mb[0] if memory_mb else None) for actors, memory_mb in rows}
 
 
 def last_recorded(training: SchedulerTraining) -> int:

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from cloud.simulated_options import SimulatedOptions
 from training.base_model import FrozenModel
 from training.environments import catalogue
-from training.scheduling.minionsrl.model import SchedulingSettings, SchedulingSpec
+from training.scheduling.agents import AGENTS, AnyAgent, AnySettings, agent_for
+from training.scheduling.minionsrl.model import SchedulingSettings
 from training.spec import TrainingSpec
+from training.tasks.supervised_spec import Supervised
+from training.tasks.training import Training
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_problems import Problem
 
 _ROUNDS_AT_MOST = 200
 _FINE_TUNE_EPISODES = 10
 _NOT_OF_THE_KIND = ("seed", "stop", "scaling", "checkpoints")
+_FEW_SIZES = 64
+AGENT_NAMES = {"minionsrl": "MinionsRL", "siren": "Siren"}
+_EASIER = 1.1
+"""By so much a target loss is above what the preset's training comes to, which takes all of its epochs."""
 
 
 class TrainingRequest(FrozenModel):
@@ -40,16 +48,22 @@ class TrainingRequest(FrozenModel):
         title="Workload",
         description="The preset whose training it is to schedule. Its own scaling policy does not matter.",
     )
+    data: str = Field(
+        "",
+        max_length=100,
+        title="Data set",
+        description="Of a workload that learns from data. Empty: the preset's.",
+    )
     begin_with: str = Field(
         "",
         max_length=100,
         title="Begin with",
         description="One of this project's schedulers, trained on for the new task.",
     )
-    target_return: float | None = Field(
+    target: float | None = Field(
         None,
-        title="Target return",
-        description="What a training has to reach. Empty: the environment's reference return.",
+        title="Target",
+        description="The return or the loss to reach. Empty: the environment's reference, or the preset's loss.",
     )
     rounds: int | None = Field(
         None,
@@ -67,46 +81,78 @@ class TrainingRequest(FrozenModel):
         description="Simulated dollars. An episode ends before it spends more.",
         json_schema_extra={"unit": "USD"},
     )
-    scheduling: SchedulingSettings = Field(SchedulingSettings(), title="What it learns")
+    scheduling: AnySettings = Field(SchedulingSettings(), title="Agent")
     platform: SimulatedOptions = Field(SimulatedOptions(learner="function"), title="Where its episodes run")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _agent_of_the_workload(cls, given: Any) -> Any:
+        """Without a kind of agent, it is the one that schedules such trainings."""
+        if not isinstance(given, Mapping):
+            return given
+        settings, workload = given.get("scheduling", {}), workload_of(given.get("workload", "cartpole"))
+        if not isinstance(settings, Mapping) or "kind" in settings:
+            return given
+        kind = agent_for(workload) if workload is not None else SchedulingSettings().kind
+        return {**given, "scheduling": {**settings, "kind": kind}}
 
 
 @dataclass(frozen=True)
 class CompleteRequest:
     """The request with all defaults filled in."""
 
-    spec: SchedulingSpec
+    spec: AnyAgent
     workload_key: str
 
 
-def complete_request(request: TrainingRequest, workload: TrainingSpec) -> CompleteRequest | list[Problem]:
-    """The complete request, or the problems that prevent it."""
-    target = request.target_return if request.target_return is not None else _reference(workload)
+def complete_request(request: TrainingRequest, workload: Training) -> CompleteRequest | list[Problem]:
+    """The complete request for this workload, or the problems that prevent it."""
+    settings = request.scheduling
+    if settings.kind != agent_for(workload):
+        return [_other_agent(request.workload, workload)]
+    target = request.target if request.target is not None else _own_target(request, workload)
     if target is None:
-        path = "target_return"
-        return [
-            Problem(
-                path,
-                f"Target return ({path}): no reference of {workload.environment.id} is known; say what a training has"
-                " to reach.",
-            )
-        ]
-    rounds = request.rounds or _usual_rounds(workload, request.scheduling.actors_max)
-    settings = request.scheduling.model_dump()
+        score = workload.score.name
+        words = f"no {score} to reach is known for {workload.subject}; set the {score} that a training has to reach."
+        return [Problem("target", f"Target (target): {words}")]
+    document: dict[str, Any] = {
+        **settings.model_dump(),
+        "workload": workload,
+        f"target_{workload.score.name}": target,
+        "rounds": request.rounds or _usual_rounds(workload, settings.actors_max),
+    }
+    if isinstance(workload, Supervised):
+        document["sizes_mb"] = _sizes_mb(request.platform, workload, document)
     try:
-        spec = SchedulingSpec(workload=workload, target_return=target, rounds=rounds, **settings)
+        spec = AGENTS[settings.kind].model_validate(document)
     except ValidationError as error:
-        return [Problem("scheduling", str(error.errors()[0]["msg"]))]
+        detail = error.errors()[0]
+        path = "target" if str(detail["loc"][:1]).startswith("('target") else "scheduling"
+        return [Problem(path, f"{path.capitalize()} ({path}): {detail['msg']}.")]
     return CompleteRequest(spec, key_of(workload, request.platform))
 
 
-def workload_of(name: str) -> TrainingSpec | None:
-    found = presets().get(name)
-    training = found.spec.training if found is not None else None
-    return training if isinstance(training, TrainingSpec) else None
+def _sizes_mb(platform: SimulatedOptions, workload: Training, settings: Mapping[str, Any]) -> list[int]:
+    """The sizes of memory to rehearse with: where there is any, every 64 MB."""
+    there_are = platform.memory_sizes_mb(workload.memory_mb)
+    ends = settings["memory_min_mb"], settings["memory_max_mb"]
+    if len(there_are) <= _FEW_SIZES:
+        return list(there_are)
+    return sorted({*ends, *(size for size in there_are if ends[0] <= size <= ends[1] and size % 64 == 0)})
 
 
-def key_of(workload: TrainingSpec, platform: SimulatedOptions) -> str:
+def _other_agent(name: str, workload: Training) -> Problem:
+    fitting, path = agent_for(workload), "scheduling"
+    words = f"{AGENT_NAMES[fitting]} is the agent for {name}; choose it, or another workload."
+    return Problem(path, f"Agent ({path}): {words}")
+
+
+def workload_of(name: object) -> Training | None:
+    found = presets().get(str(name))
+    return found.spec.training if found is not None else None
+
+
+def key_of(workload: Training, platform: SimulatedOptions) -> str:
     """A key of the workload and platform: schedulers may rehearse with rounds of the same key."""
     document = {
         "training": {
@@ -128,18 +174,23 @@ def fine_tuned(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "episodes": _FINE_TUNE_EPISODES, "rehearsals": 0}
 
 
-def _reference(workload: TrainingSpec) -> float | None:
-    entry = catalogue.ENTRIES.get(workload.environment.id)
-    own = workload.stop.target_return
-    return own if own is not None else entry.reference_return if entry is not None else None
+def _own_target(request: TrainingRequest, workload: Training) -> float | None:
+    """What the workload itself is to reach; None if nothing says so."""
+    own = workload.stop.target_score
+    if own is not None:
+        return own
+    if isinstance(workload, TrainingSpec):
+        entry = catalogue.ENTRIES.get(workload.environment.id)
+        return entry.reference_return if entry is not None else None
+    expected = presets()[request.workload].expected_return
+    return None if request.data or expected is None else round(_EASIER * expected, 3)
 
 
-def _usual_rounds(workload: TrainingSpec, actors_max: int) -> int:
-    stop, rollout = workload.stop, workload.rollout
+def _usual_rounds(workload: Training, actors_max: int) -> int:
+    stop = workload.stop
     found = [_ROUNDS_AT_MOST]
     if stop.rounds is not None:
         found.append(stop.rounds)
-    if stop.env_steps is not None:
-        a_round = rollout.steps_per_call * rollout.environments_per_actor * max(1, actors_max // 2)
-        found.append(ceil(stop.env_steps / a_round))
+    if stop.progress_limit is not None:
+        found.append(ceil(stop.progress_limit / (workload.progress_a_call * max(1, actors_max // 2))))
     return max(2, min(found))

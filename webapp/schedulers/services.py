@@ -8,10 +8,18 @@ from typing import Any
 
 from django.db import transaction
 
+from training.models import simplest_model
+from training.scaling.fixed import Fixed
+from training.scheduling.agents import AnyAgent
+from training.scheduling.siren.model import SirenWorkload
+from training.tasks.supervised_spec import Supervised
+from training.tasks.training import Training
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch.data_choice import data_sets
 from webapp.jobs.running.leases import idle, is_idle
+from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 from webapp.schedulers import leases, queries
 from webapp.schedulers.leases import ACTIVE
@@ -23,10 +31,16 @@ from webapp.schedulers.request import (
     fine_tuned,
     workload_of,
 )
+from webapp.schedulers.text import choices
 
 RESEND_AFTER = timedelta(seconds=4)
 _AT_ONCE = 20
 _TRAIN = "webapp.schedulers.tasks.train_scheduler"
+_RANGES = {
+    "minionsrl": ("actors_max",),
+    "siren": ("actors_min", "actors_max", "memory_min_mb", "memory_max_mb"),
+}
+"""What an agent chooses from: its weights mean nothing for another range."""
 
 
 class TrainingRefused(ValueError):
@@ -46,35 +60,87 @@ def obstacles(project: Any, request: TrainingRequest) -> list[Problem]:
 def _complete(
     project: Any, request: TrainingRequest
 ) -> tuple[CompleteRequest, Version | None] | list[Problem]:
-    workload = workload_of(request.workload)
-    if workload is None:
-        return [Problem("workload", f"Workload (workload): there is no preset {request.workload!r}.")]
+    workload = _workload(project, request)
+    if isinstance(workload, Problem):
+        return [workload]
     found = complete_request(request, workload)
     if isinstance(found, list):
         return found
+    if problems := _too_few_rows(project, found.spec):
+        return problems
     begin_with = None
     if request.begin_with:
         begin_with = queries.version_in(project, request.begin_with)
         if begin_with is None:
             sentence = "Begin with (begin_with): this project has no such scheduler; choose one, or none."
             return [Problem("begin_with", sentence)]
-        most = int(begin_with.training.spec["actors_max"])
-        if most != found.spec.actors_max:
-            path = "scheduling.actors_max"
-            return [
-                Problem(
-                    path,
-                    f"Most actors ({path}): {begin_with} chooses from 1 to {most:,} actors, and what begins with it"
-                    f" must too; {found.spec.actors_max:,} was given. Set it to {most:,}, or begin from scratch.",
-                )
-            ]
+        if problem := _other_range(begin_with, found.spec):
+            return [problem]
     return found, begin_with
 
 
+def _workload(project: Any, request: TrainingRequest) -> Training | Problem:
+    """The preset's training, on the data set that was named; or why there is none."""
+    workload = workload_of(request.workload)
+    if workload is None:
+        return Problem("workload", f"Workload (workload): there is no preset {request.workload!r}.")
+    if not request.data:
+        return workload
+    if not isinstance(workload, Supervised):
+        words = f"{request.workload} learns from an environment. Name no data set, or take another workload."
+        return Problem("data", f"Data set (data): {words}")
+    manifest = data_sets().manifest_of(project, request.data)
+    if manifest is None:
+        words = f"this project has no data set {request.data[:12]}. Choose another, or upload its table."
+        return Problem("data", f"Data set (data): {words}")
+    changes: dict[str, Any] = {"data": request.data}
+    if workload.model.misfit(manifest.shape):
+        changes["model"] = simplest_model(manifest.shape)
+    return workload.model_copy(update=changes)
+
+
+def _too_few_rows(project: Any, spec: AnyAgent) -> list[Problem]:
+    """Why trainings with the most functions cannot learn from the data set."""
+    if not isinstance(spec, SirenWorkload):
+        return []
+    training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
+    found = data_sets().obstacles(project, JobSpec(name="Recorded", training=training))
+    path = "scheduling.actors_max"
+    return [Problem(path, f"Most functions ({path}): {one.sentence}") for one in found]
+
+
+def _other_range(begin_with: Version, spec: AnyAgent) -> Problem | None:
+    """Why an agent that chooses as `spec` says cannot begin with that version."""
+    other = begin_with.training.parsed_spec
+    if other.kind != spec.kind:
+        words = f"{begin_with} is an agent for {other.workload.subject}, which is trained in another way"
+        return Problem(
+            "begin_with", f"Begin with (begin_with): {words}; choose one of the same kind, or none."
+        )
+    ranges = _RANGES[spec.kind]
+    path = next((name for name in ranges if getattr(other, name) != getattr(spec, name)), None)
+    if path is None:
+        return None
+    title = type(spec).model_fields[path].title
+    theirs, given = getattr(other, path), getattr(spec, path)
+    return Problem(
+        f"scheduling.{path}",
+        f"{title} (scheduling.{path}): {begin_with} chooses from {choices(other)}, and what begins with it must too;"
+        f" {given:,} was given. Set it to {theirs:,}, or begin from scratch.",
+    )
+
+
 def continue_with(start: TrainingRequest, version: Version) -> TrainingRequest:
-    """The same training, fine-tuned from that version: with its range of actors and ten real episodes."""
-    settings = {**start.scheduling.model_dump(), "actors_max": version.training.spec["actors_max"]}
+    """The same training, fine-tuned from that version: with its range and ten real episodes."""
+    spec = version.training.parsed_spec
+    same = start.scheduling.kind == spec.kind
+    settings = {
+        **(start.scheduling.model_dump() if same else {"kind": spec.kind}),
+        **{name: getattr(spec, name) for name in _RANGES[spec.kind]},
+    }
     changes = {"begin_with": version.key, "name": f"{version.scheduler.name}, fine-tuned"[:60]}
+    if not same:
+        changes["workload"] = version.training.workload
     return TrainingRequest.model_validate(
         {**start.model_dump(), **changes, "scheduling": fine_tuned(settings)}
     )

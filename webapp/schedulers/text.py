@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from training.environments import catalogue
-from webapp.formatting import display_usd, format_duration, format_score
+from training.scheduling.agents import AnyAgent
+from training.scheduling.siren.model import SirenWorkload
+from training.spec import TrainingSpec
+from webapp.formatting import display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
-from webapp.schedulers.trainer import Step, grid_sizes
+from webapp.schedulers.trainer import Step
 from webapp.tones import Status, Tone
 
 _STANDINGS: dict[TrainingState, tuple[Tone, str, str]] = {
@@ -64,9 +67,16 @@ def _at(training: SchedulerTraining) -> str:
     """The current step of its process, from the row."""
     now, spec = training.now, training.parsed_spec
     number, kind = int(now.get("number", 0)), now.get("kind")
-    inside = f", round {now['round']:,} with {now['actors']:,} actors" if "round" in now else ""
+    inside = f", round {now['round']:,} with {now['actors']:,} {spec.unit}" if "round" in now else ""
     if kind == EpisodeKind.GRID:
-        sizes = ", ".join(f"{size:,}" for size in grid_sizes(spec))
+        plans = spec.fixed_plans
+        if plans[0].memory_mb:
+            one = plans[min(number, len(plans)) - 1]
+            return (
+                f"Recording training {number:,} of {len(plans):,}, with {plural(one.actors, 'function')} of"
+                f" {one.memory_mb:,} MB in every epoch{inside}."
+            )
+        sizes = ", ".join(f"{one.actors:,}" for one in plans)
         return f"Recording a training with {number:,} actors in every round (of {sizes}){inside}."
     if kind == EpisodeKind.REHEARSAL:
         return f"Rehearsal {number:,} of {spec.rehearsals:,}."
@@ -78,22 +88,46 @@ def _at(training: SchedulerTraining) -> str:
     return "It begins."
 
 
-def environment_title(environment_id: str) -> str:
-    entry = catalogue.ENTRIES.get(environment_id)
-    return entry.title if entry is not None else environment_id
+def subject(spec: AnyAgent) -> str:
+    """What its trainings learn: an environment, or a data set."""
+    workload = spec.workload
+    entry = catalogue.ENTRIES.get(workload.subject) if isinstance(workload, TrainingSpec) else None
+    return entry.title if entry is not None else workload.subject
 
 
-def gap(facts: dict[str, Any]) -> list[Line]:
+def choices(spec: AnyAgent) -> str:
+    """What it chooses from: "1 to 32 actors"."""
+    if isinstance(spec, SirenWorkload):
+        memory = f"{spec.memory_min_mb:,} to {spec.memory_max_mb:,} MB"
+        return f"{spec.actors_min:,} to {spec.actors_max:,} functions of {memory}"
+    return f"1 to {spec.actors_max:,} actors"
+
+
+def format_target(spec: AnyAgent, value: float | None) -> str:
+    """A score of its trainings as text."""
+    return format_score(value, decimals=spec.workload.score.decimals)
+
+
+def unit_of_rounds(spec: AnyAgent) -> str:
+    return "epoch" if isinstance(spec, SirenWorkload) else "round"
+
+
+def gap(facts: dict[str, Any], spec: AnyAgent) -> list[Line]:
     """Rehearsals beside real episodes: what a scheduler learns from recorded rounds may not hold in real ones."""
     rehearsed, real = facts.get("rehearsed"), facts.get("real")
     if not rehearsed or not real:
         return []
-    rows = (
+    round_, score = unit_of_rounds(spec), spec.workload.score.name
+    rows: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         ("Score", "score", "{:.2f}".format),
-        ("Rounds", "rounds", "{:.1f}".format),
-        ("Actors a round", "actors", "{:.1f}".format),
+        (f"{round_}s".capitalize(), "rounds", "{:.1f}".format),
+        (
+            f"{spec.unit.capitalize()} {'an' if round_ == 'epoch' else 'a'} {round_}",
+            "actors",
+            "{:.1f}".format,
+        ),
         ("Time on the cloud", "platform_s", format_duration),
-        ("Best return", "best_return", format_score),
+        (f"Best {score}", "best_return", lambda value: format_target(spec, value)),
     )
     return [
         Line(title, *(words(of[name]).replace("-", "−") for of in (rehearsed, real)))
@@ -143,10 +177,10 @@ def chosen(facts: dict[str, Any]) -> str:
     return words.replace("-", "−")
 
 
-def format_decisions(actors: Sequence[int]) -> str:
+def format_decisions(decided: Sequence[int]) -> str:
     """The decisions of an episode as short text: repeated numbers are written once."""
     parts: list[tuple[int, int]] = []
-    for one in actors:
+    for one in decided:
         if parts and parts[-1][0] == one:
             parts[-1] = (one, parts[-1][1] + 1)
         else:
@@ -157,27 +191,28 @@ def format_decisions(actors: Sequence[int]) -> str:
 
 def step_line(step: Step) -> str:
     """An episode as a line of the command's output."""
-    best = "no return" if step.best_return is None else f"best return {step.best_return:.1f}"
+    best = "no score" if step.best_return is None else f"best {step.best_return:.4g}"
     if step.kind == EpisodeKind.REHEARSAL:
         return f"rehearsal {step.number:,}: score {step.score:.2f}, {step.rounds} rounds, {best}"
     names = {
-        EpisodeKind.GRID: f"recorded with {step.number:,} actors",
+        EpisodeKind.GRID: "recorded",
         EpisodeKind.JUDGED: f"the {JUDGED[(step.number - 1) % len(JUDGED)]} agent, judged",
     }
     name = names.get(EpisodeKind(step.kind), f"episode {step.number:,}")
     score = "" if step.score is None else f"score {step.score:.2f}, "
     done = ", target reached" if step.reached else ""
+    memory = f" of {format_decisions(step.memory_mb)} MB" if step.memory_mb else ""
     return (
-        f"{name}: {score}{step.rounds} rounds with {format_decisions(step.actors)} actors, {best}{done},"
+        f"{name}: {score}{step.rounds} rounds with {format_decisions(step.actors)}{memory}, {best}{done},"
         f" {format_duration(step.platform_s)} and {display_usd(step.cost_picodollars)} simulated,"
         f" {format_duration(step.wall_s)} here"
     )
 
 
 def version_line(version: Version) -> str:
-    facts, spec = version.facts, version.training.spec
+    facts, spec = version.facts, version.training.parsed_spec
     return (
-        f"{version.key}  {version}: {spec['workload']['environment']['id']}, 1 to {spec['actors_max']} actors,"
-        f" {facts['episodes']} real episodes ({facts['reached']} reached {spec['target_return']:g}),"
+        f"{version.key}  {version}: {spec.workload.subject}, {choices(spec)},"
+        f" {facts['episodes']} real episodes ({facts['reached']} reached {spec.target:g}),"
         f" {display_usd(facts['cost_picodollars'])} simulated, {format_duration(facts['wall_s'])} here"
     )

@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from cloud.simulated_options import SimulatedOptions
 from training.messages import RoundFinished
 from training.reports import RoundReport
-from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
-from training.scaling.learned import Learned
+from training.scaling.plan import ScalingPolicy
+from training.scheduling.agents import AnyAgent
+from training.scheduling.decisions import FixedPlan
 from training.scheduling.judging import judge
-from training.scheduling.minionsrl.decisions import best_return, reached
-from training.scheduling.minionsrl.model import SchedulingSpec
-from training.scheduling.minionsrl.rehearsal import Rehearsal
+from training.scheduling.siren.model import SirenWorkload
 from training.scheduling.trainer import Point, initial_state, train_scheduler
 from training.seeds import derive
 from webapp.jobs.running.headless import Headless
@@ -47,7 +47,7 @@ class Stage:
 
     def __init__(
         self,
-        spec: SchedulingSpec,
+        spec: AnyAgent,
         platform: SimulatedOptions,
         budget_picodollars: int,
         on_round: Callable[[Sequence[RoundReport]], None],
@@ -59,9 +59,11 @@ class Stage:
         self._on_round = on_round
         self._stopping = stopping
 
-    def play(self, scaling: AnyScaling, seed: int) -> Played:
-        """Play an episode to its target, budget, last round or the workload's own end. Raises Interrupted."""
-        run = Headless(self._job(scaling, seed % _SEEDS))
+    def play(self, scaling: ScalingPolicy, seed: int, memory_mb: int | None = None) -> Played:
+        """Play an episode to its target, budget, last round or the workload's own end, with actors of that memory.
+        None: of the workload's. Raises Interrupted.
+        """
+        run = Headless(self._job(scaling, seed % _SEEDS, memory_mb))
         rounds: list[RoundReport] = []
         begun_s = time.monotonic()
         for event in run.events():
@@ -69,19 +71,18 @@ class Stage:
                 continue
             rounds.append(event.report)
             self._on_round(rounds)
-            mean = event.report.score
-            if self._stopping() or (mean is not None and mean >= self._spec.target_return):
+            score = event.report.score
+            if self._stopping() or (score is not None and self._is_enough(score)):
                 run.stop()
         if self._stopping():
             raise Interrupted
         return Played(tuple(rounds), run.spent_picodollars, time.monotonic() - begun_s)
 
-    def _job(self, scaling: AnyScaling, seed: int) -> JobSpec:
-        workload = self._spec.workload
-        own = workload.stop
-        rounds = self._spec.rounds if own.rounds is None else min(own.rounds, self._spec.rounds)
-        stop = own.model_copy(update={"rounds": rounds, "target_return": None})
-        training = workload.model_copy(update={"scaling": scaling, "seed": seed, "stop": stop})
+    def _is_enough(self, score: float) -> bool:
+        return self._spec.workload.score.reaches(score, self._spec.target)
+
+    def _job(self, scaling: Any, seed: int, memory_mb: int | None) -> JobSpec:
+        training = self._spec.episode(scaling, seed, memory_mb)
         platform = self._platform.model_copy(update={"seed": seed})
         return JobSpec(name="episode", training=training, platform=platform, budget_usd=self._budget_usd)
 
@@ -100,17 +101,17 @@ class Reached:
 
 @dataclass(frozen=True)
 class Past:
-    """What earlier work left: trainings to rehearse with, recorded sizes of the grid, and the agent."""
+    """What earlier work left: trainings to rehearse with, recorded plans of the grid, and the agent."""
 
     recorded: Sequence[Sequence[RoundReport]] = ()
-    sizes_done: frozenset[int] = frozenset()
+    plans_done: frozenset[FixedPlan] = frozenset()
     begin_with: bytes | None = None
     resume: Point | None = None
 
 
 @dataclass(frozen=True)
 class Step:
-    """One finished episode. For the grid, `number` is its number of actors, and it has no score and no agent."""
+    """One finished episode. One of the grid has no score and no agent."""
 
     kind: str
     number: int
@@ -121,40 +122,39 @@ class Step:
     best_return: float | None
     reached: bool
     actors: tuple[int, ...]
+    memory_mb: tuple[int, ...] = ()
     score: float | None = None
     state: bytes | None = field(default=None, repr=False)
     decided: bytes | None = field(default=None, repr=False)
     reports: tuple[RoundReport, ...] = field(default=(), repr=False)
 
 
-def grid_sizes(spec: SchedulingSpec) -> list[int]:
-    """Fixed numbers of actors to record beforehand: an eighth to all of the range, for rehearsals. Without any
-    rehearsals a single one, which says what a usual round takes and costs.
+def missing_plans(spec: AnyAgent, past: Past) -> list[tuple[int, FixedPlan]]:
+    """The plans of the grid that are still to be recorded, each with the number of its step: its actors, or its place
+    where memory is decided as well.
     """
-    most = spec.actors_max
-    if not spec.rehearsals:
-        return [max(1, most // 2)]
-    return sorted({max(1, most // part) for part in (8, 4, 2, 1)})
+    plans = enumerate(spec.fixed_plans, start=1)
+    numbered = [(place if plan.memory_mb else plan.actors, plan) for place, plan in plans]
+    return [(number, plan) for number, plan in numbered if plan not in past.plans_done]
 
 
-def record_grid(spec: SchedulingSpec, stage: Stage, past: Past) -> Iterator[Step]:
-    """The trainings with a fixed number of actors that are still missing."""
-    for actors in grid_sizes(spec):
-        if actors not in past.sizes_done:
-            played = stage.play(Fixed(actors=actors), derive(spec.seed, "grid", actors))
-            yield _step("grid", actors, played, played.rounds, spec)
+def record_grid(spec: AnyAgent, stage: Stage, past: Past) -> Iterator[Step]:
+    """The trainings with a fixed plan that are still missing."""
+    for number, plan in missing_plans(spec, past):
+        played = stage.play(Fixed(actors=plan.actors), derive(spec.seed, "grid", number), plan.memory_mb)
+        yield _step("grid", number, played, played.rounds, spec)
 
 
-def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[Step]:
+def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[Step]:
     """Play rehearsals and real episodes. Raises NothingLearned if not even one round fits the budget."""
     last: list[Played] = []
 
-    def play(policy: Learned, seed: int) -> Sequence[RoundReport]:
+    def play(policy: ScalingPolicy, seed: int) -> Sequence[RoundReport]:
         last[:] = [stage.play(policy, seed)]
         if not last[0].rounds:
             raise NothingLearned(
                 "An episode ended before its first round: its budget does not hold what a round may cost. Train again"
-                " with a higher budget of an episode, or with fewer actors."
+                f" with a higher budget of an episode, or with fewer {spec.unit}."
             )
         return last[0].rounds
 
@@ -180,6 +180,7 @@ def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: in
             best_return=one.best_return,
             reached=one.reached,
             actors=one.actors,
+            memory_mb=_memory_of(real.rounds, spec) if real else (),
             score=one.score,
             state=one.state,
             decided=one.decided,
@@ -188,11 +189,11 @@ def learn(spec: SchedulingSpec, stage: Stage, past: Past, budget_picodollars: in
         begun_s = time.monotonic()
 
 
-def judge_agent(spec: SchedulingSpec, stage: Stage, past: Past, number: int, agent: bytes) -> Step:
+def judge_agent(spec: AnyAgent, stage: Stage, past: Past, number: int, agent: bytes) -> Step:
     """An agent's episode without exploration, as a step of that number."""
     played: list[Played] = []
 
-    def play(policy: Learned, seed: int) -> Sequence[RoundReport]:
+    def play(policy: ScalingPolicy, seed: int) -> Sequence[RoundReport]:
         played.append(stage.play(policy, seed))
         return played[0].rounds
 
@@ -200,11 +201,11 @@ def judge_agent(spec: SchedulingSpec, stage: Stage, past: Past, number: int, age
     return _step("judged", number, played[0], found.rounds, spec, found.score)
 
 
-def _require_a_beginning(spec: SchedulingSpec, past: Past) -> None:
+def _require_a_beginning(spec: AnyAgent, past: Past) -> None:
     try:
         initial_state(spec, begin_with=past.begin_with)
         if spec.rehearsals:
-            Rehearsal(past.recorded, spec)
+            spec.rehearsing(past.recorded)
     except ValueError as error:
         raise NothingLearned(f"It could not begin: {error}.") from None
 
@@ -214,9 +215,10 @@ def _step(
     number: int,
     played: Played,
     rounds: Sequence[RoundReport],
-    spec: SchedulingSpec,
+    spec: AnyAgent,
     score: float | None = None,
 ) -> Step:
+    decisions = spec.decisions(())
     return Step(
         kind=kind,
         number=number,
@@ -224,9 +226,17 @@ def _step(
         platform_s=sum(one.total_s for one in rounds),
         wall_s=played.wall_s,
         cost_picodollars=played.cost_picodollars,
-        best_return=best_return(rounds),
-        reached=reached(rounds, spec.target_return, spec.readings),
+        best_return=decisions.best(rounds),
+        reached=decisions.reached(rounds),
         actors=tuple(one.actors for one in rounds),
+        memory_mb=_memory_of(rounds, spec),
         score=score,
         reports=played.rounds,
     )
+
+
+def _memory_of(rounds: Sequence[RoundReport], spec: AnyAgent) -> tuple[int, ...]:
+    """The memory of each round's actors; empty if the agent leaves it as it is."""
+    if not isinstance(spec, SirenWorkload):
+        return ()
+    return tuple(one.memory_mb or one.usage.memory_mb for one in rounds)

@@ -27,9 +27,9 @@ from webapp.schedulers.trainer import (
     Reached,
     Stage,
     Step,
-    grid_sizes,
     judge_agent,
     learn,
+    missing_plans,
     record_grid,
 )
 
@@ -143,11 +143,10 @@ class _Run:
     # What it begins with
 
     def _record(self, stage: Stage) -> None:
-        """Record trainings with fixed numbers of actors, unless the project has them for this workload."""
+        """Record trainings with fixed plans, unless the project has them for this workload."""
         if self._training.recorded_until is None:
-            done = queries.recorded_sizes(self._training)
-            past = Past(sizes_done=frozenset(done))
-            missing = [size for size in grid_sizes(self._spec) if size not in done]
+            past = Past(plans_done=frozenset(queries.recorded_plans(self._training)))
+            missing = [number for number, _ in missing_plans(self._spec, past)]
             for number, step in zip(missing, record_grid(self._spec, stage, past), strict=False):
                 self._kind, self._number = EpisodeKind.GRID, number
                 self._keep(step)

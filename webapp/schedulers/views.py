@@ -12,16 +12,31 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from training.data.shipped import SHIPPED
+from training.scheduling.agents import AnyAgent, agent_for
+from training.scheduling.siren.model import SirenWorkload
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
+from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, Round
 from webapp.jobs.queries import job_in
 from webapp.schedulers import persist, queries, services
 from webapp.schedulers.forms import training_form
-from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining
+from webapp.schedulers.models import JUDGED, EpisodeKind, SchedulerTraining, Version
 from webapp.schedulers.persist import exported
-from webapp.schedulers.request import TrainingRequest
-from webapp.schedulers.text import chosen, dots, environment_title, format_decisions, gap, scale, standing
+from webapp.schedulers.request import AGENT_NAMES, TrainingRequest
+from webapp.schedulers.text import (
+    choices,
+    chosen,
+    dots,
+    format_decisions,
+    format_target,
+    gap,
+    scale,
+    standing,
+    subject,
+    unit_of_rounds,
+)
 
 _TRAININGS_SHOWN = 20
 _EPISODES_SHOWN = 100
@@ -30,19 +45,40 @@ _EPISODES_SHOWN = 100
 @live_page()
 def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
     newest = queries.newest_versions(project)
-    schedulers = [{"scheduler": one, "newest": newest.get(one.pk)} for one in queries.schedulers_of(project)]
+    schedulers = [(one, newest.get(one.pk)) for one in queries.schedulers_of(project)]
     trainings = Paginator(queries.trainings_of(project), _TRAININGS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "section": "schedulers",
-        "cards": [{**card, "environment": _environment(card["newest"])} for card in schedulers],
+        "cards": [{"scheduler": one, "newest": version, **_words(version)} for one, version in schedulers],
         "page": trainings,
         "rows": [{"training": one, "standing": standing(one)} for one in trainings],
     }
     return render(request, "schedulers/list.html", context)
 
 
-def _environment(version: Any) -> str:
-    return environment_title(version.training.spec["workload"]["environment"]["id"]) if version else ""
+def _words(version: Version | None) -> dict[str, Any]:
+    """What a version was trained for, in words."""
+    if version is None:
+        return {}
+    spec = version.training.parsed_spec
+    data = spec.workload.data if isinstance(spec, SirenWorkload) else ""
+    return {
+        **_task_words(spec),
+        "best": format_target(spec, version.facts["best_return"]),
+        "agent": AGENT_NAMES[spec.kind],
+        "data": data,
+        "own_data": bool(data) and data not in SHIPPED,
+    }
+
+
+def _task_words(spec: AnyAgent) -> dict[str, Any]:
+    return {
+        "subject": subject(spec),
+        "choices": choices(spec),
+        "score": spec.workload.score.name,
+        "target": format_target(spec, spec.target),
+        "round": unit_of_rounds(spec),
+    }
 
 
 @project_page(needs="editor")
@@ -56,7 +92,8 @@ def training_new(request: HttpRequest, project: Project) -> HttpResponse:
         assert isinstance(wanted, TrainingRequest)  # the model of this form
         training = services.request_training(project=project, user=request.user, request=wanted)
         return redirect("schedulers:training", project.slug, training.pk)
-    context = {"section": "schedulers", "form": form, "group": form.tree}
+    agents = {name: agent_for(preset.spec.training) for name, preset in presets().items()}
+    context = {"section": "schedulers", "form": form, "group": form.tree, "agents": agents}
     return render(request, "schedulers/new.html", context, status=422 if request.method == "POST" else 200)
 
 
@@ -88,8 +125,8 @@ def scheduler_page(request: HttpRequest, project: Project, scheduler_id: str) ->
         "versions": [
             {
                 "version": one,
-                "environment": _environment(one),
-                "gap": gap(one.facts),
+                **_words(one),
+                "gap": gap(one.facts, one.training.parsed_spec),
                 "chosen": chosen(one.facts),
             }
             for one in versions
@@ -128,10 +165,10 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
         "section": "schedulers",
         "training": training,
         "spec": spec,
-        "environment": environment_title(spec.workload.environment.id),
+        **_task_words(spec),
         "standing": standing(training),
         "facts": facts,
-        "gap": gap(facts),
+        "gap": gap(facts, spec),
         "dots": dots(episodes),
         "scale": scale(episodes),
         "real_done": len(real),
@@ -141,6 +178,8 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
                 "number": one.number - facts["rehearsals"],
                 "agent": JUDGED[one.number - 1] if one.kind == EpisodeKind.JUDGED else "",
                 "drawn": format_decisions(one.actors),
+                "memory": format_decisions(one.memory_mb),
+                "best": format_target(spec, one.best_return),
             }
             for one in reversed(ran)
         ][:_EPISODES_SHOWN],

@@ -1,5 +1,9 @@
-/** The form for a scheduler's training: of each choice, only the words of what is chosen are shown. */
+/**
+ * The form for a scheduler's training: of each choice, only the words of what is chosen are shown, and workload and
+ * agent follow each other.
+ */
 const form = document.querySelector("[data-scheduler-form]");
+const agents = JSON.parse(document.getElementById("agents-of-workloads").textContent);
 
 function showChosen() {
   for (const words of form.querySelectorAll("[data-variant]")) {
@@ -8,7 +12,18 @@ function showChosen() {
   }
 }
 
-form.addEventListener("change", showChosen);
+function keepTogether({ target }) {
+  const workload = form.elements.namedItem("workload");
+  const agent = form.elements.namedItem("scheduling.kind");
+  if (agents[workload.value] === agent.value) return;
+  if (target === workload) agent.value = agents[workload.value];
+  if (target === agent) workload.value = Object.keys(agents).find((name) => agents[name] === agent.value);
+}
+
+form.addEventListener("change", (event) => {
+  keepTogether(event);
+  showChosen();
+});
 form.addEventListener("submit", () => (form.querySelector("[data-train]").disabled = true));
 // After the browser's Back button the launch button must be usable again.
 addEventListener("pageshow", () => {

@@ -141,7 +141,7 @@ def test_a_training_is_asked_for_from_the_form() -> None:
     answer = _as(user).post(address, posted(training_form(project, None, {}), name="Mine", rounds="5"))
     training = project.scheduler_trainings.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/schedulers/trainings/{training.pk}/"
-    assert (training.name, training.spec["rounds"], training.spec["target_return"]) == ("Mine", 5, 475.0)
+    assert (training.name, training.spec["rounds"], training.parsed_spec.target) == ("Mine", 5, 475.0)
     version = scheduler_rows.make_version(project)
     page = _as(user).get(f"{address}?begin_with={version.key}").content.decode()
     assert 'value="Tiny, fine-tuned"' in page

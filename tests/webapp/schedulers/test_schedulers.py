@@ -16,7 +16,6 @@ from webapp.jobs.running.leases import LEASE_TTL
 from webapp.schedulers import leases, persist, queries, services
 from webapp.schedulers.models import Episode, Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.services import TrainingRefused
-from webapp.schedulers.trainer import grid_sizes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -217,5 +216,5 @@ def test_what_is_missing_is_asked_for() -> None:
 
 def test_the_grid_spans_the_range() -> None:
     spec = scheduler_rows.ask(scheduling__actors_max=32).parsed_spec
-    assert grid_sizes(spec) == [4, 8, 16, 32]
-    assert grid_sizes(spec.model_copy(update={"rehearsals": 0})) == [16]
+    assert spec.fixed_plans == [(actors, None) for actors in (4, 8, 16, 32)]
+    assert spec.model_copy(update={"rehearsals": 0}).fixed_plans == [(16, None)]

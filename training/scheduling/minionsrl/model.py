@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,8 +11,9 @@ from training.algorithms.ppo import PPO
 from training.architectures import MLP
 from training.base_model import FrozenModel
 from training.reports import RoundReport
+from training.scaling import AnyScaling
 from training.scaling.learned import Learned
-from training.scheduling.decisions import UsualRound
+from training.scheduling.decisions import FixedPlan, UsualRound
 from training.scheduling.minionsrl.decisions import ActorDecisions
 from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.minionsrl.state import STATE_SIZE, StateKind
@@ -23,8 +24,9 @@ _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
 class SchedulingSettings(FrozenModel):
-    """What a scheduler chooses from and how it learns, for any workload."""
+    """MinionsRL: decides how many actors each round of an agent's training gets."""
 
+    kind: Literal["minionsrl"] = "minionsrl"
     actors_max: int = Field(
         32, ge=2, le=1024, title="Most actors", description="It chooses from 1 to so many for each round."
     )
@@ -96,6 +98,7 @@ class SchedulingSpec(SchedulingSettings):
     An episode is one whole training. It ends at the workload's own stop rule, at the target or at the budget.
     """
 
+    unit: ClassVar[str] = "actors"
     schema_version: Literal[1] = 1
     workload: TrainingSpec
     target_return: float = Field(title="Target return", description="What a training has to reach.")
@@ -109,6 +112,32 @@ class SchedulingSpec(SchedulingSettings):
         exclude_if=lambda value: value == 1,
     )
     rounds: int = Field(20, ge=2, le=10_000, title="Rounds of an episode at most")
+
+    @property
+    def target(self) -> float:
+        """The score that a training has to reach."""
+        return self.target_return
+
+    @property
+    def fixed_plans(self) -> list[FixedPlan]:
+        """Return what to record beforehand: an eighth to all of the range, for rehearsals. Without any rehearsals a
+        single one, which says what a usual round takes and costs.
+        """
+        if not self.rehearsals:
+            return [FixedPlan(max(1, self.actors_max // 2))]
+        return [
+            FixedPlan(actors) for actors in sorted({max(1, self.actors_max // part) for part in (8, 4, 2, 1)})
+        ]
+
+    def episode(self, scaling: AnyScaling, seed: int, memory_mb: int | None = None) -> TrainingSpec:
+        """Return one training of the workload, scaled by `scaling`, that ends after `rounds` at the latest."""
+        own = self.workload.stop
+        rounds = self.rounds if own.rounds is None else min(own.rounds, self.rounds)
+        stop = own.model_copy(update={"rounds": rounds, "target_return": None})
+        changes: dict[str, Any] = {"scaling": scaling, "seed": seed, "stop": stop}
+        if memory_mb is not None:
+            changes["rollout"] = self.workload.rollout.model_copy(update={"memory_mb": memory_mb})
+        return self.workload.model_copy(update=changes)
 
     @property
     def network(self) -> MLP:

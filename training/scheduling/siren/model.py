@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,24 +12,28 @@ from training.algorithms.ppo import PPO
 from training.architectures import MLP
 from training.base_model import FrozenModel
 from training.reports import RoundReport
+from training.scaling import AnyEpochScaling
 from training.scaling.siren import Siren
-from training.scheduling.decisions import UsualRound
+from training.scheduling.decisions import FixedPlan, UsualRound
 from training.scheduling.policy_gradient import PolicyGradient
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, ArithmeticRehearsals
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.decisions import FunctionDecisions
 from training.scheduling.siren.state import STATE_SIZE, Objective, Scales, StateKind
 from training.spaces import Spaces
+from training.tasks.supervised_spec import Supervised
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
+_OWN: dict[str, Any] = {"own": True}
 _ENDLESS = float("inf")
 
 
 class SirenSettings(FrozenModel):
-    """What the agent chooses from and how it learns, for any workload."""
+    """Siren: decides how many functions each epoch gets, and how much memory each of them has."""
 
+    kind: Literal["siren"] = "siren"
     actors_min: int = Field(1, ge=1, le=4096, title="Fewest functions")
-    actors_max: int = Field(150, ge=1, le=4096, title="Most functions")
+    actors_max: int = Field(32, ge=1, le=4096, title="Most functions", json_schema_extra=_OWN)
     memory_min_mb: int = Field(256, ge=128, le=10_240, title="Least memory", json_schema_extra={"unit": "MB"})
     memory_max_mb: int = Field(3008, ge=128, le=10_240, title="Most memory", json_schema_extra={"unit": "MB"})
     episodes: int = Field(
@@ -37,6 +42,7 @@ class SirenSettings(FrozenModel):
         le=10_000,
         title="Real episodes",
         description="Each is a whole training on the simulated cloud.",
+        json_schema_extra=_OWN,
     )
     rehearsals: int = Field(
         3200,
@@ -44,6 +50,7 @@ class SirenSettings(FrozenModel):
         le=1_000_000,
         title="Rehearsals",
         description="Episodes on arithmetic that was fitted to recorded epochs. They take hardly any time.",
+        json_schema_extra=_OWN,
     )
     objective: Objective = Field(
         "time",
@@ -84,7 +91,7 @@ class SirenSettings(FrozenModel):
         description="The policy gradient is printed on the slides.",
         json_schema_extra=_ADVANCED,
     )
-    learning_rate: float = Field(0.01, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED)
+    learning_rate: float = Field(0.01, gt=0, le=1, title="Learning rate", json_schema_extra=_ADVANCED | _OWN)
     discount: float = Field(1.0, gt=0, le=1, title="Discount γ", json_schema_extra=_ADVANCED)
     deviation: float = Field(
         -1.0,
@@ -94,8 +101,12 @@ class SirenSettings(FrozenModel):
         description="In halves of a range.",
         json_schema_extra=_ADVANCED,
     )
-    entropy_coefficient: float = Field(0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED)
-    together: int = Field(32, ge=1, le=1000, title="Rehearsals for an update", json_schema_extra=_ADVANCED)
+    entropy_coefficient: float = Field(
+        0.0, ge=0, le=10, title="Entropy weight", json_schema_extra=_ADVANCED | _OWN
+    )
+    together: int = Field(
+        32, ge=1, le=1000, title="Rehearsals for an update", json_schema_extra=_ADVANCED | _OWN
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", json_schema_extra=_ADVANCED)
 
     @model_validator(mode="after")
@@ -177,3 +188,49 @@ class SirenSpec(SirenSettings):
         return (
             "the scheduler to begin with decides only how many actors: take one that decides memory as well"
         )
+
+
+class SirenWorkload(SirenSpec):
+    """An agent for trainings like `workload`, whose own scaling policy is ignored.
+
+    `sizes_mb` are the sizes of memory that there are where it trains; empty: those of the recorded trainings.
+    """
+
+    unit: ClassVar[str] = "functions"
+    workload: Supervised
+    sizes_mb: tuple[int, ...] = ()
+
+    @property
+    def target(self) -> float:
+        """The score that a training has to reach."""
+        return self.target_loss
+
+    @property
+    def fixed_plans(self) -> list[FixedPlan]:
+        """Return what to record beforehand: few and many functions with little and much memory, for the arithmetic of
+        rehearsals. Without any rehearsals a single one, which says what a usual epoch takes and costs.
+        """
+        least, most = self.memory_min_mb, self.memory_max_mb
+        if self.sizes_mb:
+            sizes = self.choices.sizes_mb(self.sizes_mb)
+            least, most = sizes[0], sizes[-1]
+        if not self.rehearsals:
+            return [FixedPlan(max(self.actors_min, self.actors_max // 2), most)]
+        few = max(self.actors_min, self.actors_max // 8, 1)
+        plans = [FixedPlan(n, m) for n in (few, self.actors_max) for m in (least, most)]
+        return list(dict.fromkeys(plans))
+
+    def episode(self, scaling: AnyEpochScaling, seed: int, memory_mb: int | None = None) -> Supervised:
+        """Return one training of the workload, scaled by `scaling`, that ends after `rounds` at the latest."""
+        own = self.workload.stop
+        rounds = self.rounds if own.rounds is None else min(own.rounds, self.rounds)
+        stop = own.model_copy(update={"rounds": rounds, "target_loss": None})
+        changes: dict[str, Any] = {"scaling": scaling, "seed": seed, "stop": stop}
+        if memory_mb is not None:
+            changes["calls"] = self.workload.calls.model_copy(update={"memory_mb": memory_mb})
+        return self.workload.model_copy(update=changes)
+
+    def rehearsing(self, recorded: Sequence[Sequence[RoundReport]]) -> ArithmeticRehearsals:
+        fitted = ArithmeticCloud.fit(recorded)
+        cloud = replace(fitted, sizes_mb=self.sizes_mb) if self.sizes_mb else fitted
+        return ArithmeticRehearsals(cloud, self, self.decisions(recorded))

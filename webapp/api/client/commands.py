@@ -66,7 +66,8 @@ _PRICES = Option(
 )
 _TASK = (
     Option("--name", "a name that is there already gets a new version"),
-    Option("--target-return", "what a training has to reach", "number"),
+    Option("--target", "the return or the loss that a training has to reach", "number"),
+    Option("--data", "a data set, for a workload that learns from data"),
     Option("--rounds", "of an episode, at most", "whole"),
     Option("--budget-usd", "of an episode, simulated"),
 )
@@ -206,7 +207,7 @@ COMMANDS: tuple[Command, ...] = (
             "DELETE /connections/{connection}/set-up", out.SET_UP),
     Command("connections remove CONNECTION", "Remove a connection with its secrets (scope: manage).",
             "DELETE /connections/{connection}"),
-    Command("schedulers list", "Agents that decide how many actors.", "GET /schedulers", out.SCHEDULERS, (_LIMIT,)),
+    Command("schedulers list", "Agents that scale trainings.", "GET /schedulers", out.SCHEDULERS, (_LIMIT,)),
     Command("schedulers versions SCHEDULER", "Versions of one, newest first.", "GET /schedulers/{scheduler}/versions",
             out.VERSIONS, (_LIMIT,)),
     Command("schedulers export VERSION TO", "Save a version with its weights.",

@@ -101,21 +101,21 @@ DRAFTS = (Part("draft=id:whole saved=saved_at:at title page=url"),)
 SCHEDULERS = (Part("scheduler=id versions:whole newest made=created_at:at name"),)
 VERSIONS = (
     Part(
-        "version=id made=made_at:at environment workload most_actors=actors_max:whole "
+        "version=id made=made_at:at agent subject workload most_actors=actors_max:whole "
         "episodes=facts.episodes:whole reached=facts.reached:whole cost_simulated=facts.cost_usd:usd "
         "time_here=facts.wall_s:seconds best_return=facts.best_return:number name",
     ),
 )
 TRAININGS = (
     Part(
-        "training=id:whole state=state_words asked=asked_at:at workload most_actors=actors_max:whole "
-        "target=target_return:number made=version name at=sentence",
+        "training=id:whole state=state_words asked=asked_at:at workload agent most_actors=actors_max:whole "
+        "target:number made=version name at=sentence",
     ),
 )
 PROGRESS = (
     Part(
-        "training=id name state=state_words at=sentence workload environment begun_with "
-        "target=target_return:number real_episodes=facts.episodes:whole of=episodes_asked:whole "
+        "training=id name state=state_words at=sentence workload agent subject begun_with "
+        "target:number real_episodes=facts.episodes:whole of=episodes_asked:whole "
         "reached_the_target=facts.reached:whole rehearsals=facts.rehearsals:whole "
         "best_return=facts.best_return:number cost_simulated=facts.cost_usd:usd "
         "time_here=facts.wall_s:seconds made=version page=url",

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from pydantic import AliasPath, BaseModel, Field, StringConstraints
 
+from training.scheduling.agents import AnyAgent
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.idempotency import create_once
@@ -63,7 +64,7 @@ class FactsShape(BaseModel):
     episodes: int = Field(description="Real ones: whole trainings on the simulated cloud.")
     reached: int = Field(description="Of those, how many reached the target.")
     rehearsals: int
-    recorded: int = Field(description="Trainings with a fixed number of actors, for rehearsals.")
+    recorded: int = Field(description="Trainings with fixed plans, for rehearsals.")
     cost_usd: Usd = Field(validation_alias="cost_picodollars")
     wall_s: float = Field(description="Of this installation's machine.")
     platform_s: float = Field(description="Of the simulated cloud.")
@@ -83,9 +84,10 @@ class VersionShape(Shape):
     made_at: datetime
     training: int = Field(validation_alias="training_id")
     workload: str = Field(validation_alias=AliasPath("training", "workload"))
-    environment: str
+    agent: str = Field(description="minionsrl decides actors, siren functions and their memory.")
+    subject: str = Field(description="What its trainings learn.")
     actors_max: int
-    target_return: float
+    target: float
     facts: FactsShape
     chosen: str = Field(description="Which agent of its training it is, and why; empty without a choice.")
 
@@ -101,9 +103,10 @@ class TrainingShape(Shape):
     started_at: datetime | None
     finished_at: datetime | None
     workload: str
-    environment: str
+    agent: str
+    subject: str
     actors_max: int
-    target_return: float
+    target: float
     episodes_asked: int
     rehearsals_asked: int
     budget_usd: Usd = Field(validation_alias="budget_picodollars", description="Of an episode, simulated.")
@@ -122,7 +125,7 @@ class EpisodeShape(Shape):
     id: int
     kind: str = Field(description="grid, rehearsal, real, judged")
     number: int = Field(
-        description="Of the grid, its actors; of those judged, 1 is the best agent, 2 the last."
+        description="Of the grid, its actors or its place; of those judged, 1 is the best agent, 2 the last."
     )
     at: datetime
     rounds: int
@@ -133,6 +136,7 @@ class EpisodeShape(Shape):
     reached: bool
     score: float | None
     actors: list[int] = Field(description="Round by round.")
+    memory_mb: list[int] = Field(description="Round by round, of agents that decide it.")
 
 
 class NewTraining(TrainingRequest):
@@ -148,7 +152,8 @@ class FineTuning(Request):
     name: Annotated[str, StringConstraints(max_length=60, pattern=r"^[^\x00]*$")] = Field(
         "", description="Empty: as its scheduler, fine-tuned."
     )
-    target_return: float | None = Field(None, description="Null: the environment's reference return.")
+    data: _Text = Field("", description="A data set, for a workload that learns from data.")
+    target: float | None = Field(None, description="Null: the environment's reference, or the preset's loss.")
     rounds: int | None = Field(None, ge=2, le=10_000)
     budget_usd: Decimal = Field(Decimal("1"), gt=0, le=10_000, decimal_places=6)
     episodes: int = Field(10, ge=1, le=10_000)
@@ -290,14 +295,15 @@ def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:
 
 
 def _version(one: Version) -> VersionShape:
-    return VersionShape.of(one, **_task(one.training.spec), chosen=chosen(one.facts))
+    return VersionShape.of(one, **_task(one.training.parsed_spec), chosen=chosen(one.facts))
 
 
-def _task(spec: dict[str, Any]) -> dict[str, Any]:
+def _task(spec: AnyAgent) -> dict[str, Any]:
     return {
-        "environment": spec["workload"]["environment"]["id"],
-        "actors_max": spec["actors_max"],
-        "target_return": spec["target_return"],
+        "agent": spec.kind,
+        "subject": spec.workload.subject,
+        "actors_max": spec.actors_max,
+        "target": spec.target,
     }
 
 
@@ -307,7 +313,7 @@ def _training(slug: str, one: SchedulerTraining, facts: dict[str, Any] | None = 
     model = TrainingShape if facts is None else TrainingProgress
     return model.of(
         one,
-        **_task(one.spec),
+        **_task(one.parsed_spec),
         state_words=status.word,
         sentence=status.sentence,
         episodes_asked=one.spec["episodes"],

@@ -102,7 +102,7 @@ class FormState:
         made_from = self.begun.made_from(self.beside["checkpoint"])
         problems = [
             *schedulers().obstacles(self.project, spec),
-            *data_sets().obstacles(self.project, spec),
+            *data_sets().obstacles(self.project, complete),
             *cloud_requirements.obstacles(self.project, spec),
         ]
         problems += made_from.obstacles(spec) if made_from is not None else []

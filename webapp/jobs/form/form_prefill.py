@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from django.http import Http404, QueryDict
 from pydantic import ValidationError
 
-from training.models.click_through import ClickThrough
-from training.models.logistic import LogisticRegression
+from training.models import simplest_model
 from training.tasks.supervised_spec import Supervised
+from training.tasks.training import Training
 from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
 from webapp.jobs.form.variant_switch import switch_variant
@@ -72,7 +72,7 @@ def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
     if named.get("environment") != spec.training.subject:
         named.pop("environment", None)  # there is no such one
     if data := query.get("data"):
-        return _of_data(project, str(data))
+        return _of_data(project, str(data), str(query.get("scheduler", "")))
     if name := query.get(FILE):
         return StartingPoint(urlencode({FILE: name}), f"the file {name}", spec, None)
     return StartingPoint(
@@ -80,17 +80,21 @@ def starting_point(project: Any, query: Mapping[str, Any]) -> StartingPoint:
     )
 
 
-def _of_data(project: Any, data: str) -> StartingPoint:
+def _of_data(project: Any, data: str, scheduler: str) -> StartingPoint:
     """Return a job that learns from this data set, with the simplest model that can. Http404 if there is none."""
     manifest = data_sets().manifest_of(project, data)
     if manifest is None:
         raise Http404("There is no such data set in this project.")
-    model = LogisticRegression() if manifest.kind == "dense" else ClickThrough()
-    learned = {"kind": "supervised", "data": data, "model": model.model_dump(mode="json")}
+    model = simplest_model(manifest.shape).model_dump(mode="json")
+    learned = {"kind": "supervised", "data": data, "model": model}
     known = [preset.spec for preset in presets().values()]
     base = next((spec for spec in known if isinstance(spec.training, Supervised)), known[0])
     spec = _changed(base, {"name": manifest.name[:100], "training": learned})
-    return StartingPoint(urlencode({"data": data}), f"the data set {manifest.name}", spec, None)
+    named = {"data": data}
+    if scheduler:
+        named["scheduler"] = scheduler
+        spec = _changed(spec, {"training.scaling": _decided_by(scheduler, spec.training)})
+    return StartingPoint(urlencode(named), f"the data set {manifest.name}", spec, None)
 
 
 def of_address(project: Any, address: str) -> StartingPoint:
@@ -144,12 +148,17 @@ def begun_with(query: Mapping[str, Any]) -> tuple[Preset, JobSpec]:
     fitting = (one for one in known.values() if one.spec.training.subject == environment)
     preset = known.get(query.get("preset", "")) or next(fitting, next(iter(known.values())))
     spec = preset.spec
-    for change in _changes(query):
+    for change in _changes(query, spec.training):
         spec = _changed(spec, change)
     return preset, spec
 
 
-def _changes(query: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _decided_by(scheduler: str, training: Training) -> dict[str, Any]:
+    """Return the scaling policy that decides with a scheduler of such trainings."""
+    return {"kind": "siren" if isinstance(training, Supervised) else "learned", "scheduler": scheduler}
+
+
+def _changes(query: Mapping[str, Any], training: Training) -> list[dict[str, Any]]:
     """Return the values in the URL by path."""
     found: list[dict[str, Any]] = []
     if query.get("environment"):
@@ -161,7 +170,7 @@ def _changes(query: Mapping[str, Any]) -> list[dict[str, Any]]:
     if query.get("connection"):
         found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
     if query.get("scheduler"):
-        found.append({"training.scaling": {"kind": "learned", "scheduler": query["scheduler"]}})
+        found.append({"training.scaling": _decided_by(query["scheduler"], training)})
     if query.get("profile"):
         found.append({"platform": {"kind": "simulated", "profile": query["profile"]}})
     return found

@@ -261,12 +261,12 @@ def job_form(
     further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
     connections: Mapping[str, Sequence[Named]] | None = None,
     without_connections: Mapping[str, str] | None = None,
-    schedulers: Sequence[Named] = (),
+    schedulers: Mapping[str, Sequence[Named]] | None = None,
     without_schedulers: str = "",
     data_sets: Sequence[Named] = (),
 ) -> SpecForm:
     """Return the job form. `connections` are the project's by platform; the texts replace the select where
-    there is none. `schedulers` and `data_sets` likewise."""
+    there is none. `schedulers`, by the kind of their scaling policy, and `data_sets` likewise."""
     connections = connections or dict.fromkeys(CLOUD_OF, ())
     named = {
         "platform.profile": _named(profiles, "lambda"),
@@ -275,7 +275,7 @@ def job_form(
         "platform.simulated.learner_sku": places.machines_for_rent(),
         "platform.simulated.region": places.regions(),
         **{f"platform.{kind}.connection": found for kind, found in connections.items()},
-        _SCHEDULER: schedulers,
+        **_schedulers_by_control(schedulers or {}),
         **({_DATA: data_sets} if data_sets else {}),
     }
     form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE, _UNTAGGED)
@@ -284,12 +284,23 @@ def job_form(
     for kind, words in (without_connections or {}).items():
         if not connections.get(kind):
             form[f"platform.{kind}.connection"].help_text = words
-    if not schedulers and without_schedulers:
+    if without_schedulers:
         for name in form.controls_at(_SCHEDULER):
-            form[name].help_text = without_schedulers
+            if not named.get(name):
+                form[name].help_text = without_schedulers
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form
+
+
+def _schedulers_by_control(schedulers: Mapping[str, Sequence[Named]]) -> dict[str, Sequence[Named]]:
+    """Return the schedulers of each select of them: one a scaling policy that needs one, in each kind of training."""
+    prefixes = ["training" if kind == _UNTAGGED["training"] else f"training.{kind}" for kind in TASKS]
+    return {
+        f"{prefix}.scaling.{kind}.scheduler": schedulers.get(kind, ())
+        for prefix in prefixes
+        for kind in ("learned", "siren")
+    }
 
 
 def short_paths(kind: str) -> set[str]:

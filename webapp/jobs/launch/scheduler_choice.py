@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class SchedulerChoice(Protocol):
     """What jobs need to know of a project's trained schedulers."""
 
-    def list_options(self, project: Any) -> list[Named]:
-        """Return the project's schedulers, newest first."""
+    def list_options(self, project: Any) -> dict[str, list[Named]]:
+        """Return the project's schedulers by the kind of their scaling policy, newest first."""
 
     def empty_text(self, project: Any) -> SafeString:
         """Return the text below the select of a project without schedulers."""

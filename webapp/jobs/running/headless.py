@@ -16,6 +16,7 @@ from cloud.ledger import MemoryLedger
 from training.checkpoints import Progress, read_checkpoint
 from training.messages import CheckpointSaved, Event, Stopped
 from training.ports import CheckpointRef, CheckpointStore, Control
+from training.scaling.plan import Bounds
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.preflight import cluster_obstacle, obstacle
@@ -92,6 +93,8 @@ class Headless:
         self._ledger = MemoryLedger(
             picodollars(spec.budget_usd), on_settled=self._records.add if self._records else lambda _: None
         )
+        sizes_mb = spec.platform.memory_sizes_mb(spec.training.memory_mb)
+        self._bounds = Bounds(memory_sizes_mb=sizes_mb)
         self._stopping = False
         self._stopped: Stopped | None = None
 
@@ -126,7 +129,7 @@ class Headless:
                 self._records.close()
 
     def _control(self) -> Control:
-        return Control(desired="cancelled" if self._stopping else "run")
+        return Control(desired="cancelled" if self._stopping else "run", bounds=self._bounds)
 
     @property
     def spent_picodollars(self) -> int:

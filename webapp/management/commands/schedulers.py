@@ -137,7 +137,7 @@ class Command(BaseCommand):
         version = self._version(options["id"])
         self._say(described(version), version_line(version))
         if not self._as_json:
-            for line in gap(version.facts):
+            for line in gap(version.facts, version.training.parsed_spec):
                 self.stdout.write(f"  {line.title:<20}{line.rehearsed:>12} rehearsed {line.real:>12} real")
 
     def _export(self, options: dict[str, Any]) -> None:
