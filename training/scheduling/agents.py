@@ -20,7 +20,7 @@ AGENTS: Mapping[str, type[SchedulingSpec] | type[SirenWorkload]] = {
 }
 
 
-def read_agent(stored: Mapping[str, Any]) -> AnyAgent:
+def read_agent_spec(stored: Mapping[str, Any]) -> AnyAgent:
     """Return the spec that is stored. Those from before there were two kinds do not name theirs."""
     return AGENTS[stored.get("kind", "minionsrl")].model_validate(stored)
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from training.scheduling.agents import AnyAgent, read_agent
+from training.scheduling.agents import AnyAgent, read_agent_spec
 from training.scheduling.judging import Agent
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -103,7 +103,7 @@ class SchedulerTraining(models.Model):
 
     @property
     def parsed_spec(self) -> AnyAgent:
-        return read_agent(self.spec)
+        return read_agent_spec(self.spec)
 
 
 class Version(models.Model):
