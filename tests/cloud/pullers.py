@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloud.gateway.serving import Application, served
-from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, PulledCalls
 from cloud.workers.processes import bound_to_this_process
+from tests.cloud.gateway_server import Application, served
+from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.servers import ROOT
 
 QUICK = Patience(begin_s=30.0, lease_s=2.0, stay_s=60.0)

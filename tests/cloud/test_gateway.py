@@ -13,7 +13,7 @@ from cloud.actor.protocol import LONGEST_WAIT_S
 from cloud.gateway.asgi import GatewayApp
 from cloud.gateway.store import Caller, HandOut
 from cloud.gateway.waiters import Waiters
-from cloud.mailbox import MemoryMailbox
+from tests.cloud.memory_mailbox import MemoryMailbox
 from training.ports import Offer
 
 pytestmark = pytest.mark.asyncio

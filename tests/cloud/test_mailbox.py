@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from cloud.mailbox import MemoryMailbox
+from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.mailbox_contract import MailboxContract, Post
 
 

@@ -15,12 +15,12 @@ import zstandard
 from cloud import wire
 from cloud.actor.body import Actor
 from cloud.gateway.asgi import Receive, Scope, Send
-from cloud.gateway.serving import Application
 from cloud.gateway.store import Caller
 from cloud.local import LocalOptions, LocalPlatform
-from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, PulledCalls
 from tests.cloud import calls, pullers
+from tests.cloud.gateway_server import Application
+from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.servers import wait_until
 from tests.training.runs import final_learner
 from training.codec import decode, encode

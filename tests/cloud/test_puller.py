@@ -14,10 +14,10 @@ import pytest
 from cloud.actor.connection import GatewayConnection, Refused, Unreachable
 from cloud.emulator.azure import certificates
 from cloud.gateway.asgi import Receive, Scope, Send
-from cloud.gateway.serving import Application, served
-from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, PulledCalls
 from tests.cloud import calls, pullers
+from tests.cloud.gateway_server import Application, served
+from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.servers import ROOT, wait_until
 
 TOKEN = "x" * 43

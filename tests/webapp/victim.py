@@ -61,8 +61,8 @@ def _ledger(account_id: int, epoch: int, killed_at: str) -> Any:
 def _opened(options: Any, connection: Any, holder: Any) -> Any:
     from cloud.aws_lambda import LambdaPlatform
     from cloud.azure_container import AzureContainerPlatform
-    from cloud.mailbox import MemoryMailbox
     from cloud.pulled import Reached
+    from tests.cloud.memory_mailbox import MemoryMailbox
 
     if options.kind == "aws_lambda":
         return LambdaPlatform(options, connection.open(), holder=holder, learner=NoLearner)

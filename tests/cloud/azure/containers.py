@@ -11,10 +11,10 @@ from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import Subscription
 from cloud.emulator.faults import AzureFaults
-from cloud.gateway.serving import served
-from cloud.mailbox import MemoryMailbox
 from cloud.pulled import Patience, Reached
 from cloud.register import CreateCounter, Holder, MemoryCreateCounter, MemoryRegister
+from tests.cloud.gateway_server import served
+from tests.cloud.memory_mailbox import MemoryMailbox
 
 
 @contextmanager

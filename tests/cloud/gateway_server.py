@@ -1,4 +1,4 @@
-"""A gateway over a mailbox in memory, served by a thread of this process, for runs without the web application."""
+"""A gateway over a mailbox in memory, served by a thread of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import uvicorn
 
 from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
 from cloud.gateway.waiters import Waiters
-from cloud.mailbox import MemoryMailbox
+from tests.cloud.memory_mailbox import MemoryMailbox
 
 Result = TypeVar("Result")
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""A mailbox in memory, with both of its sides, for runs without a database and for tests."""
+"""A mailbox in memory, with both of its sides: the reference that every mailbox is held against."""
 
 from __future__ import annotations
 
