@@ -1,24 +1,20 @@
 """What a few seeds allow to say, in numpy. Scores are arrays of [seeds, environments]; a vector is one environment.
 
 IQM, stratified bootstrap and probability of improvement are those of rliable (Agarwal et al. 2021), against which the
-tests hold them. Percentile intervals of few seeds are too narrow: with five pairs they miss in 10 % of all cases where
-5 % are meant. Paired intervals are therefore widened as Student's t is wider than the normal distribution, after which
-two groups that are alike come out so in 93 to 97 % (`tests/training/test_statistics.py`). The others are not widened.
+tests hold them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Doubles = npt.NDArray[np.float64]
 Statistic = Callable[[Doubles], float]
-Environments = Literal["fixed", "drawn"]
-"""Whether environments are the ones there are, or a sample of others that are meant as well."""
 REPETITIONS = 20_000
 _ONE_BATCH = 2_000
 
@@ -40,7 +36,7 @@ class Reached(NamedTuple):
 
 def interquartile_mean(scores: npt.ArrayLike) -> float:
     """The mean of what is left when a quarter (rounded down) is cut off at each end, over all scores together."""
-    return float(_iqm(np.asarray(scores, dtype=np.float64).reshape(1, -1))[0])
+    return float(interquartile_means(np.asarray(scores, dtype=np.float64).reshape(1, -1))[0])
 
 
 def bootstrap(
@@ -52,89 +48,14 @@ def bootstrap(
     seed: int = 0,
 ) -> Interval:
     """A statistic (IQM) of the scores and its percentile interval: seeds are drawn anew within each environment."""
-    matrix = _matrix(scores)
+    matrix = matrix_of(scores)
     rng = np.random.default_rng(seed)
     drawn: list[Doubles] = []
-    for count in _batches(repetitions):
+    for count in batches(repetitions):
         picks = rng.integers(0, len(matrix), size=(count, *matrix.shape))
         drawn.append(_each(np.take_along_axis(matrix[None], picks, axis=1), statistic))
     value = interquartile_mean(matrix) if statistic is None else statistic(matrix)
-    return _interval(value, np.concatenate(drawn), level)
-
-
-def paired_bootstrap(
-    ours: npt.ArrayLike,
-    theirs: npt.ArrayLike,
-    *,
-    compare: str = "ratio",
-    environments: Environments = "fixed",
-    level: float = 0.95,
-    repetitions: int = REPETITIONS,
-    seed: int = 0,
-) -> Interval:
-    """IQM(ours) against IQM(theirs), as `ratio` or `difference`, with seeds drawn in pairs; widened for few of them.
-
-    Stratified: pairs are drawn within each environment. If environments are `drawn`, they are drawn first. The ratio is
-    the geometric mean over environments, the difference the plain one.
-    """
-    x, y = _pairs(ours, theirs)
-    value = float(_compared(x[None], y[None], compare)[0])
-    drawn = _paired_draws(x, y, compare, environments, repetitions, seed)
-    return _interval(value, _widened(value, drawn, x.shape, compare, level), level)
-
-
-def paired_p_value(
-    ours: npt.ArrayLike,
-    theirs: npt.ArrayLike,
-    *,
-    compare: str = "ratio",
-    environments: Environments = "fixed",
-    repetitions: int = REPETITIONS,
-    seed: int = 0,
-) -> float:
-    """Two-sided, from the same draws as the paired interval: twice the share on the rarer side of no difference."""
-    x, y = _pairs(ours, theirs)
-    value = float(_compared(x[None], y[None], compare)[0])
-    drawn = _paired_draws(x, y, compare, environments, repetitions, seed)
-    drawn = _widened(value, drawn, x.shape, compare, 0.95)
-    none = 1.0 if compare == "ratio" else 0.0
-    rarer = min(float((drawn <= none).mean()), float((drawn >= none).mean()))
-    return min(1.0, max(2.0 * rarer, 1.0 / repetitions))
-
-
-def _pairs(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[Doubles, Doubles]:
-    x, y = _matrix(ours), _matrix(theirs)
-    if x.shape != y.shape:
-        raise ValueError(f"pairs need scores of the same seeds; there are {x.shape} and {y.shape}")
-    return x, y
-
-
-def _paired_draws(
-    x: Doubles, y: Doubles, compare: str, drawing: Environments, repetitions: int, seed: int
-) -> Doubles:
-    rng = np.random.default_rng(seed)
-    seeds, environments = x.shape
-    drawn: list[Doubles] = []
-    for count in _batches(repetitions):
-        columns = rng.integers(0, environments, size=(count, 1, environments))
-        if drawing == "fixed":
-            columns = np.arange(environments)[None, None, :]
-        rows = rng.integers(0, seeds, size=(count, seeds, environments))
-        drawn.append(_compared(x[rows, columns], y[rows, columns], compare))
-    return np.concatenate(drawn)
-
-
-def _widened(value: float, drawn: Doubles, shape: tuple[int, ...], compare: str, level: float) -> Doubles:
-    """The draws, as much farther from the value as Student's t is wider than the normal distribution. Ratios are moved
-    as logarithms.
-    """
-    seeds, environments = shape
-    factor = student_t(level, max(1, environments * (seeds - 1))) / student_t(level, None)
-    if compare == "ratio":
-        ratios: Doubles = value * (drawn / value) ** factor
-        return ratios
-    differences: Doubles = value + factor * (drawn - value)
-    return differences
+    return percentile_interval(value, np.concatenate(drawn), level)
 
 
 def student_t(level: float, freedom: int | None) -> float:
@@ -159,27 +80,9 @@ def student_t(level: float, freedom: int | None) -> float:
     return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, start=1))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p values of a family of claims, adjusted so that the chance of any false one stays what it was said to be."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted, least = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = least
-    return adjusted
-
-
-def rank_correlation(x: Sequence[float], y: Sequence[float], given: Sequence[float]) -> float:
-    """Spearman's correlation of x and y given a third: the partial correlation of their ranks. 0 where one is flat."""
-    ranks = [_ranks(np.asarray(one, dtype=np.float64)) for one in (x, y, given)]
-    xy, xz, yz = (_correlation(ranks[a], ranks[b]) for a, b in ((0, 1), (0, 2), (1, 2)))
-    left = (1.0 - xz * xz) * (1.0 - yz * yz)
-    return float((xy - xz * yz) / np.sqrt(left)) if left > 1e-12 else 0.0
-
-
 def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
     """How often a seed of ours beats one of theirs, ties counting half: the mean over environments."""
-    x, y = _matrix(ours), _matrix(theirs)
+    x, y = matrix_of(ours), matrix_of(theirs)
     return float(_improvement(x[None], y[None])[0])
 
 
@@ -192,14 +95,14 @@ def improvement_interval(
     seed: int = 0,
 ) -> Interval:
     """The probability of improvement with its stratified bootstrap interval; the two sides are drawn apart."""
-    x, y = _matrix(ours), _matrix(theirs)
+    x, y = matrix_of(ours), matrix_of(theirs)
     rng = np.random.default_rng(seed)
     drawn: list[Doubles] = []
-    for count in _batches(repetitions):
+    for count in batches(repetitions):
         left = np.take_along_axis(x[None], rng.integers(0, len(x), size=(count, *x.shape)), axis=1)
         right = np.take_along_axis(y[None], rng.integers(0, len(y), size=(count, *y.shape)), axis=1)
         drawn.append(_improvement(left, right))
-    return _interval(probability_of_improvement(x, y), np.concatenate(drawn), level)
+    return percentile_interval(probability_of_improvement(x, y), np.concatenate(drawn), level)
 
 
 def time_to_threshold(
@@ -216,54 +119,7 @@ def time_to_threshold(
     return Reached(float(at[-1]) if len(at) else 0.0, False)
 
 
-def median_time(times: Sequence[Reached]) -> float | None:
-    """The Kaplan–Meier median; None where fewer than half are known to have got there."""
-    alive = 1.0
-    for moment in sorted({one.at for one in times if one.observed}):
-        at_risk = sum(one.at >= moment for one in times)
-        ended = sum(one.at == moment and one.observed for one in times)
-        alive *= 1.0 - ended / at_risk
-        if alive <= 0.5 + 1e-12:
-            return moment
-    return None
-
-
-def penalised_mean_time(times: Sequence[Reached]) -> float:
-    """PAR2: the mean time, with twice the limit for those that did not get there."""
-    return float(np.mean([one.at if one.observed else 2.0 * one.at for one in times]))
-
-
-def area_under(at: Sequence[float], scores: Sequence[float], until: float) -> float:
-    """The mean height of the curve from 0 to `until` (steps or dollars): its area over its width.
-
-    Straight lines between points; before the first point and after the last one the curve is flat.
-    """
-    if not len(at):
-        raise ValueError("a curve without points has no area")
-    if until <= 0:
-        raise ValueError("the area needs a width greater than 0")
-    x, y = np.asarray(at, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    inside = (x > 0) & (x < until)
-    grid = np.concatenate([[0.0], x[inside], [until]])
-    heights = np.interp(grid, x, y)
-    return float(np.trapezoid(heights, grid) / until)
-
-
-def _ranks(values: Doubles) -> Doubles:
-    """1 for the least; equals share the mean of their ranks."""
-    below = (values[None, :] < values[:, None]).sum(axis=1)
-    equal = (values[None, :] == values[:, None]).sum(axis=1)
-    ranks: Doubles = below + (equal + 1) / 2
-    return ranks
-
-
-def _correlation(x: Doubles, y: Doubles) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    scale = float(np.sqrt((x * x).sum() * (y * y).sum()))
-    return float((x * y).sum()) / scale if scale > 0 else 0.0
-
-
-def _matrix(scores: npt.ArrayLike) -> Doubles:
+def matrix_of(scores: npt.ArrayLike) -> Doubles:
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim == 1:
         array = array[:, None]
@@ -274,12 +130,12 @@ def _matrix(scores: npt.ArrayLike) -> Doubles:
     return array
 
 
-def _batches(repetitions: int) -> list[int]:
+def batches(repetitions: int) -> list[int]:
     whole, rest = divmod(repetitions, _ONE_BATCH)
     return [_ONE_BATCH] * whole + [rest] * (rest > 0)
 
 
-def _iqm(rows: Doubles) -> Doubles:
+def interquartile_means(rows: Doubles) -> Doubles:
     """The interquartile mean of each row."""
     cut = rows.shape[1] // 4
     ordered = np.sort(rows, axis=1)[:, cut : rows.shape[1] - cut]
@@ -289,24 +145,8 @@ def _iqm(rows: Doubles) -> Doubles:
 
 def _each(drawn: Doubles, statistic: Statistic | None) -> Doubles:
     if statistic is None:
-        return _iqm(drawn.reshape(len(drawn), -1))
+        return interquartile_means(drawn.reshape(len(drawn), -1))
     return np.array([statistic(one) for one in drawn])
-
-
-def _compared(x: Doubles, y: Doubles, compare: str) -> Doubles:
-    """[draws, seeds, environments] twice → one figure a draw, from the IQM of each environment."""
-    draws, seeds, environments = x.shape
-    left = _iqm(x.transpose(0, 2, 1).reshape(-1, seeds)).reshape(draws, environments)
-    right = _iqm(y.transpose(0, 2, 1).reshape(-1, seeds)).reshape(draws, environments)
-    if compare == "difference":
-        differences: Doubles = (left - right).mean(axis=1)
-        return differences
-    if compare != "ratio":
-        raise ValueError(f"compare by ratio or difference, not {compare!r}")
-    if (left <= 0).any() or (right <= 0).any():
-        raise ValueError("ratios need scores above 0; compare differences instead")
-    ratios: Doubles = np.exp(np.log(left / right).mean(axis=1))
-    return ratios
 
 
 def _improvement(x: Doubles, y: Doubles) -> Doubles:
@@ -316,6 +156,6 @@ def _improvement(x: Doubles, y: Doubles) -> Doubles:
     return wins
 
 
-def _interval(value: float, drawn: Doubles, level: float) -> Interval:
+def percentile_interval(value: float, drawn: Doubles, level: float) -> Interval:
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, float(low), float(high))

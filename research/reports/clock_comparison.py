@@ -9,7 +9,7 @@ import numpy as np
 from research.claims import Sooner
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
 from research.reports.outcomes import Outcome, Summary
-from training.statistics import paired_bootstrap, paired_p_value
+from research.statistics import paired_bootstrap, paired_p_value
 
 
 def virtual_seconds(outcome: Outcome, *, startup: bool) -> float:

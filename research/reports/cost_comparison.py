@@ -31,7 +31,8 @@ from research.claims import Better, Cheaper, Meter
 from research.pricing_targets import Account, place_of
 from research.reports.judging import ONE_SIDED, Judgement, Variant, judge, judge_alike, undecided
 from research.reports.run_cost import CLOUD_SEED, PricedRun, return_at
-from training.statistics import Interval, paired_bootstrap, paired_p_value
+from research.statistics import paired_bootstrap, paired_p_value
+from training.statistics import Interval
 
 _PENALTY = 2.0
 Runs = Mapping[tuple[str, str], Mapping[int, PricedRun]]

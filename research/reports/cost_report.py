@@ -24,7 +24,8 @@ from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
 from research.runs.run_file import run_file
-from training.statistics import Reached, holm, median_time, penalised_mean_time
+from research.statistics import holm, median_time, penalised_mean_time
+from training.statistics import Reached
 from webapp.papers.figures import RESULTS
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from research.reports.judging import Judgement, judge
-from training.statistics import Interval, rank_correlation
+from research.statistics import rank_correlation
+from training.statistics import Interval
 
 _REPETITIONS = 2_000
 Fork = tuple[float, list[float]]

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from training.statistics import Interval, holm
+from research.statistics import holm
+from training.statistics import Interval
 
 ENOUGH_SEEDS = 5
 ONE_SIDED = 0.90

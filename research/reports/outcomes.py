@@ -14,14 +14,8 @@ from research.claims import Meter
 from research.experiment import Cell, Experiment
 from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import Row, run_file
-from training.statistics import (
-    Interval,
-    area_under,
-    bootstrap,
-    median_time,
-    penalised_mean_time,
-    time_to_threshold,
-)
+from research.statistics import area_under, median_time, penalised_mean_time
+from training.statistics import Interval, bootstrap, time_to_threshold
 
 _LAST_EPISODES = 100
 _CURVE_POINTS = 60

@@ -9,7 +9,7 @@ import numpy as np
 from research.claims import Higher
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
 from research.reports.outcomes import Summary
-from training.statistics import paired_bootstrap, paired_p_value
+from research.statistics import paired_bootstrap, paired_p_value
 
 
 def judge_final_returns(claim: Higher, summaries: Sequence[Summary]) -> Judgement:

@@ -11,7 +11,8 @@ import numpy as np
 from research.claims import NotBelow, NotWorse, Reaches
 from research.experiment import Experiment
 from research.reports.outcomes import Summary
-from training.statistics import Interval, paired_bootstrap, probability_of_improvement
+from research.statistics import paired_bootstrap
+from training.statistics import Interval, probability_of_improvement
 
 _PLAIN = (Reaches, NotWorse, NotBelow)
 
