@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import Figure
-from cloud.calibration import check, run_parts
+from benchmarks.rounds import shapes
+from cloud.calibration import run_parts
 from cloud.calibration.part import Parts
 from cloud.calibration.toml_writer import write_toml
 from cloud.numbers import stack as stacks
@@ -19,7 +20,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     """How far median round times are from each other; `quick` measures little and is no figure."""
     effort = run_parts.QUICK if quick else run_parts.Effort(repeats=7)
     found = run_parts.calibration(
-        check.ENVIRONMENTS,
+        shapes.ENVIRONMENTS,
         effort,
         stacks.load("starling-stack"),
         datetime.now(UTC).date(),
@@ -30,7 +31,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         write_toml(stack, found.stack, "for this benchmark")
         write_toml(profile, found.profile, "for this benchmark")
         parts = Parts(lambda line: None, patience_s=0.0 if quick else _PATIENCE_S)
-        for compared in check.compare(parts, stack, profile, rounds=3 if quick else None):
+        for compared in shapes.compare(parts, stack, profile, rounds=3 if quick else None):
             yield Figure(
                 f"{compared.shape.name}: round, simulated off measured",
                 100.0 * abs(compared.ratio - 1.0),

@@ -10,6 +10,7 @@ from typing import Any
 
 from cloud.calibration.part import Parts, run
 
+_TIMES = "benchmarks.rounds.times"
 _WARM_UP_ROUNDS = 3
 _NEVER = 100_000
 
@@ -87,8 +88,8 @@ def compare(parts: Parts, stack: Path, profile: Path, rounds: int | None = None)
     """Yield every shape, here and on the simulated machine of these files."""
     for shape in SHAPES:
         arguments = {"training": shape.training(rounds or shape.rounds)}
-        measured = parts.run(shape.name, "rounds", arguments)
-        simulated = run("rounds", {**arguments, "stack": str(stack), "profile": str(profile)})
+        measured = parts.run(shape.name, _TIMES, arguments)
+        simulated = run(_TIMES, {**arguments, "stack": str(stack), "profile": str(profile)})
         yield ShapeComparison(shape, _medians(measured), _medians(simulated))
 
 

@@ -1,5 +1,4 @@
 """Calibration: measures this machine, for a stack's entries and a profile.
 
 `cloud.calibration.run_parts.calibration` runs the parts, each in its own process, and composes a stack and a profile.
-`check` compares the simulated cloud with these numbers to real rounds.
 """

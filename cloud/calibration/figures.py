@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -60,13 +59,3 @@ def fit(rows: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
             return [factors.get(column, 0.0) for column in range(matrix.shape[1])]
         left.pop(int(np.argmin(found)))
     return [0.0] * matrix.shape[1]
-
-
-def worst_relative_error(
-    rows: Sequence[Sequence[float]], times: Sequence[float], factors: Sequence[float]
-) -> float:
-    """Return the largest relative error of a fit, which is reported with it."""
-    return max(
-        abs(math.fsum(a * f for a, f in zip(row, factors, strict=True)) / time - 1.0)
-        for row, time in zip(rows, times, strict=True)
-    )

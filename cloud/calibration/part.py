@@ -27,7 +27,7 @@ class PartFailed(RuntimeError):
 
 
 def run(name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
-    """Return what `parts.NAME` measured, with one thread, and without a GPU unless `gpu`."""
+    """Return what `parts.NAME`, or a module named in full, measured with one thread, and without a GPU unless `gpu`."""
     environment = {**os.environ}
     environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
     if not gpu:
@@ -123,5 +123,6 @@ class Parts:
 
 
 if __name__ == "__main__":
-    part = importlib.import_module(f"cloud.calibration.parts.{sys.argv[1]}")
+    module = sys.argv[1] if "." in sys.argv[1] else f"cloud.calibration.parts.{sys.argv[1]}"
+    part = importlib.import_module(module)
     print(json.dumps(part.measure(json.loads(sys.argv[2]))))
