@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from fractions import Fraction
 
 from cloud.billing.price_book import PriceBook, PriceRow
 from cloud.pricing import FunctionPrice, Part, RunningPrice, StandingResource
@@ -64,13 +63,6 @@ def share_of(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
 def cache_host(book: PriceBook, sku: str, region: str) -> StandingResource:
     """Return the price of a separate machine that stores trajectories and weights for the functions."""
     return StandingResource("cache", machine_parts(book, sku, region))
-
-
-def provisioned_break_even(book: PriceBook, region: str) -> Fraction:
-    """Return the share of its time that provisioned capacity must be busy to cost no more than functions on demand."""
-    on_demand = Fraction(book.row("lambda.duration.x86", region).price)
-    executed = Fraction(book.row("lambda.provisioned.duration.x86", region).price)
-    return Fraction(book.row("lambda.provisioned.x86", region).price) / (on_demand - executed)
 
 
 def own_price(resource: str, usd: Decimal) -> PriceRow:

@@ -16,7 +16,6 @@ from training.tasks.training import Training
 
 _ONE_BY_ONE = 256
 _GROWTH = 1.02
-_KNOWN_BEFORE = frozenset({"round_no", "version", "actors"})
 
 
 class Unforeseeable(Exception):

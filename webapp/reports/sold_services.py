@@ -18,15 +18,14 @@ class Service:
     provider: str
     category: str = "Compute"
     subcategory: str = "Other (Compute)"
-    resource_type: str = ""
 
 
-LAMBDA = Service("AWS Lambda", AWS, "Compute", "Serverless Compute", "Function")
-S3 = Service("Amazon S3", AWS, "Storage", "Object Storage", "Bucket")
-EC2 = Service("Amazon EC2", AWS, "Compute", "Virtual Machines", "Virtual machine")
-ACI = Service("Azure Container Instances", MICROSOFT, "Compute", "Containers", "Container group")
-AZURE_VM = Service("Azure Virtual Machines", MICROSOFT, "Compute", "Virtual Machines", "Virtual machine")
-HERE = Service("This machine", LOCAL, "Compute", "Virtual Machines", "Virtual machine")
+LAMBDA = Service("AWS Lambda", AWS, "Compute", "Serverless Compute")
+S3 = Service("Amazon S3", AWS, "Storage", "Object Storage")
+EC2 = Service("Amazon EC2", AWS, "Compute", "Virtual Machines")
+ACI = Service("Azure Container Instances", MICROSOFT, "Compute", "Containers")
+AZURE_VM = Service("Azure Virtual Machines", MICROSOFT, "Compute", "Virtual Machines")
+HERE = Service("This machine", LOCAL, "Compute", "Virtual Machines")
 
 _BY_BEGINNING = (("lambda.", LAMBDA), ("s3.", S3), ("aci.", ACI), ("local.", HERE), ("ray.", HERE))
 _BY_PROVIDER = {AWS: "Other AWS services", MICROSOFT: "Other Azure services", LOCAL: "This machine"}

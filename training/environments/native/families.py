@@ -80,11 +80,6 @@ FAMILIES = (
 _BY_CLASS = {f"gymnasium.envs.{one}": family for family in FAMILIES for one in family.classes}
 
 
-def family_of(entry_point: Any) -> Family | None:
-    """Return the family of an entry point, or None."""
-    return _BY_CLASS.get(entry_point) if isinstance(entry_point, str) else None
-
-
 def recognise(made: Any) -> tuple[Family | None, str]:
     """Return the family of `made`; or None and the reason why Gymnasium steps it, as the end of a sentence."""
     import gymnasium
