@@ -4,14 +4,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from cloud.actor.bundle import BundleError, write_context
+from webapp.management.command import LineCommand
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Writes a folder that `docker build` makes the actors' image of. The folder must be new or empty."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)

@@ -8,12 +8,13 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+
+from webapp.management.command import LineCommand
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Measures the figures Starling promises; without names all of them. Exit 1 when one does not hold."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME")
@@ -51,10 +52,7 @@ class Command(BaseCommand):
     def _tell(self, name: str, figure: Any) -> None:
         limit = f"({figure.limit})" if figure.limit else ""
         verdict = "" if figure.holds else "  DOES NOT HOLD"
-        self.stdout.write(
-            f"{name:<10} {figure.what:<60} {figure.value:>10.2f} {figure.unit:<4} {limit}{verdict}"
-        )
-        self.stdout.flush()
+        self.tell(f"{name:<10} {figure.what:<60} {figure.value:>10.2f} {figure.unit:<4} {limit}{verdict}")
 
 
 def _figures(name: str, *, quick: bool) -> Iterator[Any]:

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+
+from webapp.management.command import LineCommand
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = (
         "Measures how fast Starling's software is on this machine and writes a stack and a profile for the simulated"
         " cloud. Exit 1 when others kept the machine busy: such figures are no good. With --account it measures an"
         " account of yours instead and writes a profile of it; this costs money and needs a confirmation."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
@@ -55,9 +56,9 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from None
         today = datetime.now(UTC).date()
         effort = run_parts.QUICK if options["quick"] else run_parts.Effort()
-        found = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self._tell)
+        found = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self.tell)
         for line in report.table(found):
-            self._tell(line)
+            self.tell(line)
         if not (found.good or options["quick"] or options["anyway"]):
             raise CommandError(
                 f"Others kept {100 * found.busy:.0f} % of the cores busy, more than {100 * BUSY_LIMIT:.0f} %: these"
@@ -71,7 +72,7 @@ class Command(BaseCommand):
             (f"this-machine-{today}", found.profile),
         ):
             write_toml(folder / f"{name}.toml", model, heading)
-            self._tell(str(folder / f"{name}.toml"))
+            self.tell(str(folder / f"{name}.toml"))
 
     def _account(self, options: dict[str, Any]) -> None:
         from pydantic import ValidationError
@@ -93,22 +94,20 @@ class Command(BaseCommand):
             self._agree(
                 connection, display_usd(likely), display_usd(account_calibration.LIMIT_PICODOLLARS), options
             )
-            found = account_calibration.calibrate_account(connection, effort, sizes, tell=self._tell)
+            found = account_calibration.calibrate_account(connection, effort, sizes, tell=self.tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
         except (LeaseRefused, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
             raise CommandError(f"Nothing was written. {error}", returncode=1) from None
         for line in numbers("profile", found.profile):
-            self._tell(line)
-        self._tell(f"It cost {display_usd(found.spent_picodollars)}.")
-        self._tell(
-            str(account_calibration.write(found, connection, self._folder(options), datetime.now(UTC)))
-        )
+            self.tell(line)
+        self.tell(f"It cost {display_usd(found.spent_picodollars)}.")
+        self.tell(str(account_calibration.write(found, connection, self._folder(options), datetime.now(UTC))))
 
     def _agree(self, connection: Any, likely: str, most: str, options: dict[str, Any]) -> None:
         """Ask before anything is spent; no answer is a no."""
         where = f"{connection.name} ({connection.region}{', emulated' if connection.emulated else ''})"
-        self._tell(f"This runs functions in {where}. About {likely}, and never more than {most}.")
+        self.tell(f"This runs functions in {where}. About {likely}, and never more than {most}.")
         if options["yes"]:
             return
         try:
@@ -121,10 +120,6 @@ class Command(BaseCommand):
     def _folder(self, options: dict[str, Any]) -> Path:
         folder: Path = options["out"] or settings.STARLING_DATA / "profiles"
         return folder
-
-    def _tell(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
 
 
 def _connection(connection_id: str | None) -> Any:

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+
+from webapp.management.command import LineCommand
 
 _ANSWERS_WITHIN_S = 10
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = (
         "Runs an emulated AWS account and an emulated Azure subscription on loopback, or one of them, and prints what"
         " to start the server with and what to type into its pages. Ctrl-C stops them."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
@@ -63,8 +64,7 @@ class Command(BaseCommand):
             stopped = stop_requested()
             for title, values in accounts:
                 self._tell(title, values)
-            self.stdout.write("Ctrl-C stops it.")
-            self.stdout.flush()
+            self.tell("Ctrl-C stops it.")
             stopped.wait()
         self.stdout.write("Stopped.")
 

@@ -4,33 +4,29 @@ film, or a model with its card and its script.
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from training.spec import TrainingSpec
+from webapp.management.command import FAILED_EXIT, LineCommand
 
 if TYPE_CHECKING:
     from training.model_card import EvaluationScore
     from training.tasks.supervised_spec import Supervised
     from training.trained import TrainedPolicy
 
-WRONG_INPUT_EXIT = 2
-NO_FILM_EXIT = 1
 FILM = "film.webp"
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = (
         "Writes policy.onnx, README.md (the model card) and play.py, which plays the policy with onnxruntime, numpy "
         "and gymnasium alone; of a model learned from data model.onnx, README.md and predict.py. A checkpoint's file "
         "needs no database; of a job the best policy or model is taken, or the newest."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", metavar="CHECKPOINT|JOB_ID", help="a checkpoint's file, or a job's id")
@@ -98,15 +94,13 @@ class Command(BaseCommand):
         try:
             facts = shoot(checkpoint.resolve(), file.resolve())
         except FilmFailed as error:
-            self.stderr.write(f"No film: {error}")
-            sys.exit(NO_FILM_EXIT)
+            self.refuse(f"No film: {error}", FAILED_EXIT)
         self.stdout.write(
             f"{file} ({facts['byte_count']:,} bytes, {facts['seconds']:.1f} s, return {facts['episode_return']:.1f})"
         )
 
     def _refuse(self, sentence: str) -> NoReturn:
-        self.stderr.write(sentence if sentence.endswith(".") else f"{sentence}.")
-        sys.exit(WRONG_INPUT_EXIT)
+        self.refuse(sentence if sentence.endswith(".") else f"{sentence}.")
 
 
 def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
+from webapp.management.command import LineCommand
 
-WRONG_INPUT_EXIT = 2
 
-
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Tells what a job would take and cost, with what that assumes. Nothing is trained."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_spec_arguments(parser)
@@ -33,8 +28,7 @@ class Command(BaseCommand):
             spec = read_spec(options["spec"], options["changes"], limits())
             found = forecast_of(spec)
         except (SpecError, NoForecast) as error:
-            self.stderr.write(str(error))
-            sys.exit(WRONG_INPUT_EXIT)
+            self.refuse(str(error))
         if options["as_json"]:
             self.stdout.write(json.dumps(asdict(found)))
             return

@@ -3,14 +3,13 @@ judged.
 """
 
 import json
-import signal
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from research.calculation import find, write
 from research.calculation import names as calculations
@@ -18,15 +17,14 @@ from research.experiment import Experiment, UnknownExperiment, experiment_names,
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, Choice, Runner
 from research.skill import why_not_skilled
+from webapp.management.command import WRONG_INPUT_EXIT, LineCommand, on_stop_signals
 from webapp.papers.figures import RESULTS, find_result
 
-WRONG_INPUT_EXIT = 2
 _NOT_EVIDENCE = "quick: not evidence"
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Runs experiments (research/experiments) and writes what came out to docs/results."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
@@ -131,7 +129,7 @@ class Command(BaseCommand):
             if before is not None and before["runs_complete"] == done:
                 continue
             kept = sum(file.store() for file in files)
-            self._tell(f"{name}: {done} complete runs, {kept} kept from here")
+            self.tell(f"{name}: {done} complete runs, {kept} kept from here")
             self._report(name, experiment, folder, quick=False, draws=draws, as_json=False)
 
     def _calculate(self, name: str, *, quick: bool, as_json: bool) -> None:
@@ -139,14 +137,14 @@ class Command(BaseCommand):
         target = papers_folder(settings.STARLING_DATA, name, quick=True) if quick else RESULTS
         results = write(name, target, settings.BASE_DIR, quick=quick)
         if as_json:
-            self._tell(json.dumps(results))
+            self.tell(json.dumps(results))
             return
-        self._tell(f"{target / name}.md")
+        self.tell(f"{target / name}.md")
         for one in results["verdicts"]:
-            self._tell(f"{one['verdict']}: {one['claim']} {one['reason']}")
+            self.tell(f"{one['verdict']}: {one['claim']} {one['reason']}")
 
     def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
-        _on_signals(runner.stop)
+        on_stop_signals(runner.stop)
         states: dict[str, int] = {}
         for progress in runner.run():
             cell = progress.cell
@@ -156,11 +154,11 @@ class Command(BaseCommand):
             else:
                 reason = f": {progress.reason}" if progress.reason else ""
                 line = f"{cell.arm} · {cell.environment} · seed {cell.seed} {progress.state}{reason}"
-            self._tell(line)
+            self.tell(line)
         summary = {"kind": "summary", "evidence": not quick, **states}
         note = f" ({_NOT_EVIDENCE})" if quick else ""
         counted = ", ".join(f"{count} {state}" for state, count in states.items() if state != "started")
-        self._tell(json.dumps(summary) if as_json else f"{counted or 'nothing to do'}{note}")
+        self.tell(json.dumps(summary) if as_json else f"{counted or 'nothing to do'}{note}")
         if states.get("failed"):
             sys.exit(1)
 
@@ -173,7 +171,7 @@ class Command(BaseCommand):
             )
         file = run_file(experiment, folder, cells[0])
         run = SeedRun(experiment, cells[0], file, root=settings.BASE_DIR, folder=folder, quick=quick)
-        _on_signals(run.stop)
+        on_stop_signals(run.stop)
         try:
             run.run()
         except RunLocked:
@@ -189,17 +187,8 @@ class Command(BaseCommand):
         target = folder if quick else RESULTS
         results = write_report(name, experiment, folder, target, quick=quick, draws=draws)
         if as_json:
-            self._tell(json.dumps(results))
+            self.tell(json.dumps(results))
             return
-        self._tell(f"{target / name}.md")
+        self.tell(f"{target / name}.md")
         for verdict in results["verdicts"]:
-            self._tell(f"{verdict['verdict']}: {verdict['claim']} {verdict['reason']}")
-
-    def _tell(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
-
-
-def _on_signals(stop: Any) -> None:
-    for wanted in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(wanted, lambda *_: stop())
+            self.tell(f"{verdict['verdict']}: {verdict['claim']} {verdict['reason']}")

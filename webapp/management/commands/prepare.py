@@ -3,13 +3,14 @@
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
 from webapp.jobs.running.recovery import expire_dead_leases
+from webapp.management.command import LineCommand
 from webapp.static_files import collect_if_changed
 
 DEMO_SIGN_IN = "The demo account's sign-in: "  # what follows is a path; `manage.py up` reads this line
@@ -20,9 +21,8 @@ DEMO_STEPS = 10_000_000
 """Some hours of work, so that a visitor in the first hour sees the job run, if its dollar lasts that long."""
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Bring the database up to date and collect static files. Does nothing where nothing is to be done."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

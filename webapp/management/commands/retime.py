@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand
+from webapp.management.command import LineCommand
 
 if TYPE_CHECKING:
     from cloud.billing.price_book import PriceBook
     from cloud.place import Place
     from webapp.jobs.billing.retiming import StoredRun
 
-WRONG_INPUT_EXIT = 2
 _MOST_DRAWS = 10_000
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = (
         "Times and prices a stored run again from the record of its work: a job's id, or a file that "
         "`train --work` wrote. On the cloud where it was simulated the result is what it was, to the last digit."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
@@ -46,8 +43,7 @@ class Command(BaseCommand):
         try:
             document = _document(run, options)
         except (WorkError, ProfileError, PriceError, UnknownSku, OSError) as error:
-            self.stderr.write(f"{error}")
-            sys.exit(WRONG_INPUT_EXIT)
+            self.refuse(str(error))
         self.stdout.write(json.dumps(document) if options["as_json"] else "\n".join(words(document)))
 
 

@@ -5,17 +5,15 @@ import signal
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from cloud.workers.processes import die_with_parent
+from webapp.management.command import LineCommand
 
 _SIMULATED_NICENESS = 10
 """A virtual clock does not notice that its work gives way to pages and to training that people wait for."""
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Runs one job until it ends. SIGTERM hands it over: it saves a checkpoint, then another process continues."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job_id")

@@ -5,17 +5,15 @@ import signal
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from cloud.workers.processes import die_with_parent
+from webapp.management.command import LineCommand
 
 _NICENESS = 10
 """Low priority: pages and jobs go first, and the virtual clock of a training is not affected."""
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Trains one scheduler to its end. After SIGTERM another process continues; the present episode starts again."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("training_id", type=int)

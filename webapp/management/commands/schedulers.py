@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import threading
 import uuid
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.management.base import BaseCommand
-
-WRONG_INPUT_EXIT = 2
-FAILED_EXIT = 1
+from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Trains schedulers on the simulated cloud, lists and shows them, and writes them to files."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         ways = parser.add_subparsers(dest="what", required=True)
@@ -68,8 +62,7 @@ class Command(BaseCommand):
             self._project = project_named(options["project"])
             getattr(self, f"_{what}")(options)
         except (NoProject, SpecError, TrainingRefused) as error:
-            self.stderr.write(str(error))
-            sys.exit(WRONG_INPUT_EXIT)
+            self.refuse(str(error))
 
     def _train(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import queries, services
@@ -80,7 +73,7 @@ class Command(BaseCommand):
         if options["resume"] is not None:
             training = queries.trainings_of(self._project).filter(pk=options["resume"]).first()
             if training is None:
-                self._wrong(f"There is no training {options['resume']} in {self._project.slug}.")
+                self.refuse(f"There is no training {options['resume']} in {self._project.slug}.")
         else:
             request = read_request(self._project, options)
             owner = owner_of(self._project)
@@ -90,7 +83,7 @@ class Command(BaseCommand):
         self._say({"kind": "training", "number": training.pk}, f"Training {training.pk} of {training.name}.")
         self._run(training)
         if training.state != TrainingState.DONE:
-            self._wrong(
+            self.refuse(
                 f"{training.get_state_display()}: {training.reason or 'another process runs it.'}",
                 FAILED_EXIT,
             )
@@ -150,14 +143,14 @@ class Command(BaseCommand):
         try:
             options["file"].write_text(text)
         except OSError as error:
-            self._wrong(f"{options['file']} cannot be written: {error.strerror}.", FAILED_EXIT)
+            self.refuse(f"{options['file']} cannot be written: {error.strerror}.", FAILED_EXIT)
 
     def _version(self, key: str) -> Any:
         from webapp.schedulers import queries
 
         version = queries.version_in(self._project, key)
         if version is None:
-            self._wrong(f"There is no scheduler {key} in {self._project.slug}; `schedulers list` names them.")
+            self.refuse(f"There is no scheduler {key} in {self._project.slug}; `schedulers list` names them.")
         return version
 
     def _run(self, training: Any) -> None:
@@ -166,8 +159,7 @@ class Command(BaseCommand):
         from webapp.schedulers.training_run import run_training
 
         hand_over = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: hand_over.set())
+        on_stop_signals(hand_over.set)
 
         def on_step(step: Any) -> None:
             figures = {**asdict(step), "kind": "episode", "episode_kind": str(step.kind)}
@@ -178,9 +170,4 @@ class Command(BaseCommand):
         training.refresh_from_db()
 
     def _say(self, figures: dict[str, Any], words: str) -> None:
-        self.stdout.write(json.dumps(figures, default=str) if self._as_json else words)
-        self.stdout.flush()
-
-    def _wrong(self, sentence: str, code: int = WRONG_INPUT_EXIT) -> NoReturn:
-        self.stderr.write(sentence)
-        sys.exit(code)
+        self.tell(json.dumps(figures, default=str) if self._as_json else words)

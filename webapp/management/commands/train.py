@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from training.messages import FAILED_ENDS
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
-
-WRONG_INPUT_EXIT = 2
-FAILED_EXIT = 1
+from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = (
         "Trains as a preset or a spec file says, and tells what happens: with --json one JSON line an event."
     )
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_spec_arguments(parser)
@@ -54,17 +48,14 @@ class Command(BaseCommand):
                 work=options["work"],
             )
         except (SpecError, CheckpointError) as error:
-            self.stderr.write(str(error))
-            sys.exit(WRONG_INPUT_EXIT)
-        for wanted in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(wanted, lambda *_: run.stop())
+            self.refuse(str(error))
+        on_stop_signals(run.stop)
         try:
             self._tell(run.events(), as_json=options["as_json"])
         except CheckpointNotWritten as error:
-            self.stderr.write(str(error))
-            sys.exit(FAILED_EXIT)
+            self.refuse(str(error), FAILED_EXIT)
         summary = run.summary()
-        self._write(json.dumps(summary) if options["as_json"] else _summary_line(summary))
+        self.tell(json.dumps(summary) if options["as_json"] else _summary_line(summary))
         if summary["reason_code"] in FAILED_ENDS:
             sys.exit(FAILED_EXIT)
 
@@ -72,11 +63,7 @@ class Command(BaseCommand):
         for event in events:
             line = event.model_dump_json() if as_json else _line(event)
             if line:
-                self._write(line)
-
-    def _write(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+                self.tell(line)
 
 
 def _line(event: Any) -> str:

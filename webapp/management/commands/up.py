@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.color import supports_color
 
 from webapp.data_folder import FolderHeld, FolderLock
 from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
+from webapp.management.command import LineCommand
 from webapp.management.commands.prepare import DEMO_SIGN_IN
 from webapp.supervisor import Service, ServiceFailed, StopRequested, Supervisor
 from webapp.web_server import web_server
@@ -25,9 +26,8 @@ _WORKER_GRACE_S = 9.5
 _COLOURS = {"starling": "1", "valkey": "35", "prepare": "36", "web": "32", "worker": "34", "beat": "33"}
 
 
-class Command(BaseCommand):
+class Command(LineCommand):
     help = "Start Valkey, web, worker and beat as one, and stop them as one. Ctrl-C stops."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
