@@ -13,29 +13,13 @@ from cloud.pricing import Tariff
 from cloud.rents.job import Rents
 from cloud.rents.payer import LedgerPayer, RentsItsResources
 from cloud.timing import NS, to_ns
-from training.messages import BlobRef, Call, FaultCode, Outcome
+from training.messages import FAULTS_OF_THE_PLATFORM, BlobRef, Call, FaultCode, Outcome
 from training.ports import Ledger, Platform, Preparable, Reservation, Settlement
 from training.reports import Spend
 
 _BATCH = 64
 _DRAIN_S = 1.0
 _DRAINS = 30
-# Failures of the platform, which need not happen elsewhere. Any other is the body's own and happens anywhere.
-_FAULTS_OF_THE_PLACE: frozenset[FaultCode] = frozenset(
-    {
-        "function_failed",
-        "deadline",
-        "expired",
-        "weights",
-        "credentials",
-        "function_missing",
-        "bundle",
-        "no_actors",
-        "request_too_large",
-        "result_too_large",
-        "cloud_refused",
-    }
-)
 _REFUSED_BY_ACTOR = "refused_"
 
 
@@ -307,4 +291,4 @@ def _because(outcome: Outcome, reason: str) -> Outcome:
 
 def _is_platform_failure(reason_code: str) -> bool:
     """Whether a failure need not happen elsewhere."""
-    return reason_code in _FAULTS_OF_THE_PLACE or reason_code.startswith(_REFUSED_BY_ACTOR)
+    return reason_code in FAULTS_OF_THE_PLATFORM or reason_code.startswith(_REFUSED_BY_ACTOR)

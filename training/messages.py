@@ -37,6 +37,28 @@ FaultCode = Literal[
     "budget",
 ]
 """Why a call gave no result, as our own code names it. Actors of other versions may send other codes."""
+FAULTS_OF_THE_PLATFORM: frozenset[FaultCode] = frozenset(
+    {
+        "function_failed",
+        "deadline",
+        "expired",
+        "weights",
+        "credentials",
+        "function_missing",
+        "bundle",
+        "no_actors",
+        "request_too_large",
+        "result_too_large",
+        "cloud_refused",
+    }
+)
+"""They need not happen elsewhere. Any other is the body's own and happens anywhere."""
+FAULTS_THAT_END_A_RUN: frozenset[FaultCode] = frozenset({"credentials", "function_missing", "bundle"})
+"""No later call can succeed until a person acts, so the run is "failing", with the platform's message."""
+FAULTS_NOT_RETRIED: frozenset[FaultCode] = frozenset(
+    {"request_too_large", "result_too_large", "cloud_refused"}
+)
+"""The same call would fail in the same way again, and might be paid for again."""
 Status = Literal["done", "failed", "refused", "cancelled"]
 
 

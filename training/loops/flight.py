@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from training.calls import KINDS
 from training.deadlines import Deadlines
-from training.messages import Call, CallFailed, Event, FaultCode, Outcome, StopCode, Tick
+from training.messages import (
+    FAULTS_NOT_RETRIED,
+    FAULTS_THAT_END_A_RUN,
+    Call,
+    CallFailed,
+    Event,
+    Outcome,
+    Tick,
+)
 from training.ports import ControlSource, Platform
 from training.reports import Usage
 from training.stopping import Halt
 
 _TICK_S = 1.0
-# No later call can succeed until a person acts, so the run ends for this reason, with the platform's message.
-_ENDS_RUN: dict[str, StopCode] = {
-    "credentials": "failing",
-    "function_missing": "failing",
-    "bundle": "failing",
-}
-# The same call would fail in the same way again, and might be paid for again.
-_NOT_RETRIED: frozenset[FaultCode] = frozenset({"request_too_large", "result_too_large", "cloud_refused"})
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ class Flight:
             self.stop(Halt("budget", outcome.reason))
         elif outcome.status == "failed":
             self._tally.failed_calls += 1
-            if (stop_code := _ENDS_RUN.get(outcome.reason_code)) is not None:
-                self.stop(Halt(stop_code, outcome.reason))
-            in_vain = outcome.reason_code in _NOT_RETRIED
+            if outcome.reason_code in FAULTS_THAT_END_A_RUN:
+                self.stop(Halt("failing", outcome.reason))
+            in_vain = outcome.reason_code in FAULTS_NOT_RETRIED
             again = call.attempt < flying.attempts and self.halt is None and not in_vain
             yield _call_failed(call, outcome, again)
             if again:

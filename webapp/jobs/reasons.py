@@ -1,8 +1,8 @@
 """Why a job is in its state: the one table of reasons, and how states and reasons look.
 
-To add a reason: a code here if none fits, a row of `Reason`, and the call that gives it (`transition`, or
-`run_ended` for a run that ended before its job). A reason of the engine is a `StopCode` of
-`training/messages.py` and a row of `OF_ENGINE`. A new code needs `manage.py makemigrations`.
+To add a reason: a row of `Reason`, with a code above it if none fits (`manage.py makemigrations`), and the call that
+gives it (`transition`, or `run_ended` for a run that ended before its job). The rows that end with the engine's own
+words are found by their code, which is a `StopCode` of `training/messages.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db import models
 from django.db.models import Q
@@ -19,7 +19,6 @@ from webapp.job_states import Observed
 from webapp.tones import Pill, Tone
 
 if TYPE_CHECKING:
-    from training.messages import StopCode
     from webapp.jobs.models import Job
 
 
@@ -116,7 +115,7 @@ class Reason(Enum):
     STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
     PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
 
-    # The engine ended the run; `words` is its explanation.
+    # The engine ended the run; `words` is its explanation (`training/stopping.py` and `training/loops/flight.py`).
     TARGET_REACHED = ReasonCode.TARGET, Observed.SUCCEEDED, "{words}"
     ROUNDS_DONE = ReasonCode.ROUNDS, Observed.SUCCEEDED, "{words}"
     STEPS_DONE = ReasonCode.STEPS, Observed.SUCCEEDED, "{words}"
@@ -143,18 +142,8 @@ class Reason(Enum):
         return StateChange(self.state, self.code, self.sentence.format_map(parameters))
 
 
-OF_ENGINE: Mapping[StopCode, Reason] = {
-    "target": Reason.TARGET_REACHED,
-    "rounds": Reason.ROUNDS_DONE,
-    "steps": Reason.STEPS_DONE,
-    "minutes": Reason.TIME_OVER,
-    "no_progress": Reason.NO_PROGRESS,
-    "budget": Reason.BUDGET_SPENT,
-    "paused": Reason.ENGINE_PAUSED,
-    "cancelled": Reason.ENGINE_STOPPED,
-    "failing": Reason.FAILING,
-}
-"""The engine's own reasons to stop."""
+OF_ENGINE: Mapping[str, Reason] = {one.code.value: one for one in Reason if one.sentence == "{words}"}
+"""The engine's own reasons to stop, by its `StopCode`."""
 
 
 def fail_after_retries(change: StateChange, times: int) -> StateChange:
@@ -197,7 +186,7 @@ def look_of(state: str, code: str = "") -> Look:
 
 def look_of_end(stop_code: str) -> Look:
     """Return the look of a run's end for the engine's reason."""
-    reason = OF_ENGINE.get(cast("StopCode", stop_code))
+    reason = OF_ENGINE.get(stop_code)
     return look_of(reason.state, reason.code) if reason is not None else look_of(stop_code)
 
 
