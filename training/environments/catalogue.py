@@ -42,62 +42,30 @@ class Entry:
 _SOLVED = "the environment's own threshold for solved"
 _PUBLISHED = "PPO after 1,000,000 steps in published benchmarks: {} (v4)"
 
-_CONTROL = (
-    Entry(
-        "CartPole-v1",
-        "Classic control",
-        "Cart pole",
-        "Balance a pole on a cart by pushing left or right. Solved in under a minute.",
-        475.0,
-        _SOLVED,
-        4,
-        (2,),
+# Title, what it is about, a reference and its source, numbers seen, choices, else numbers taken and their limit.
+_CONTROL: dict[str, tuple[str, str, float, str, int, tuple[int, ...], int, float]] = {
+    "CartPole-v1": (
+        *("Cart pole", "Balance a pole on a cart by pushing left or right. Solved in under a minute."),
+        *(475.0, _SOLVED, 4, (2,), 0, 1.0),
     ),
-    Entry(
-        "Acrobot-v1",
-        "Classic control",
-        "Acrobot",
-        "Swing a two-link arm above a line as fast as possible.",
-        -100.0,
-        _SOLVED,
-        6,
-        (3,),
+    "Acrobot-v1": (
+        *("Acrobot", "Swing a two-link arm above a line as fast as possible."),
+        *(-100.0, _SOLVED, 6, (3,), 0, 1.0),
     ),
-    Entry(
-        "MountainCar-v0",
-        "Classic control",
+    "MountainCar-v0": (
         "Mountain car",
         "Rock a car out of a valley. Plain policy gradients stay at -200 here: a useful negative control.",
-        -110.0,
-        _SOLVED,
-        2,
-        (3,),
+        *(-110.0, _SOLVED, 2, (3,), 0, 1.0),
     ),
-    Entry(
-        "MountainCarContinuous-v0",
-        "Classic control",
-        "Mountain car, continuous",
-        "The same valley with a continuous throttle.",
-        90.0,
-        _SOLVED,
-        2,
-        (),
-        1,
+    "MountainCarContinuous-v0": (
+        *("Mountain car, continuous", "The same valley with a continuous throttle."),
+        *(90.0, _SOLVED, 2, (), 1, 1.0),
     ),
-    Entry(
-        "Pendulum-v1",
-        "Classic control",
-        "Pendulum",
-        "Swing up and hold a pendulum with limited torque.",
-        -172.0,
-        "PPO after 100,000 steps in published benchmarks",
-        3,
-        (),
-        1,
-        2.0,
+    "Pendulum-v1": (
+        *("Pendulum", "Swing up and hold a pendulum with limited torque."),
+        *(-172.0, "PPO after 100,000 steps in published benchmarks", 3, (), 1, 2.0),
     ),
-)
-
+}
 # Title, what it is about, published PPO score at 1M steps with its spread, sizes in v4 and v5, actions, their limit.
 _ROBOTS = {
     "Hopper": ("Hopper", "Make a one-legged robot hop forward", 2383.0, 272.0, 11, 11, 3, 1.0),
@@ -163,7 +131,8 @@ def _games() -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-ENTRIES: dict[str, Entry] = {entry.id: entry for entry in (*_CONTROL, *_robots(), *_games())}
+_CLASSIC = (Entry(name, "Classic control", *facts) for name, facts in _CONTROL.items())
+ENTRIES: dict[str, Entry] = {entry.id: entry for entry in (*_CLASSIC, *_robots(), *_games())}
 
 
 def require_known(environment_id: str) -> None:

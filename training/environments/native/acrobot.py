@@ -80,10 +80,6 @@ class Acrobot(Classic):
         ddtheta1 = -(d2 * ddtheta2 + phi1) / d1
         return dtheta1, dtheta2, ddtheta1, ddtheta2
 
-    def hand_over(self) -> None:
-        if self._moved:
-            self._base.state = np.array(self._state)
-
 
 def _wrapped(angle: float) -> float:
     """The same angle within ±π."""

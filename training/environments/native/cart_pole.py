@@ -53,7 +53,3 @@ class CartPole(Classic):
         )
         record[0] = self._last_reward if over else self._reward
         return over
-
-    def hand_over(self) -> None:
-        if self._moved:
-            self._base.state = np.array(self._state, dtype=np.float64)

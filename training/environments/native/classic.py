@@ -24,6 +24,10 @@ class Classic(Copy):
         self._state = tuple(map(float, self._base.state))
         self._moved = False
 
+    def hand_over(self) -> None:
+        if self._moved:
+            self._base.state = np.array(self._state)
+
     def restart(self, seen: Seen) -> None:
         seen[:] = self._base.reset()[0]
         self.adopt()

@@ -29,41 +29,21 @@ class Family:
         return getattr(importlib.import_module(f"training.environments.native.{self.file}"), self.name)
 
 
+def _robot(file: str, name: str, module: str = "", versions: tuple[str, ...] = ("v4", "v5")) -> Family:
+    """Return the family of a MuJoCo robot, whose module at Gymnasium is `module` or has the name of our file."""
+    return Family(file, name, tuple(f"mujoco.{module or file}_{version}:{name}Env" for version in versions))
+
+
 FAMILIES = (
     Family("acrobot", "Acrobot", ("classic_control.acrobot:AcrobotEnv",)),
-    Family("ant", "Ant", ("mujoco.ant_v4:AntEnv", "mujoco.ant_v5:AntEnv")),
+    _robot("ant", "Ant"),
     Family("cart_pole", "CartPole", ("classic_control.cartpole:CartPoleEnv",)),
-    Family(
-        "half_cheetah",
-        "HalfCheetah",
-        ("mujoco.half_cheetah_v4:HalfCheetahEnv", "mujoco.half_cheetah_v5:HalfCheetahEnv"),
-    ),
-    Family("hopper", "Hopper", ("mujoco.hopper_v4:HopperEnv", "mujoco.hopper_v5:HopperEnv")),
-    Family("humanoid", "Humanoid", ("mujoco.humanoid_v4:HumanoidEnv", "mujoco.humanoid_v5:HumanoidEnv")),
-    Family(
-        "humanoid_standup",
-        "HumanoidStandup",
-        (
-            "mujoco.humanoidstandup_v4:HumanoidStandupEnv",
-            "mujoco.humanoidstandup_v5:HumanoidStandupEnv",
-        ),
-    ),
-    Family(
-        "inverted_double_pendulum",
-        "InvertedDoublePendulum",
-        (
-            "mujoco.inverted_double_pendulum_v4:InvertedDoublePendulumEnv",
-            "mujoco.inverted_double_pendulum_v5:InvertedDoublePendulumEnv",
-        ),
-    ),
-    Family(
-        "inverted_pendulum",
-        "InvertedPendulum",
-        (
-            "mujoco.inverted_pendulum_v4:InvertedPendulumEnv",
-            "mujoco.inverted_pendulum_v5:InvertedPendulumEnv",
-        ),
-    ),
+    _robot("half_cheetah", "HalfCheetah"),
+    _robot("hopper", "Hopper"),
+    _robot("humanoid", "Humanoid"),
+    _robot("humanoid_standup", "HumanoidStandup", "humanoidstandup"),
+    _robot("inverted_double_pendulum", "InvertedDoublePendulum"),
+    _robot("inverted_pendulum", "InvertedPendulum"),
     Family("mountain_car", "MountainCar", ("classic_control.mountain_car:MountainCarEnv",)),
     Family(
         "mountain_car_continuous",
@@ -72,10 +52,10 @@ FAMILIES = (
     ),
     Family("pendulum", "Pendulum", ("classic_control.pendulum:PendulumEnv",)),
     # Gymnasium refuses Pusher-v4 on the MuJoCo that we run.
-    Family("pusher", "Pusher", ("mujoco.pusher_v5:PusherEnv",)),
-    Family("reacher", "Reacher", ("mujoco.reacher_v4:ReacherEnv", "mujoco.reacher_v5:ReacherEnv")),
-    Family("swimmer", "Swimmer", ("mujoco.swimmer_v4:SwimmerEnv", "mujoco.swimmer_v5:SwimmerEnv")),
-    Family("walker2d", "Walker2d", ("mujoco.walker2d_v4:Walker2dEnv", "mujoco.walker2d_v5:Walker2dEnv")),
+    _robot("pusher", "Pusher", versions=("v5",)),
+    _robot("reacher", "Reacher"),
+    _robot("swimmer", "Swimmer"),
+    _robot("walker2d", "Walker2d"),
 )
 _BY_CLASS = {f"gymnasium.envs.{one}": family for family in FAMILIES for one in family.classes}
 

@@ -37,7 +37,3 @@ class Pendulum(Classic):
         self._sine = float(np.sin(angle))
         seen[0], seen[1], seen[2] = np.cos(angle), self._sine, speed
         return False
-
-    def hand_over(self) -> None:
-        if self._moved:
-            self._base.state = np.array(self._state)
