@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import resource
 import time
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from cloud.fingerprint import PACKAGES, cpu_model, version_of
 from cloud.workers.executor import cores
-
-_LIBRARIES = ("numpy", "torch", "gymnasium", "mujoco", "ale-py")
 
 
 def describe(today: date) -> str:
     """Return processor, cores, libraries and date, as the source of a figure."""
-    libraries = ", ".join(f"{name} {found}" for name in _LIBRARIES if (found := _version(name)))
+    libraries = ", ".join(f"{name} {version_of(name)}" for name in PACKAGES)
     return (
-        f"{processor()}, {cores()} cores, Python {platform.python_version()}, {libraries},"
+        f"{cpu_model()}, {cores()} cores, Python {platform.python_version()}, {libraries},"
         f" {today.day} {today:%B %Y}"
     )
-
-
-def processor() -> str:
-    """Return the processor's name from the kernel."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""
 
 
 class OtherLoad:

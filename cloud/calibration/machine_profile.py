@@ -7,8 +7,8 @@ import statistics
 from datetime import date
 from typing import Any
 
-from cloud.calibration import machine
 from cloud.calibration.figures import fit, of, quantity
+from cloud.fingerprint import cpu_model
 from cloud.numbers.profile import Chance, LearnerPlace, Network, Pool, Profile
 from cloud.numbers.quantity import Quantity
 from cloud.workers.executor import cores
@@ -22,7 +22,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
     return Profile(
         title=f"This machine, {today.isoformat()}",
         words=(
-            f"{cores()} worker processes on {machine.processor()} and the learner in the job's own process, as the"
+            f"{cores()} worker processes on {cpu_model()} and the learner in the job's own process, as the"
             " local platform runs them; own hardware, no rent."
         ),
         region="us-east-1",

@@ -16,6 +16,7 @@ from typing import Any
 from cloud.calibration import learning, machine, machine_profile
 from cloud.calibration.figures import fit, of, quantity
 from cloud.calibration.part import BUSY_LIMIT, PartRun, Parts, run
+from cloud.fingerprint import cpu_model
 from cloud.numbers.profile import Profile
 from cloud.numbers.quantity import Quantity
 from cloud.numbers.stack import Inference, Speed, Stack
@@ -96,7 +97,7 @@ def calibration(
     firsts = [statistics.median(times) for times in starts["first_environment_s"].values()]
     stack = base.model_copy(
         update={
-            "title": f"Starling's own engine on {machine.processor()}",
+            "title": f"Starling's own engine on {cpu_model()}",
             "words": (
                 f"Measured on {where}. What says otherwise was not measured there: speeds of GPUs, Hessian products."
             ),
