@@ -28,7 +28,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     seconds = 5.0 if quick else 20.0
     with tempfile.TemporaryFile() as errors:
         emulator = subprocess.Popen(
-            [sys.executable, "-m", "cloud.emulator.aws", "--concurrency", "2000"],
+            [sys.executable, "-m", "cloud.emulator", "aws", "--concurrency", "2000"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

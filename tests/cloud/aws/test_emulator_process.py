@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_a_process_of_its_own_prints_how_to_connect_and_ends_with_its_input() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloud.emulator.aws", "--concurrency", "7"],
+        [sys.executable, "-m", "cloud.emulator", "aws", "--concurrency", "7"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -124,7 +124,7 @@ def test_what_azure_refuses_has_its_code(azure: AzureEmulator, demo: DemoSubscri
 def test_containers_die_with_their_emulator(demo: DemoSubscription) -> None:
     """However it dies: a process of its own, killed."""
     emulator = subprocess.Popen(
-        [sys.executable, "-m", "cloud.emulator.azure"],
+        [sys.executable, "-m", "cloud.emulator", "azure"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
