@@ -15,7 +15,6 @@ from cloud import blobs, failures
 from cloud.billing.work import Work, work_of
 from cloud.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
-from cloud.meter import Meter
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Profile
@@ -82,7 +81,6 @@ class SimulatedPlatform:
         self._unbegun: deque[_Flight] = deque()
         self._running = 0
         self._closed = False
-        self.meter = Meter(self._simulation)
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         return self._shelf.publish(version, blob, (flight.call for flight in self._flights.values()))
@@ -118,7 +116,6 @@ class SimulatedPlatform:
         trip = self._simulation.next(self._simulation.now_ns + to_ns(timeout_s))
         if trip is None:
             return None
-        self.meter.add(trip)
         return _outcome(self._flights.pop(trip.work.id), trip, self._simulation.shares_of_run(trip.work))
 
     def cancel(self, call_id: str) -> None:
@@ -142,13 +139,12 @@ class SimulatedPlatform:
         return self._simulation.now_ns / NS
 
     def close(self) -> None:
-        """Stop everything at this virtual moment; what ran until now is on the meter."""
+        """Stop everything at this virtual moment."""
         if self._closed:
             return
         self._closed = True
         self._executor.close()
-        for trip in self._simulation.close():
-            self.meter.add(trip)
+        self._simulation.close()
         self._flights.clear()
         self._new.clear()
         self._unbegun.clear()

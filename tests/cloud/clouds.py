@@ -6,10 +6,10 @@ from typing import Any
 
 from cloud.numbers.profile import Profile
 from cloud.numbers.stack import Stack
-from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Setting
 from tests.cloud.instant_executor import InstantExecutor
+from tests.cloud.meter import SimulatedOnMeter
 
 
 def quantity(value: float) -> dict[str, Any]:
@@ -126,9 +126,9 @@ def platform(
     pool: dict[str, Any] | None = None,
     patience_s: float = 1.0,
     **changes: float,
-) -> SimulatedPlatform:
+) -> SimulatedOnMeter:
     """A simulated platform of round numbers; changes go to whichever of profile and stack knows the name."""
-    return SimulatedPlatform(
+    return SimulatedOnMeter(
         options or SimulatedOptions(),
         profile=profile(pool=pool, **changes),
         stack=stack(**changes),

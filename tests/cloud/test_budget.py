@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from cloud.billing.price_book import PriceBook
 from cloud.billing.tariffs import Purchase, tariff_of
 from cloud.ledger import MemoryLedger
-from cloud.meter import Meter
 from cloud.metering import MeteredPlatform
 from cloud.pricing import Tariff
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
+from tests.cloud.meter import Meter
 from training.messages import Outcome
 
 CONTAINERS = {"actors_per_unit": 2, "core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}

@@ -12,9 +12,9 @@ from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.pricing import Tariff, total
-from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
+from tests.cloud.meter import SimulatedOnMeter
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Ledger, Reservation, Settlement
 from training.reports import Usage
@@ -79,7 +79,7 @@ class ScriptedPlatform:
 
 def metered(
     ledger: Ledger, tariff: Tariff = TARIFF, **changes: float
-) -> tuple[MeteredPlatform, SimulatedPlatform]:
+) -> tuple[MeteredPlatform, SimulatedOnMeter]:
     platform = clouds.platform(**changes)
     return MeteredPlatform(platform, ledger, tariff), platform
 

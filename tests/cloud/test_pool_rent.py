@@ -8,9 +8,9 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.tariffs import Purchase, tariff_of
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
-from cloud.simulated import SimulatedPlatform
 from cloud.timing import NS
 from tests.cloud import calls, clouds
+from tests.cloud.meter import SimulatedOnMeter
 from training.messages import Call, Outcome
 
 CONTAINERS = {"core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
@@ -20,7 +20,7 @@ MINUTE = 44_950_000_000 // 60
 SERVER_MINUTE = 51_000_000_000 + 414_814_815
 
 
-def containers(limit: int, **changes: Any) -> tuple[MeteredPlatform, SimulatedPlatform, MemoryLedger]:
+def containers(limit: int, **changes: Any) -> tuple[MeteredPlatform, SimulatedOnMeter, MemoryLedger]:
     profile = clouds.profile(pool=CONTAINERS, **changes)
     tariff = tariff_of(
         profile, Purchase("server", "Standard_NC6s_v3", "eastus", memory_mb=1024), PriceBook.load()

@@ -12,6 +12,7 @@ from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor, work_asked_for
+from tests.cloud.meter import SimulatedOnMeter
 from training.functions.body import Result
 from training.messages import Call, Outcome
 from training.reports import Usage
@@ -26,7 +27,7 @@ def work(call: Call) -> Result | Failure:
     return Result(bytes(MB if call.where == "actor" else 0), None, result.usage)
 
 
-def cloud(executor: InstantExecutor | None = None, **changes: Any) -> SimulatedPlatform:
+def cloud(executor: InstantExecutor | None = None, **changes: Any) -> SimulatedOnMeter:
     chosen = {name: changes.pop(name) for name in ("seed", "learner", "provisioned") if name in changes}
     options = SimulatedOptions.model_validate(chosen)
     return clouds.platform(executor=executor or InstantExecutor(work), options=options, **changes)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from cloud.simulated import SimulatedPlatform
+from cloud.simulated_options import SimulatedOptions
 from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms
@@ -22,10 +25,24 @@ class Meter:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
+        self._next, self._close = simulation.next, simulation.close
+        simulation.next, simulation.close = self._noted_next, self._noted_close  # type: ignore[method-assign]
         self.calls: list[BilledCall] = []
         self.updates: list[BilledCall] = []
 
-    def add(self, trip: Trip) -> None:
+    def _noted_next(self, until_ns: int) -> Trip | None:
+        trip = self._next(until_ns)
+        if trip is not None:
+            self._add(trip)
+        return trip
+
+    def _noted_close(self) -> list[Trip]:
+        stopped = self._close()
+        for trip in stopped:
+            self._add(trip)
+        return stopped
+
+    def _add(self, trip: Trip) -> None:
         """Add a call that has ended. One that never began is not billed, and standing resources are billed by time."""
         billed = BilledCall(
             trip.work.id, trip.work.memory_mb, billed_ms(trip.billed_ns), provisioned=trip.provisioned
@@ -58,3 +75,11 @@ class Meter:
             (actor.ordered_ns, now_ns if actor.gone_ns is None else actor.gone_ns)
             for actor in (pool.actors if pool is not None else [])
         ]
+
+
+class SimulatedOnMeter(SimulatedPlatform):
+    """The simulated cloud with a meter beside it."""
+
+    def __init__(self, options: SimulatedOptions, **made: Any) -> None:
+        super().__init__(options, **made)
+        self.meter = Meter(self._simulation)
