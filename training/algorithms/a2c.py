@@ -13,14 +13,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import (
-    ADVANCED,
-    Algorithm,
-    Slice,
-    UpdateResult,
-    collect_update_samples,
-    explained_variance,
-)
+from training.algorithms.algorithm import ADVANCED, Algorithm, Slice, UpdateResult
 from training.algorithms.descent import Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
@@ -51,18 +44,7 @@ class A2C(Algorithm):
         chosen = optimisation.to_device(prepared.samples)
         objective = self.objective_of(optimisation.arrays, chosen, progress)
         optimisation.step(chosen["observations"], chosen["actions"], objective)
-        report = optimisation.report(
-            explained_variance(prepared.targets, prepared.values), **prepared.measured
-        )
-        return UpdateResult(
-            optimisation.next_state(renormalised),
-            report,
-            optimisation.minibatches,
-            batch.size,
-            collect_update_samples(
-                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
-            ),
-        )
+        return self.result_of(optimisation, batch, prepared, optimisation.next_state(renormalised), passes=1)
 
     def prepare(
         self,

@@ -131,6 +131,20 @@ class Algorithm(FrozenModel):
         """Return the objective of chosen samples. With `truncation`, `chosen` may have the ratios of `others`."""
         raise NotImplementedError
 
+    def result_of(
+        self, optimisation: Optimisation, batch: Batch, prepared: Slice, state: LearnerState, passes: int
+    ) -> UpdateResult:
+        """Return the result of an update that passed over `batch` so often, last as `prepared`, and gave `state`.
+        Raises BadLoss.
+        """
+        report = optimisation.report(
+            explained_variance(prepared.targets, prepared.values), **prepared.measured
+        )
+        samples = collect_update_samples(
+            prepared.samples["observations"], batch, prepared.advantages, prepared.targets
+        )
+        return UpdateResult(state, report, optimisation.minibatches, batch.size * passes, samples)
+
     def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
         """Return the anchor of a KL penalty, None without one. `sampling` is the policy that sampled the data, where
         it is not the state's own.

@@ -20,14 +20,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import (
-    ADVANCED,
-    Algorithm,
-    Slice,
-    UpdateResult,
-    collect_update_samples,
-    explained_variance,
-)
+from training.algorithms.algorithm import ADVANCED, Algorithm, Slice, UpdateResult
 from training.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.networks import Parameters
@@ -109,16 +102,9 @@ class Impact(Algorithm):
             for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = self.objective_of(optimisation.arrays, chosen, progress)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
-        report = optimisation.report(explained_variance(prepared.targets, prepared.values))
         after = optimisation.next_state(renormalised)
-        return UpdateResult(
-            self.end_round(after, after.version),
-            report,
-            optimisation.minibatches,
-            batch.size * self.epochs,
-            collect_update_samples(
-                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
-            ),
+        return self.result_of(
+            optimisation, batch, prepared, self.end_round(after, after.version), self.epochs
         )
 
     def prepare(

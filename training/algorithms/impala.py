@@ -14,14 +14,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import (
-    ADVANCED,
-    Algorithm,
-    Slice,
-    UpdateResult,
-    collect_update_samples,
-    explained_variance,
-)
+from training.algorithms.algorithm import ADVANCED, Algorithm, Slice, UpdateResult
 from training.algorithms.descent import Array, Objective
 from training.algorithms.optimisation import Optimisation
 from training.returns import vtrace
@@ -63,18 +56,8 @@ class Impala(Algorithm):
             for chosen in optimisation.minibatches_of(device_arrays, self.minibatch_size, rng):
                 objective = self.objective_of(optimisation.arrays, chosen, progress)
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
-        report = optimisation.report(
-            explained_variance(prepared.targets, prepared.values), **prepared.measured
-        )
-        return UpdateResult(
-            optimisation.next_state(renormalised),
-            report,
-            optimisation.minibatches,
-            batch.size * self.epochs,
-            collect_update_samples(
-                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
-            ),
-        )
+        after = optimisation.next_state(renormalised)
+        return self.result_of(optimisation, batch, prepared, after, self.epochs)
 
     def prepare(
         self,

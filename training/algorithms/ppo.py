@@ -22,15 +22,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import (
-    ADVANCED,
-    Algorithm,
-    Floats,
-    Slice,
-    UpdateResult,
-    collect_update_samples,
-    explained_variance,
-)
+from training.algorithms.algorithm import ADVANCED, Algorithm, Floats, Slice, UpdateResult
 from training.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.networks import Parameters
@@ -136,17 +128,9 @@ class PPO(Algorithm):
                 optimisation.step(chosen["observations"], chosen["actions"], objective)
             if self.target_kl is not None and self.is_enough(optimisation.last("approximate_kl")):
                 break
-        report = optimisation.report(explained_variance(prepared.targets, prepared.values))
         divergence = optimisation.means().get("divergence")
-        return UpdateResult(
-            optimisation.next_state(self._with_next_kl_coefficient(renormalised, divergence)),
-            report,
-            optimisation.minibatches,
-            batch.size * passes,
-            collect_update_samples(
-                prepared.samples["observations"], batch, prepared.advantages, prepared.targets
-            ),
-        )
+        after = optimisation.next_state(self._with_next_kl_coefficient(renormalised, divergence))
+        return self.result_of(optimisation, batch, prepared, after, passes)
 
     def prepare(
         self,
