@@ -1,4 +1,4 @@
-"""What travels between the coordinator and an actor on somebody's cloud: a call as bytes, and its answer as bytes.
+"""What travels between the coordinator and an actor in a user's cloud: a call as bytes, and its answer as bytes.
 
 The same two documents for every cloud; how they are carried is the platform's business. No credential is ever in one:
 `run` is a token that only names the run, and weights come inline or by an address that allows one reading. Whatever
@@ -46,7 +46,7 @@ class Refusal(ValueError):
 class Request(Message):
     """One call on its way to an actor.
 
-    It may begin until `not_after_unix_s` on the wall clock and not later: whoever sent it has given it up by then.
+    It may begin until `not_after_unix_s` on the wall clock and not later: its sender has given it up by then.
     `weights` are inline, or else fetched from `weights_url`; the call says their version and hash.
     """
 
@@ -112,7 +112,7 @@ def pack_request(request: Request) -> bytes:
     document["call"] = request.call.model_dump(exclude=set(_APART))
     document["env_state"] = request.call.env_state
     document["inputs"] = list(request.call.inputs)
-    # States of pictures are compressed by whoever makes them, and numbers do not become smaller.
+    # States of pictures are compressed where they are made, and numbers do not become smaller.
     return encode(document)
 
 
@@ -142,7 +142,7 @@ def read_answer(data: bytes, *, limit_bytes: int = ANSWER_LIMIT_BYTES) -> Answer
 
 
 # Clouds whose calls are JSON carry the bytes as base64. The call's id is beside them for logs and for books. Weights
-# may be beside them too: they are the same for many calls, so whoever sends those keeps one copy for all.
+# may be beside them too: they are the same for many calls, so their sender keeps one copy for all.
 
 
 _HEAD, _BETWEEN, _TAIL = b'{"call": "', b'", "body": "', b'"}'

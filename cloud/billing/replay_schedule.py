@@ -240,6 +240,6 @@ def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
 
 
 def _amount(work: Work) -> int:
-    # Where episodes are asked for, a call that failed has their number as well.
+    # Where episodes are requested, a call that failed has their number as well.
     done = 0 if KINDS[work.kind].grows_with_episodes else work.episodes
     return work.env_steps + work.minibatches + done

@@ -81,7 +81,7 @@ def work_of(
 ) -> Work:
     """Return the record of `call`, whose body did the work in `usage`."""
     kind = KINDS[call.kind]
-    asked = kind.episodes(call.request)
+    requested = kind.episodes(call.request)
     return Work(
         id=call.id,
         name=call.name,
@@ -91,7 +91,7 @@ def work_of(
         serial=serial,
         round_no=call.round_no,
         environment=kind.environment(call.request),
-        episodes=usage.episodes if asked is None else asked,
+        episodes=usage.episodes if requested is None else requested,
         memory_mb=call.memory_mb,
         copies=kind.copies(call.request),
         deadline_s=call.deadline_s,

@@ -312,10 +312,10 @@ def _of_episodes(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
 def _episodes(training: TrainingSpec) -> str:
     expected = expectation_of(training.environment.id, pictures=training.network.kind == "cnn")
     if expected.shortest == expected.longest:
-        return f"An evaluated episode has {expected.usual:,} steps: {expected.told}."
+        return f"An evaluated episode has {expected.usual:,} steps: {expected.basis}."
     return (
         f"An evaluated episode has {expected.usual:,} steps on average"
-        f" ({expected.shortest:,}–{expected.longest:,}): {expected.told}."
+        f" ({expected.shortest:,}–{expected.longest:,}): {expected.basis}."
     )
 
 

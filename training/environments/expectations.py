@@ -14,14 +14,14 @@ from training.environments.catalogue import ENTRIES
 class Expectation:
     """Mean steps of an episode of the deterministic policy, from a bad one to a good one, and bytes of one state.
 
-    `told`: where the range of lengths comes from, in words.
+    `basis`: where the range of lengths comes from, in words.
     """
 
     shortest: int
     usual: int
     longest: int
     state_bytes: int
-    told: str = "its time limit and what policies reach"
+    basis: str = "its time limit and what policies reach"
 
 
 _ALWAYS = "every episode runs to its time limit"
@@ -45,7 +45,7 @@ _UNKNOWN = Expectation(20, 300, 1000, 1000, "assumed, since nothing is known of 
 
 
 def expectation_of(environment_id: str, *, pictures: bool = False) -> Expectation:
-    """For any id; what is not known is guessed, and its `told` says so."""
+    """For any id; what is not known is guessed, and its `basis` says so."""
     known = _KNOWN.get(environment_id) or _ROBOTS.get(environment_id.split("-")[0])
     if known is not None:
         return known

@@ -1,7 +1,7 @@
 """Further packages whose environments may be used: those the operator has enabled, and no others.
 
-A spec names an environment's id, never a module, so nobody can have code imported by writing its name in a form. Each
-process is told once which packages are enabled (`enable`), and imports them when an id is asked for that it does not
+A spec names an environment's id, never a module, so no one can have code imported by writing its name in a form. Each
+process learns once which packages are enabled (`enable`), and imports them for the first id that it does not
 know; importing them registers their environments with Gymnasium.
 """
 

@@ -33,7 +33,7 @@ def save(environment: AnyEnvironment) -> bytes | None:
         document["rng"] = _generator_state(base.np_random)
         return encode(document, compress=True)
     if callable(getattr(base, "save_state", None)) and callable(getattr(base, "load_state", None)):
-        # An environment of somebody's own that knows how to travel (docs/environments.md).
+        # A user's own environment that knows how to travel (docs/environments.md).
         document["own"] = base.save_state()
         document["rng"] = _generator_state(base.np_random)
         return encode(document)

@@ -105,8 +105,8 @@ def _parts(found: list[Cell], facts: dict[str, JobFacts], billed: Billed) -> Ite
 
 
 def _unmetered(billed: Billed, facts: dict[str, JobFacts]) -> Iterator[Part]:
-    nobodys = {one.scope.project_id for one in billed.unmetered if one.job_id not in facts}
-    projects = Project.objects.in_bulk(nobodys) if nobodys else {}
+    unnamed = {one.scope.project_id for one in billed.unmetered if one.job_id not in facts}
+    projects = Project.objects.in_bulk(unnamed) if unnamed else {}
     for scope, provider, job_id, amount in billed.unmetered:
         job = facts.get(job_id or "") or facts_of_no_job(projects[scope.project_id], provider)
         service = service_named(scope.service, provider)

@@ -24,7 +24,7 @@ class Ant(Robot):
         self._body_position = body.xpos
         self._forces = base.data.cfrc_ext.reshape(-1)
         self._low_force, self._high_force = map(np.float64, base._contact_force_range)
-        # The older version looks at contacts only if asked to, and then sees those of the world too.
+        # The older version looks at contacts only on request, and then sees those of the world too.
         self._feels = base._use_contact_forces if self._older else True
         self._sees_forces = base._use_contact_forces if self._older else base._include_cfrc_ext_in_observation
         self._unseen = 0 if self._older else 6
