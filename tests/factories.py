@@ -100,7 +100,7 @@ def make_running_job(clock: Any = None, **options: Any) -> tuple[Any, int]:
 def make_connection(
     project: Any, user: Any = None, secret: str = "s3cret/of+twenty=letters", **fields: Any
 ) -> Any:
-    """A connection with access keys, as somebody has just set it up; `secret=""` leaves the last step out."""
+    """A connection with access keys, as a user has just set it up; `secret=""` leaves the last step out."""
     from webapp.connections.sealing import Secret
     from webapp.connections.services import create_connection, set_identity
 
@@ -113,7 +113,7 @@ def make_connection(
 
 
 def make_alert(project: Any, clock: Any = None, **changes: Any) -> Any:
-    """An alert of the project, raised as whoever finds something does."""
+    """An alert of the project, raised as the code that finds something raises it."""
     from webapp.alerts.services import raise_alert
     from webapp.clock import SYSTEM_CLOCK
 

@@ -1,4 +1,4 @@
-"""What every ledger must do, whoever keeps the books. Subclass with a fixture `make_ledger`."""
+"""What every ledger must do. Subclass with a fixture `make_ledger`."""
 
 from __future__ import annotations
 

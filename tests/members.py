@@ -9,5 +9,5 @@ from webapp.accounts.services import join_project
 
 
 def add_member(project: Any, email: str, role: str) -> Any:
-    """The membership of whoever has this address."""
+    """The membership of the user with this address."""
     return join_project(project, User.objects.get_by_natural_key(email), role)

@@ -21,7 +21,7 @@ _RESERVED: list[socket.socket] = []
 
 
 def reserved_port() -> int:
-    """A TCP port that nobody else is given while this process lives, and where nobody listens until a server does.
+    """A TCP port that no one else is given while this process lives, and where no one listens until a server does.
 
     The port stays bound here without listening; servers set SO_REUSEADDR, so they may listen there none the less.
     """

@@ -15,7 +15,7 @@ if "STARLING_TEST_FOLDER" in os.environ:  # we are a server process of some test
 else:
     _folder = Path(tempfile.mkdtemp(prefix="starling-test-"))
     atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-    # Nobody answers there until a test asks for the `valkey` fixture, which starts one on this port.
+    # No one answers there until a test asks for the `valkey` fixture, which starts one on this port.
     from tests.servers import reserved_port
 
     os.environ["REDIS_URL"] = f"redis://127.0.0.1:{reserved_port()}/0"

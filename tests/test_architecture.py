@@ -119,8 +119,8 @@ def test_the_rooms_below_look_at_nothing_above() -> None:
 
 
 def test_torch_is_loaded_only_by_those_who_compute_with_it() -> None:
-    """It costs seconds and hundreds of megabytes. Files of tensor mathematics may import it, and nobody imports those
-    files as he loads: whoever needs them imports them inside the function that does."""
+    """It costs seconds and hundreds of megabytes. Files of tensor mathematics may import it, and no file imports those
+    files as it loads: a function that needs them imports them itself."""
     at_load = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): set(_imported_at_load(tree))
         for path, tree in _trees(*ROOMS)

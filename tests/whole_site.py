@@ -116,7 +116,7 @@ def ready(folder: Path, *arguments: str, demo: bool = False) -> Iterator[Stack]:
 
 
 def signs_in(link: str) -> bool:
-    """Whether this link, opened in a browser of its own, leads to a page of somebody who is signed in."""
+    """Whether this link, opened in a browser of its own, leads to a page of someone who is signed in."""
     cookies = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(cookies)

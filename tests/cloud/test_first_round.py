@@ -83,7 +83,7 @@ def test_the_forecast_and_the_launch_ask_for_the_same() -> None:
 
 
 def test_machines_of_ones_own_are_paid_until_every_deadline_is_over() -> None:
-    """Nobody knows what calls take there: three attempts of a minute each, before the learner has even begun."""
+    """It is not known what calls take there: three attempts of a minute each, before the learner has even begun."""
     training = spec(scaling=fixed(2), rollout={"deadline_s": 60, "attempts": 3})
     options = HostsOptions.model_validate({"machines": 2, "machine_usd_per_hour": "6"})
     found = first_round(configuration_of(training, options), training, 2)

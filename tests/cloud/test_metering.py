@@ -277,7 +277,7 @@ def test_a_learner_that_cannot_be_rented_for_a_minute_is_not_started() -> None:
 
 
 def test_a_wall_clock_that_ran_on_is_paid_afterwards() -> None:
-    """Nobody looked for 150 s: the minutes that passed are reserved and booked at the next look."""
+    """No look for 150 s: the minutes that passed are reserved and booked at the next look."""
     inner = ScriptedPlatform(lambda call: Outcome(call_id=call.id, status="done", started_s=0, finished_s=0))
     ledger = MemoryLedger(USD)
     server = TARIFF.standing[0]

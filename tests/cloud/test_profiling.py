@@ -17,7 +17,7 @@ def test_a_size_is_its_middle_warm_call_for_a_million_steps() -> None:
     runs = [
         Run(1024, 1000, billed_s=2.4, start_s=1.4, cold=True, picodollars=99_000_000),
         Run(1024, 1000, billed_s=1.0, picodollars=17_000_000),
-        Run(1024, 1000, billed_s=9.0, picodollars=150_000_000),  # somebody else took the core
+        Run(1024, 1000, billed_s=9.0, picodollars=150_000_000),  # someone else took the core
         Run(1024, 1000, billed_s=1.2, picodollars=20_200_000),
     ]
     # 1.2 s for 1,000 steps are 1,200 s for a million; 20.2 millionths of a dollar are 2 cents.

@@ -27,7 +27,7 @@ GROUP = StandingResource("group", container_parts(BOOK, "eastus", vcpu=4, memory
 def rent(
     standing: StandingResource, looks_s: list[float], end_s: float
 ) -> tuple[MemoryLedger, list[Settlement]]:
-    """The ledger and its settlements of a resource that somebody looked after at these times."""
+    """The ledger and its settlements of a resource that was looked after at these times."""
     ledger = MemoryLedger(10**6 * USD)
     rented = RentedResource(standing, ledger, "", 0.0)
     for now_s in [0.0, *looks_s]:

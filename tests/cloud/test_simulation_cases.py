@@ -248,7 +248,7 @@ def test_a_cluster_boots_once_and_its_calls_wait_for_a_core() -> None:
     simulation = cloud(pool=MACHINES)
     for name in "abc":
         simulation.submit(actor(name))
-    # Ready at 20 s; hand-over 0.5, run 1, way 0.25; the third takes over from whoever is free first, at 21.5 s.
+    # Ready at 20 s; hand-over 0.5, run 1, way 0.25; the third takes over from the first that is free, at 21.5 s.
     assert ends(simulation) == {"a": 21.75, "b": 21.75, "c": 23.25}
     assert simulation.pool is not None
     assert [(one.ordered_ns, one.gone_ns) for one in simulation.pool.actors] == [(0, None), (0, None)]

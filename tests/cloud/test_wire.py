@@ -179,7 +179,7 @@ WRONG_UPDATES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
     ),
     "a state that is none": (lambda good: _with_update(good, state=b"STRL1"), "state cannot be read"),
     "a state that is a number": (lambda good: _with_update(good, state=7), "no state of the learner"),
-    "samples that nobody took": (lambda good: _with_update(good, env_steps=17), "env_steps is 17"),
+    "samples that no one took": (lambda good: _with_update(good, env_steps=17), "env_steps is 17"),
     "a report of text": (
         lambda good: _with_update(good, report={"policy_loss": "low"}),
         "the report is not",

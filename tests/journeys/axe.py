@@ -48,7 +48,7 @@ class Axe:
         """All rules in the light theme, those of colour in the dark one; and nothing reaches out of the window."""
         from tests.journeys.every_page import WIDTHS
 
-        # Colours that are on their way are nobody's: without motion a theme is there at once.
+        # Colours that are on their way are no one's: without motion a theme is there at once.
         self.page.emulate_media(reduced_motion="reduce")
         # As a debugger puts it in: the page's own policy allows no foreign script.
         self.page.evaluate(self._script)

@@ -1,4 +1,4 @@
-"""What pages show only when somebody opens it: menus, dialogs that ask again, folded parts, and pages that say no."""
+"""What pages show only when someone opens it: menus, dialogs that ask again, folded parts, and pages that say no."""
 
 from __future__ import annotations
 

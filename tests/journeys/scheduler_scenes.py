@@ -30,7 +30,7 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
     done = _asked(project, user, TrainingState.DONE, name="Hopper, time", workload="hopper-papers", **whole)
     _episodes(done, 20)
     scheduler = Scheduler.objects.create(project=project, name=done.name, created_at=done.asked_at)
-    agent = initial_state(done.parsed_spec)  # which decides, though nobody taught it
+    agent = initial_state(done.parsed_spec)  # which decides, though no one taught it
     Version.objects.create(
         scheduler=scheduler,
         number=1,

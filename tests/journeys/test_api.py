@@ -27,7 +27,7 @@ SMALL = (
 
 
 class Command:
-    """The command, as somebody has it on another machine: the file, Python, and the environment."""
+    """The command, as someone has it on another machine: the file, Python, and the environment."""
 
     def __init__(self, site: str, token: str, folder: Path) -> None:
         self._file = folder / "starling"

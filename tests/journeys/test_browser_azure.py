@@ -144,7 +144,7 @@ def test_hopper_in_emulated_containers_from_connecting_to_removing(
 
 
 def _assert_books_hold_the_meter(job: Any, azure: AzureEmulator, tried: int) -> None:
-    """Rent begins before a group is asked for and ends after it is gone; the trial of the set-up is nobody's."""
+    """Rent begins before a group is asked for and ends after it is gone; the trial of the set-up is no one's."""
     assert azure.groups.all() == []
     spans = azure.meter.spans[tried:]
     assert [len(span.tags["starling:run"]) > 0 for span in spans] == [True]

@@ -87,7 +87,7 @@ def test_a_role_from_our_template_is_ready_at_the_first_test(
     assert page.is_visible(".check:has-text('lambda:InvokeFunction')")
     assert not page.is_visible(".check.tone-failed")
 
-    # Somebody takes a right away, and the next test tells which and what to do.
+    # Someone takes a right away, and the next test tells which and what to do.
     role = aws.account.roles[arn]
     statements = [one for one in role.policy.statements if one["Sid"] != "PassActorRole"]
     role.policy = Policy(tuple(statements))

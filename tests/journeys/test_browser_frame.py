@@ -65,7 +65,7 @@ def test_everything_is_reached_by_keys(live_site: str, page: "Page") -> None:
     page.keyboard.press("g")
     page.keyboard.press("j")
     page.keyboard.press("?")
-    assert not page.is_visible("#keys"), "whoever switched them off is left alone"
+    assert not page.is_visible("#keys"), "a user who switched them off keeps them off"
     assert page.url == f"{base}/budgets/"
     assert faults == []
 

@@ -1,7 +1,7 @@
 """A real job under a real worker, while things die: it ends as if nothing had happened.
 
 Synchronous runs are repeatable, so "as if nothing had happened" is measured: the last checkpoint holds the same
-learner, weights and environments, byte for byte, as that of a run nobody disturbed.
+learner, weights and environments, byte for byte, as that of a run no one disturbed.
 """
 
 import os
@@ -194,7 +194,7 @@ def test_redis_is_flushed_and_killed(stack: Stack, undisturbed: tuple[Any, ...],
         services.enter_context(server_process(server.command))
         stack.wait_for_end()
         stack.assert_as_if_nothing_had_happened(undisturbed)
-        assert stack.job.lease_epoch == 1, "nobody had to start it again"
+        assert stack.job.lease_epoch == 1, "no one had to start it again"
         # The worker is back at work, too: a job whose message never arrived is found and run.
         later = make_job(stack.job.project, stack.job.created_by, spec=_spec())
         wait_until(

@@ -258,7 +258,7 @@ def test_in_order_of_launch_an_early_gradient_waits_for_those_before_it():
 
 @pytest.mark.parametrize("learners", [1, 2, 5, 8, 16])
 def test_purely_asynchronous_learners_are_one_less_behind_than_there_are(learners):
-    """K always busy, aggregation taking no time: δ is K − 1 on average, whoever is faster."""
+    """K always busy, aggregation taking no time: δ is K − 1 on average, whichever is faster."""
     rng = random.Random(learners)
     queue = GradientQueue(learners, Weighting("sqrt"))
     clock, staleness = 0, []

@@ -1,4 +1,4 @@
-"""Learning divided into gradients and their application: the same weights as an update, whoever computes them."""
+"""Learning divided into gradients and their application: the same weights as an update, wherever they are computed."""
 
 from __future__ import annotations
 

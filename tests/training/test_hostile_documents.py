@@ -56,7 +56,7 @@ def without_its_size(size: int) -> bytes:
 
 
 def with_a_wide_window(size: int) -> bytes:
-    """A frame that asks whoever unpacks it to keep 128 MB at hand, and breaks off."""
+    """A frame that makes its reader keep 128 MB at hand, and breaks off."""
     wide = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=True)
     return zstandard.ZstdCompressor(compression_params=wide).compress(np.random.default_rng(0).bytes(size))[
         :-9
@@ -115,7 +115,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "tables that claim what is not there": lambda: in_header(
         b"\x81\xa1a\xdf\xff\xff\xff\xff" + b"\xc0" * 1000
     ),
-    "a kind of value of somebody's own": lambda: in_header(b"\x81\xa1a\xd4\x05\x00"),
+    "a kind of value of someone's own": lambda: in_header(b"\x81\xa1a\xd4\x05\x00"),
     "a header that is cut off": lambda: in_header(b"\x81\xa1a\xdb\xff\xff\xff\xff"),
 }
 
@@ -201,6 +201,6 @@ def _byte_count(value: Any) -> int:
     ids=["values", "a text", "arrays", "pieces"],
 )
 def test_what_could_not_be_read_again_is_not_written(unreadable: dict[str, Any]) -> None:
-    """A checkpoint that nobody can read must be known before its run goes on."""
+    """A checkpoint that no one can read must be known before its run goes on."""
     with pytest.raises(CodecError):
         encode(unreadable)

@@ -74,6 +74,6 @@ def test_every_algorithm_learns_cartpole_within_200_000_steps(algorithm):
 @pytest.mark.endurance
 @pytest.mark.slow
 def test_mountain_car_without_shaping_is_not_learned():
-    """The negative control: whoever learns this with plain PPO in 50,000 steps has a reward leaking somewhere."""
+    """The negative control: plain PPO learns this in 50,000 steps only if a reward leaks somewhere."""
     spec = cartpole(environment={"id": "MountainCar-v0"}, stop={"env_steps": 50_000, "target_return": None})
     assert events_of(spec, InlinePlatform())[-1].evaluation_return_mean == -200.0

@@ -25,7 +25,7 @@ class Upload(NamedTuple):
 
 
 class ApiCaller:
-    """Whoever has a token of `user`; without scopes named, one that may do everything."""
+    """A caller with a token of `user`; without scopes named, one that may do everything."""
 
     def __init__(
         self,

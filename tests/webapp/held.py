@@ -76,7 +76,7 @@ def run_of(job: Job, clock: Any = SYSTEM_CLOCK) -> int:
 
 
 def run_dies(job: Job) -> None:
-    """Its lease has run out, and nobody has looked yet."""
+    """Its lease has run out, and no one has looked yet."""
     Job.objects.filter(pk=job.pk).update(lease_expires_at=SYSTEM_CLOCK.now())
 
 

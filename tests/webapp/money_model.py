@@ -112,7 +112,7 @@ class Model:
         return True
 
     def _could_grant(self, job: ModelJob) -> int:
-        """As of now, and no month turns over by it: whoever only looks changes nothing."""
+        """As of now, and no month turns over by it: looking changes nothing."""
         free = [job.limit - job.granted]
         for one in self.budgets:
             if not one.closed and one.covers(job):

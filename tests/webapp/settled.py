@@ -33,7 +33,7 @@ def settle(
     assumed: int = 0,
     kind: Any = "rollout",
 ) -> int:
-    """One call by its lines, or one that nobody could meter at `assumed`; what it came to."""
+    """One call by its lines, or one that no one could meter at `assumed`; what it came to."""
     amount = assumed or sum(line.picodollars for line in lines)
     ledger = DatabaseLedger(job.account.pk, epoch)
     assert ledger.reserve([Reservation(name, kind, 1, amount)]) == [True]

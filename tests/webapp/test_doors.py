@@ -172,7 +172,7 @@ SIGNED_IN: dict[str, dict[str, str]] = {
     },
     "papers:experiment": {"name": "nitro_rewards"},
 }
-"""For whoever is signed in, about nobody else; with what their addresses take."""
+"""For the signed-in user, about no one else; with what their addresses take."""
 OPEN = {
     "accounts:one_time_sign_in",
     "alerts:mail_consent",
@@ -383,7 +383,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         for method in ("get", "post"):
             assert getattr(low, method)(address).status_code in (403, 405), (method, role)
         assert getattr(low, door.method)(address).status_code == 403, role
-    assert _rows() == before, "somebody who may not changed something"
+    assert _rows() == before, "a stranger changed something"
 
     if door.method == "post":
         assert _as(scene.mine["people"]["owner"]).get(address).status_code == 405

@@ -1,4 +1,4 @@
-"""A name that the sprite does not have is drawn as a dot, so a typing error would be seen by nobody."""
+"""A name that the sprite does not have is drawn as a dot, so a typing error would be seen by no one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gigabyte from nobody, to any address, in chunks or not: little of it is taken, and others notice nothing."""
+"""A gigabyte from no one, to any address, in chunks or not: little of it is taken, and others notice nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ADDRESSES = (
 
 
 class Poster(threading.Thread):
-    """Somebody without cookies or tokens who posts a gigabyte."""
+    """Someone without cookies or tokens who posts a gigabyte."""
 
     def __init__(self, host: str, address: str, *, chunked: bool) -> None:
         super().__init__(daemon=True)

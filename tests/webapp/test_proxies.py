@@ -1,4 +1,4 @@
-"""The scheme and the address of a request: a proxy's word counts if the operator named it, nobody else's."""
+"""The scheme and the address of a request: a proxy's word counts if the operator named it, no one else's."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ALL_SCOPES = ("jobs", "budget", "manage")
 
 
 class Scene:
-    """A project with a member in each role, and somebody else's."""
+    """A project with a member in each role, and someone else's."""
 
     def __init__(self) -> None:
         self.owner, self.editor, self.viewer = make_user(), make_user(), make_user()

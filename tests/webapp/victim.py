@@ -66,7 +66,7 @@ def _opened(options: Any, connection: Any, holder: Any) -> Any:
 
     if options.kind == "aws_lambda":
         return LambdaPlatform(options, connection.open(), holder=holder, learner=NoLearner)
-    # The groups here have no processes, so nobody will ever call at that address.
+    # The groups here have no processes, so no one will ever call at that address.
     mailbox = MemoryMailbox()
     reached = Reached(mailbox, "http://127.0.0.1:9", mailbox.new_token)
     return AzureContainerPlatform(options, connection, reached, holder, learner=NoLearner)

@@ -1,4 +1,4 @@
-"""Texts take their places whoever asks, and in any order."""
+"""Texts take the same places in every process, and in any order."""
 
 import numpy as np
 from hypothesis import given

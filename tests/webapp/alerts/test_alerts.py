@@ -1,4 +1,4 @@
-"""Alerts: raised once for each time that something begins, whoever finds it how often; and what people do to them."""
+"""Alerts: raised once for each time that something begins, however often it is found; and what people do to them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def project(client: Client) -> Any:
-    """One of whoever the client is signed in as."""
+    """One of the user that the client is signed in as."""
     sign_in(client, owner := make_user("ada@example.org"))
     return make_project(owner, "Walking")
 

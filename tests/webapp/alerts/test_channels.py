@@ -326,7 +326,7 @@ def test_a_replay_goes_out_again_under_the_same_id(
     outbox.send_due()
     assert len({post.headers["Starling-Delivery"] for post in receiver.posts}) == 1
     assert len(receiver.posts) == 2
-    # A mailbox would drop a second mail of the same id; somebody asked for this one.
+    # A mailbox would drop a second mail of the same id; someone asked for this one.
     assert len({got.message["Message-ID"] for got in catcher.mails}) == 2
     assert set(Delivery.objects.values_list("state", "replays")) == {("sent", 1)}
 

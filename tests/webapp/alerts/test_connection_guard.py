@@ -28,7 +28,7 @@ def network() -> Iterator[OwnNetwork]:
 
 
 def _slack(template: str) -> Any:
-    """What Apprise makes of an address that nobody judged."""
+    """What Apprise makes of an address that no one judged."""
     made = NotifySlack(
         token_a="T00000000", token_b="B00000000", token_c="X" * 24, template=template, targets=["#ops"]
     )

@@ -238,7 +238,7 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     assert _to(catcher, "eve@example.net") == ["Starling: alerts for this address"]
     told = next(one for one in catcher.mails if one.to == ["eve@example.net"]).message.as_string()
     assert "evil" not in told
-    assert project.name not in told, "nothing that somebody of the project wrote"
+    assert project.name not in told, "nothing that someone of the project wrote"
 
     path, anyone = _link(catcher, "eve@example.net"), Client(enforce_csrf_checks=False)
     assert project.name in anyone.get(path).content.decode()
@@ -252,7 +252,7 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     anyone.post(path, {"answer": "no"})
     make_alert(project, clock)
     _turn(clock)
-    assert len(_to(catcher, "eve@example.net")) == 2, "whoever agreed can stop it"
+    assert len(_to(catcher, "eve@example.net")) == 2, "a person who agreed can stop it"
 
 
 def test_what_was_declined_is_never_asked_again(project: Any, catcher: MailCatcher) -> None:

@@ -30,7 +30,7 @@ MANY = (
 
 
 class Asked:
-    """Somebody with a token, and a project with two groups of four runs, of which one is better."""
+    """Someone with a token, and a project with two groups of four runs, of which one is better."""
 
     def __init__(self) -> None:
         self.user = make_user()

@@ -325,11 +325,11 @@ def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
         editor = ApiCaller(scene.people["editor"], SCOPES[operation.scope])(operation.method, address, body)
         assert [viewer.status_code, editor.status_code] == [403, 403]
         assert "owner" in editor.json()["why"]
-        assert _rows() == before, "somebody who may not changed something"
+        assert _rows() == before, "a stranger changed something"
     elif name in EDITORS:
         assert viewer.status_code == 403
         assert "editor" in viewer.json()["why"]
-        assert _rows() == before, "somebody who may not changed something"
+        assert _rows() == before, "a stranger changed something"
     else:
         assert viewer.status_code != 403
 

@@ -29,7 +29,7 @@ PLAN = {"environment": {"id": "CartPole-v1"}, "memory_mb": [1769, 1024], "steps"
 
 
 class Asked:
-    """Somebody with a token for all of a project's things."""
+    """Someone with a token for all of a project's things."""
 
     def __init__(self) -> None:
         self.user = make_user()

@@ -1,4 +1,4 @@
-"""The pages of budgets: set, refused in words, raised by whoever has just given the password, taken away."""
+"""The pages of budgets: set, refused in words, raised after the password was just given, taken away."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ FIELDS = {"name": "March", "counts": "project", "limit": "4", "period": "monthly
 
 
 class Visitor:
-    """Somebody with a password, signed in, and a project."""
+    """Someone with a password, signed in, and a project."""
 
     def __init__(self) -> None:
         self.user = make_user(password="a long pass phrase")

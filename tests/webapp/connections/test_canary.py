@@ -123,7 +123,7 @@ def log() -> Iterator[_Everything]:
 
 
 def _content(paths: Iterable[Path]) -> bytes:
-    """Read by another process: whoever closes a file of SQLite's in this one takes the locks on it away."""
+    """Read by another process: closing a file of SQLite's in this one takes the locks on it away."""
     # A file that went away meanwhile is none to look into.
     content = subprocess.run(["cat", *map(str, paths)], capture_output=True, check=False).stdout
     assert content
@@ -254,7 +254,7 @@ def _folder() -> bytes:
 def test_a_roles_session_credentials_are_found_nowhere(
     settings_here: Any, aws: AwsEmulator, log: _Everything, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody typed these in, and they open the account all the same, for an hour."""
+    """No one typed these in, and they open the account all the same, for an hour."""
     person = make_user()
     connection = make_connection(make_project(person), kind="aws_role")
     ours = aws.account.add_user(

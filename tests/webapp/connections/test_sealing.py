@@ -95,7 +95,7 @@ def test_another_key_is_a_clear_error(text: str, place: Place, key: MasterKey, o
     sealed = seal(Secret(text), place, key)
     with pytest.raises(UnknownKey, match=key.id):
         unseal(sealed, place, _ring(other))
-    # Also when somebody wrote the other key's id into the row, or the other key under this id.
+    # Also when someone wrote the other key's id into the row, or the other key under this id.
     with pytest.raises(RowChanged):
         unseal(Sealed(other.id, sealed.wrapped_key, sealed.ciphertext), place, _ring(key, other))
     with pytest.raises(RowChanged):

@@ -179,7 +179,7 @@ class DatabaseMachine(Machine):
             kept.refresh_from_db()
             if not budget.closed:
                 assert kept.reserved_picodollars == self.model.held(budget) * UNIT, act
-            if not budget.closed and not budget.monthly:  # a month that nobody has touched has not turned yet
+            if not budget.closed and not budget.monthly:  # a month that no one has touched has not turned yet
                 spent = (kept.spent_picodollars, kept.overrun_picodollars)
                 assert spent == (budget.spent * UNIT, budget.overrun * UNIT), act
 

@@ -220,7 +220,7 @@ def test_first_steps_can_be_put_away_and_brought_back(browser: Client, project: 
 
 def test_the_palette_finds_only_what_is_in_the_project(browser: Client, project: Any) -> None:
     mine = make_job(project, spec=make_spec(name="Cart pole, wide"))
-    make_job(spec=make_spec(name="Cart pole, somebody's"))
+    make_job(spec=make_spec(name="Cart pole, someone's"))
     membership = project.memberships.get()
     jobs, *_ = find(membership, "POLE cart")
     assert [one.title for one in jobs.found] == [mine.name]

@@ -157,7 +157,7 @@ def test_a_service_that_is_on_no_bill_stays_metered(scene: Scene) -> None:
 
 
 def test_what_was_booked_in_full_is_on_the_bill_too(scene: Scene) -> None:
-    """Nobody could meter that call; AWS did, and its amount is in the bill."""
+    """No one could meter that call; AWS did, and its amount is in the bill."""
     settle(scene.job, scene.job.lease_epoch, "unknown", assumed=10**12)
     scene.read(scene.cur("1.25"))
     costs = Costs(scene.question)
@@ -197,7 +197,7 @@ def test_a_line_that_nothing_of_ours_stands_against_counts_as_it_is(scene: Scene
 
 
 def test_the_accounts_other_work_is_no_cost_of_ours(scene: Scene) -> None:
-    """Untagged lines of a service that we did not use that day belong to somebody else."""
+    """Untagged lines of a service that we did not use that day belong to someone else."""
     servers = {"lineItem/ProductCode": "AmazonEC2", "lineItem/ResourceId": "i-0abc"}
     scene.read(scene.cur("40", **UNTAGGED, **servers))
     costs = Costs(scene.question)

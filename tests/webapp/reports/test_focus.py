@@ -55,7 +55,7 @@ def test_our_file_keeps_the_rules(text: str) -> None:
     assert {row["ChargePeriodStart"] for row in rows} == {"2026-11-03T10:00:00Z", "2026-11-03T11:00:00Z"}
     assert {row["BillingPeriodStart"] for row in rows} == {"2026-11-01T00:00:00Z"}
     assert {row["ProviderName"] for row in rows} == {"AWS (simulated)"}, (
-        "no provider's name on money nobody pays"
+        "no provider's name on money no one pays"
     )
     usage = [row for row in rows if row["SkuId"] == "lambda.duration.x86"]
     assert {row["PricingUnit"] for row in usage} == {"GB-Seconds"}

@@ -1,4 +1,4 @@
-"""Large bills: nobody waits for them, all of one counts at once or none, whatever becomes of its worker."""
+"""Large bills: no one waits for them, all of one counts at once or none, whatever becomes of its worker."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
     assert "focus-1.2.csv" in answer["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
     assert sum(round(float(row["BilledCost"]) * 10**12) for row in rows) == scene.total
-    assert not Alert.objects.exists(), "nobody is told of what they have just asked for"
+    assert not Alert.objects.exists(), "no one is told of what they have just asked for"
     client.force_login(make_user())
     assert client.get(scene.address(report)).status_code == 404
 

@@ -224,7 +224,7 @@ def test_figures_say_how_well_they_are_known(scene: Scene) -> None:
 def test_a_simulated_cloud_is_booked_under_its_own_provider(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was measured in a region which nobody listed is Microsoft's all the same."""
+    """One that was measured in a region which no one listed is Microsoft's all the same."""
     monkeypatch.setattr(profiles.FILES, "_others", [tmp_path])
     text = (profiles.PROFILES / "aci-today.toml").read_text()
     bought = re.sub(r"^(core_sku|memory_sku) = .*\n", "", text, flags=re.MULTILINE)

@@ -178,7 +178,7 @@ class Groups:
     azure: AzureEmulator
     demo: DemoSubscription
     seconds: float = 1.0
-    """Nobody answers the calls here, so a run lasts only until its group surely stands."""
+    """No one answers the calls here, so a run lasts only until its group surely stands."""
     random_s: float = 1.5
 
     def reached_by(self) -> dict[str, str]:
@@ -314,7 +314,7 @@ def crash(cloud: Lambda | Groups, victims: Victims, connection: Connection, seed
 
 
 def _mourn(job: Job) -> None:
-    """What whoever watches the process does when it has died; nothing if it ended well."""
+    """What the watcher of the process does when it has died; nothing if it ended well."""
     job.refresh_from_db()
     if job.lease_owner:
         assert run_ended(
@@ -363,7 +363,7 @@ def test_two_hundred_crashes_leave_nothing(cloud: Lambda | Groups, victims: Vict
 def test_a_jobs_own_process_registers_what_it_keeps_ready(
     cloud: Lambda | Groups, service_environment: dict[str, str], settings: Any
 ) -> None:
-    """The whole of `run-job`, killed when AWS has said yes and nobody has written that down."""
+    """The whole of `run-job`, killed when AWS has said yes and no one has written that down."""
     if not isinstance(cloud, Lambda):
         pytest.skip("groups are kept for a job's process by its platform's own tests")
     cloud.begin(random.Random(0))

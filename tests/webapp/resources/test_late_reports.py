@@ -168,7 +168,7 @@ def test_what_a_killed_process_had_in_flight_is_billed_as_it_ran(
     run = Run(demo, job)
     run.submit(CALLS)
     run.hear(3)
-    run.inner.close()  # nobody books what flies on
+    run.inner.close()  # no one books what flies on
     wait_until(lambda: aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
     held.run_dies(job)
     assert settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + 1, clock=SYSTEM_CLOCK) > 0

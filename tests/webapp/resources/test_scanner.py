@@ -280,7 +280,7 @@ def test_two_scans_do_not_run_at_once(connection: Connection) -> None:
 
     assert scan(connection, clock=clock, find=find) is not None
     assert inner == [None]
-    # Whoever died while looking holds nobody up for long.
+    # A scan that died holds up no other for long.
     Look.objects.update(claimed_until=clock.now() + timedelta(seconds=90))
     assert _look(connection, clock, paper) is None
     clock.forward(90)

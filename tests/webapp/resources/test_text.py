@@ -243,7 +243,7 @@ def test_a_container_group_ends_at_its_dead_man_time_and_is_paid_until_then(conn
     will = queries.find_unattended_cost(job, clock.now())
     assert will is not None
     assert (will.within_s, will.endless) == (120.0, 0)
-    # 150 s in all from the order on: the minute that is reserved, and 90 s that nobody has paid.
+    # 150 s in all from the order on: the minute that is reserved, and 90 s that no one has paid.
     assert will.picodollars == _for_an_actor(60) + _for_an_actor(90)
 
 
