@@ -8,8 +8,9 @@ was simulated the result is the same, to the last digit.
 from __future__ import annotations
 
 import gc
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cloud.billing.bill import Bill, BookedLedger
@@ -97,7 +98,7 @@ class _Replay:
         self._deadline_s = [0.0] * len(schedule.tasks)
         self._landed_ns = [0] * len(schedule.tasks)
         self._updates: dict[int, list[tuple[Task, Trip]]] = {}
-        self._learning: dict[int, list[tuple[int, int]]] = {}
+        self._learning: list[tuple[int, int]] = []
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
         self._due_ns = 0
@@ -117,6 +118,7 @@ class _Replay:
         self._simulation.close()
         self._rents.end(self._now_s)
         self._found.end_ns = self._simulation.now_ns
+        self._learning = _disjoint(self._learning)
         self._found.rounds = [self._round(updates) for updates in self._updates.values()]
         return self._found
 
@@ -194,7 +196,7 @@ class _Replay:
         now_ns, task = self._simulation.now_ns, self._script.tasks[number]
         self._landed_ns[number] = now_ns
         if KINDS[task.kind].role == "learning":
-            self._learning.setdefault(task.round_no, []).append((self._sent_ns[number], now_ns))
+            self._learning.append((self._sent_ns[number], now_ns))
         freed = self._freed(self._script.followers[number])
         if freed:
             self._send(freed)
@@ -239,13 +241,14 @@ class _Replay:
         elif trip.fault == "deadline":
             self._deadlines.record_timeout(trip.work.kind, trip.work.deadline_s)
 
-    def _learned_ns(self, round_no: int, begin_ns: int, end_ns: int) -> int:
-        """Return how much of this time anything learned, of which calls of this round and the one before were sent."""
-        spans = sorted([*self._learning.get(round_no - 1, ()), *self._learning.get(round_no, ())])
-        learned_ns, until_ns = 0, begin_ns
-        for sent_ns, landed_ns in spans:
-            learned_ns += max(0, min(landed_ns, end_ns) - max(sent_ns, until_ns))
-            until_ns = max(until_ns, min(landed_ns, end_ns))
+    def _learned_ns(self, begin_ns: int, end_ns: int) -> int:
+        """Return how much of this time anything learned, in whichever round its call was sent."""
+        learned_ns = 0
+        first = bisect_right(self._learning, begin_ns, key=lambda span: span[1])
+        for sent_ns, landed_ns in self._learning[first:]:
+            if sent_ns >= end_ns:
+                break
+            learned_ns += min(landed_ns, end_ns) - max(sent_ns, begin_ns)
         return learned_ns
 
     def _wave_ns(self, round_no: int) -> tuple[int, int]:
@@ -274,10 +277,21 @@ class _Replay:
                 if self._script.by_waves:
                     began_ns, end_ns = self._wave_ns(task.round_no)
                 began_s = began_ns / NS
-                update_s = self._learned_ns(task.round_no, began_ns, end_ns) / NS
+                update_s = self._learned_ns(began_ns, end_ns) / NS
                 collect_s = max(0.0, end_ns / NS - began_s - update_s)
             case _:
                 began_s = self._version_ns / NS
                 collect_s = max(0.0, end_ns / NS - began_s - update_s)
         self._version_ns = end_ns
         return RoundTimes(task.round_no, began_s, collect_s, update_s, end_ns / NS - began_s)
+
+
+def _disjoint(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return these spans of time in order, those that overlap or touch as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found

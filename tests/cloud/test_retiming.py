@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cloud.billing.bill import Bill
@@ -51,6 +51,16 @@ LOOPS: dict[str, dict[str, Any]] = {
             "kind": "staleness_aware",
             "learners": 2,
             "trajectories_per_gradient": 2,
+            "actors_wait": False,
+        },
+        "algorithm": QUICK,
+    },
+    "stellaris that goes on in order": {
+        "loop": {
+            "kind": "staleness_aware",
+            "learners": 3,
+            "trajectories_per_gradient": 1,
+            "order": "launch",
             "actors_wait": False,
         },
         "algorithm": QUICK,
@@ -127,6 +137,14 @@ def scheduler() -> Learned:
     failure_share=st.sampled_from([0.0, 0.05, 0.2]),
     straggler_sigma=st.sampled_from([0.0, 0.5, 1.5]),
     coordinator_ms=st.sampled_from([0.0, 50.0]),
+)
+@example(  # A gradient is in flight from the second round to the fourth.
+    loop="stellaris that goes on",
+    place="functions",
+    seed=746,
+    failure_share=0.2,
+    straggler_sigma=1.5,
+    coordinator_ms=0.0,
 )
 def test_whatever_chance_does(loop: str, place: str, seed: int, **chance: float) -> None:
     options = PLACES[place].get("options", SimulatedOptions()).model_copy(update={"seed": seed})

@@ -90,7 +90,8 @@ class Learners:
 
     @property
     def flying(self) -> int:
-        return len(self._flying)
+        """How many gradients are being computed. One that has landed and waits for its turn is not."""
+        return len(self._flying) - len(self._arrived)
 
     @property
     def applying(self) -> bool:
