@@ -22,16 +22,23 @@ class PricingTarget(FrozenModel):
     stack: Literal["paper-stack", "starling-stack"]
     learner: Literal["server", "function"] = "server"
     learner_sku: str | None = None
+    learner_machines: int = 1
+    learner_lanes: int = 1
     formula: str
 
     def place(self, book: PriceBook) -> Place:
         options = SimulatedOptions(
-            profile=self.profile, stack=self.stack, learner=self.learner, learner_sku=self.learner_sku
+            profile=self.profile,
+            stack=self.stack,
+            learner=self.learner,
+            learner_sku=self.learner_sku,
+            learner_machines=self.learner_machines,
+            learner_lanes=self.learner_lanes,
         )
         return Place.of(options, book)
 
 
-def _both(name: str, title: str, **fields: str) -> dict[str, PricingTarget]:
+def _both(name: str, title: str, **fields: str | int) -> dict[str, PricingTarget]:
     """A cloud under both stacks: the papers' software and ours."""
     return {
         f"{name}_{stack}": PricingTarget.model_validate(
@@ -68,6 +75,36 @@ PRICING_TARGETS: dict[str, PricingTarget] = {
         "MinionsRL's server cluster",
         profile="minionsrl-cluster",
         formula="minionsrl-cluster",
+    ),
+    **_both(
+        "stellaris_cluster",
+        "Stellaris' server cluster, four learners on its GPU",
+        profile="stellaris-cluster",
+        learner_lanes=4,
+        formula="stellaris-cluster",
+    ),
+    **_both(
+        "stellaris_gpu",
+        "Stellaris' GPU testbed, four learners on two GPUs",
+        profile="stellaris-gpu",
+        learner_machines=2,
+        learner_lanes=4,
+        formula="stellaris-cluster",
+    ),
+    **_both(
+        "stellaris_hpc",
+        "Stellaris' HPC testbed, 16 learners on 16 GPUs",
+        profile="stellaris-hpc",
+        learner_machines=4,
+        learner_lanes=16,
+        formula="stellaris-cluster",
+    ),
+    **_both(
+        "lambda_learners",
+        "Lambda functions and a small machine (m4.large) that coordinates",
+        profile="lambda",
+        learner_sku="m4.large",
+        formula="stellaris-cluster",
     ),
     "containers_today": PricingTarget(
         title="Azure containers as they are today, learner as a function",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.claims import Higher, NotWorse, Sooner
+from research.claims import Cheaper, Higher, NotWorse, Sooner
 from research.experiment import Arm, merged
 from research.recipes import paper_recipe
 
@@ -22,6 +22,8 @@ LEARNING_RATE = 5e-5
 """The released code's."""
 _PASSES = 10
 _BOUND = 2.0
+PLACE = "stellaris_cluster_paper"
+"""Where all of them are trained and priced."""
 
 _ROUNDS: dict[str, Any] = {
     "training": {"evaluation": {"every_rounds": 4, "episodes": 5}, "stop": {"rounds": 20}},
@@ -170,7 +172,7 @@ _REWARDS = ("stellaris-rewards",)
 _COSTS = ("stellaris-costs",)
 
 
-def claims(environment: str) -> tuple[Higher | NotWorse | Sooner, ...]:
+def claims(environment: str) -> tuple[Higher | NotWorse | Sooner | Cheaper, ...]:
     """What is said of the headline arms there. The primary one is at as many gradients of the same size."""
     here = (environment,)
     shared: dict[str, Any] = {"arm": "stellaris", "environments": here}
@@ -208,6 +210,24 @@ def claims(environment: str) -> tuple[Higher | NotWorse | Sooner, ...]:
         *(
             Sooner(**shared, against=(name,), startup=False, repeats=_REWARDS)
             for name in ("synchronous_40", "asynchronous")
+        ),
+        *(
+            Cheaper(
+                **shared,
+                at=PLACE,
+                against=(name,),
+                against_at=PLACE,
+                label="T",
+                until="end",
+                over_draws=True,
+                paper=paper,
+                paper_value=value,
+                repeats=_COSTS,
+            )
+            for name, paper, value in (
+                ("synchronous_10", "−31 % against PPO.", 0.69),
+                ("synchronous_40", "", None),
+            )
         ),
         Higher(arm="stellaris", against=("stellaris_again",), environments=here, alike=True),
         Sooner(arm="stellaris", against=("stellaris_again",), environments=here, startup=False, alike=True),

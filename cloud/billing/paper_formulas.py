@@ -26,7 +26,7 @@ class RoundTimes:
     """One round as the formulas see it.
 
     `round_s`: from the first rollout's launch to the update's end, without evaluation, which took `evaluation_s`
-    more. `rollouts_s`: the duration of each rollout. `learners`: how many learned in it.
+    more. `rollouts_s`: the duration of each rollout. `learners`: how many learned at once.
     """
 
     round_s: float

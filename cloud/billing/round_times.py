@@ -74,5 +74,16 @@ def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: fl
         rollouts_s=tuple(call.seconds("run_s") for call in rollouts),
         memory_mb=max((call.work.memory_mb for call in rollouts), default=0),
         evaluation_s=max(0.0, over_s - begin_s),
-        learners=len(updates),
+        learners=_most_at_once(updates),
     )
+
+
+def _most_at_once(calls: list[PaidCall]) -> int:
+    """Return how many of these calls were in flight together at most; at least 1."""
+    changes = [(call.seconds("sent_s"), 1) for call in calls]
+    changes += [(call.seconds("landed_s"), -1) for call in calls]
+    flying = most = 0
+    for _, change in sorted(changes):
+        flying += change
+        most = max(most, flying)
+    return max(1, most)

@@ -22,6 +22,7 @@ from cloud.place import Place
 from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.outcomes import Outcome
+from training.calls import KINDS
 from training.ports import Settlement
 from training.statistics import Reached, time_to_threshold
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -148,14 +149,14 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:
         if place == 0:
             # Of the first to land: in an asynchronous loop others of this round come when everything has started.
             boot_s = sum(
-                next((call.startup_s for call in done if call.kind == kind), 0.0)
-                for kind in ("rollout", "update")
+                next((call.startup_s for call in done if KINDS[call.kind].role == role), 0.0)
+                for role in ("sampling", "learning")
             )
         found.append(
             RoundTimes(
                 round_s=max(0.0, times.total_s - boot_s),
-                update_s=sum(call.run_s for call in done if call.kind == "update"),
-                rollouts_s=tuple(call.run_s for call in done if call.kind == "rollout"),
+                update_s=sum(call.run_s for call in done if KINDS[call.kind].role == "learning"),
+                rollouts_s=tuple(call.run_s for call in done if KINDS[call.kind].role == "sampling"),
                 memory_mb=memory_mb,
             )
         )

@@ -40,6 +40,7 @@ _nitro = partial(PaperFigure, "Nitro")
 _siren = partial(PaperFigure, "Siren")
 _stellaris = partial(PaperFigure, "Stellaris")
 _STELLARIS = ("stellaris_82k", "stellaris_82k_fast", "stellaris_walker")
+_STELLARIS_COSTS = (*_STELLARIS, "stellaris_lambda")
 _TESTBED = "Not repeated yet: it needs trainings on functions and on servers, which have not run here."
 FIGURES: tuple[PaperFigure, ...] = (
     _minionsrl(
@@ -286,7 +287,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Costs",
         "Training costs against PPO, IMPACT, RLlib and MinionsRL.",
         "−31 % against PPO, −41 % against MinionsRL.",
-        _STELLARIS,
+        _STELLARIS_COSTS,
         remark="Against PPO. One hourly rate prices both sides, so that the ratio of times is that of costs.",
     ),
     _stellaris(
