@@ -332,6 +332,17 @@ def test_an_evaluation_beside_the_next_round_takes_no_time_of_its_own() -> None:
     assert (second.round_s, second.evaluation_s) == (1.0, 2.0)
 
 
+def test_a_round_has_as_many_learners_as_learned_at_once_however_many_gradients_they_made() -> None:
+    gradients = [
+        call(f"r1-gradient{number}", "gradient", sent_s=begin_s, landed_s=begin_s + 1.0)
+        for number, begin_s in enumerate((1.0, 1.0, 1.5, 2.0, 2.5), start=1)
+    ]
+    version = call("r1-apply", "apply", sent_s=3.5, landed_s=3.6)
+    (only,) = round_times(Sitting.of(SPEC, [call("r1-s0", sent_s=0.0, landed_s=1.0), *gradients, version]))
+    assert only.learners == 3
+    assert only.round_s == pytest.approx(3.6)
+
+
 def test_booting_is_not_counted() -> None:
     late = [
         call("r1-s0", sent_s=0.0, landed_s=61.0, startup_s=60.0),

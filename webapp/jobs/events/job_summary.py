@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from django.db.models import Q
 
 from cloud.billing.parts import bill_parts
+from training.aggregation import fitting_learners
 from training.environments import catalogue
+from training.loops.model import StalenessAware
 from training.tasks.score import RETURN, Score
 from training.tasks.supervised import SupervisedLearning
 from webapp.formatting import (
@@ -27,6 +30,7 @@ from webapp.formatting import (
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
+from webapp.jobs.form.learner_places import learner_price_words
 from webapp.jobs.models import Checkpoint, EventKind, Job, Round
 from webapp.jobs.running import platform_notes
 from webapp.jobs.running.job_slots import (
@@ -42,6 +46,7 @@ from webapp.money.models import RENT, ChargeState
 from webapp.money.queries import bill_sheet
 
 _USUAL_OVER = 20
+_MANY = 10_000
 LISTED_PARTS = 5
 ROUNDS_WITHOUT_NEWS = 10
 EVALUATIONS_WITHOUT_NEWS = 3
@@ -148,9 +153,13 @@ def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
 
 def _plan(job: Job) -> str:
     rows = Round.objects.filter(job=job, round_no=job.round_no)
-    why, gradients = rows.values_list("report__plan_reason", "report__gradients").first() or ("", None)
-    plan = plan_sentence(job.round_no, job.actors, _most_actors(job), why or "")
-    return " ".join(filter(None, [plan, learners_sentence(gradients)]))
+    report = rows.values_list("report", flat=True).first() or {}
+    plan = plan_sentence(job.round_no, job.actors, _most_actors(job), report.get("plan_reason") or "")
+    spec = job.readable_spec() if report.get("gradients") else None
+    if spec is None or not isinstance(spec.training.loop, StalenessAware):
+        return plan
+    limits = learners_sentence(report, useful_learners(report, spec.training.loop), learner_price_words(spec))
+    return " ".join(filter(None, [plan, limits]))
 
 
 def _most_actors(job: Job) -> int | None:
@@ -289,14 +298,30 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
     return f"Round {round_no:,} used {used}: {why}."
 
 
-def learners_sentence(found: Mapping[str, Any] | None) -> str:
-    """Return which side limits a round of learners that compute gradients; empty without any."""
-    if not found:
-        return ""
-    waited = f"Learners waited for data {format_percent(found['starved_share'])} of the time"
-    if found["starved_share"] >= 0.5:
-        return f"{waited}: more than {found['learners']:,} would bring nothing."
-    return f"{waited}: learners limit its time, not actors."
+def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:
+    """Return how many learners the round's data was enough for: as many as it had slices if actors waited for them,
+    else as many as kept up with the actors.
+    """
+    if loop.goes_by_waves:
+        return ceil(report["actors"] / loop.trajectories_per_gradient)
+    found, lasted_s = report["gradients"], report["total_s"]
+    gradient_s, sampled_s = found["learners_busy"] * lasted_s, found["actors_busy"] * lasted_s
+    return fitting_learners(gradient_s, sampled_s / report["actors"], _MANY)
+
+
+def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str:
+    """Return which side limits a round of learners that compute gradients, how many learners its data was enough for,
+    and what they cost.
+    """
+    found = report["gradients"]
+    there, waited = found["learners"], format_percent(found["starved_share"])
+    if useful < there:
+        limits = f"{useful:,} of {there:,} would suffice"
+    elif useful == there:
+        limits = f"{'a second' if there == 1 else f'more than {there:,}'} would bring nothing"
+    else:
+        limits = f"{useful:,} in place of {there:,} would shorten its rounds"
+    return f"Learners waited for data {waited} of the time: {limits}. {price}".rstrip()
 
 
 def no_news_sentence(

@@ -8,10 +8,12 @@ from __future__ import annotations
 from functools import cache
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError, UnknownSku
+from cloud.billing.price_parts import MB_PER_GB
 from cloud.numbers import machines
 from cloud.numbers import profile as profiles
-from cloud.pricing import Part, Tariff
+from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff
 from cloud.simulated_options import SimulatedOptions
+from training.loops.model import StalenessAware
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.spec import JobSpec
 
@@ -92,6 +94,52 @@ def learner_words(spec: JobSpec) -> str:
         tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
     except (UnknownSku, PriceError) as error:
         return f"{str(error)[:1].upper()}{str(error)[1:]}."
+    words = _machine_words(spec, tariff)
+    if not isinstance(spec.training.loop, StalenessAware):
+        return words
+    return _with_gradients(spec, spec.training.loop, tariff, words)
+
+
+def learner_price_words(spec: JobSpec) -> str:
+    """Return what one of several learners costs; empty where that is not known or learners are not several."""
+    if not isinstance(spec.training.loop, StalenessAware):
+        return ""
+    try:
+        tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
+    except (UnknownSku, PriceError):
+        return ""
+    hourly = _hourly_of_one(spec, tariff)
+    if hourly:
+        return f"Each costs {hourly} an hour while it computes, and nothing while it waits."
+    return "Their machine costs the same however many learn."
+
+
+def _hourly_of_one(spec: JobSpec, tariff: Tariff) -> str:
+    """Return the price of an hour of one function that computes gradients; empty if those are paid by machine."""
+    price = tariff.actor if spec.training.loop.where == "actor" else tariff.learner
+    if isinstance(price, FunctionPrice):
+        size = Part(price.duration, spec.training.memory_mb, MB_PER_GB)
+        return _hourly((size,))
+    return _hourly(price.parts) if isinstance(price, RunningPrice) else ""
+
+
+def _with_gradients(spec: JobSpec, loop: StalenessAware, tariff: Tariff, words: str) -> str:
+    """Return where gradients are computed and what that costs. `words` say the same of what makes versions of them."""
+    if loop.where == "learner":
+        at_once = getattr(spec.platform, "learner_lanes", loop.learners)
+        in_turn = f"{words} Learners take turns: {at_once:,} of {loop.learners:,} at once."
+        return in_turn if at_once < loop.learners else words
+    hourly = _hourly_of_one(spec, tariff)
+    many = f"at most {loop.learners:,}"
+    where = (
+        f"in functions at {hourly} an hour each, {many}, paid only while they compute"
+        if hourly
+        else f"on the actors' places, {many}, at no price of their own"
+    )
+    return f"Gradients: {where}. Versions: {words[0].lower()}{words[1:]}"
+
+
+def _machine_words(spec: JobSpec, tariff: Tariff) -> str:
     rents = [one for one in tariff.standing if one.resource == "learner"]
     if spec.platform.kind == "simulated":
         return _simulated(spec, tariff, [part for one in rents for part in one.parts])

@@ -18,8 +18,10 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
-from training.calls.planned import sizes_of
+from training.architectures import CNN
+from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
+from training.loops.model import StalenessAware
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
@@ -42,6 +44,8 @@ _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _KIND = "platform.kind"
 _AT_ONCE, _CORES, _GROUPS = "Functions at once", "Cores", "Container groups"
 """The quotas' names in a connection's test report (cloud.aws.checks, cloud.azure.checks)."""
+_WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
+"""Platforms whose actors have no torch."""
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -111,6 +115,8 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     unusable = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
     if found := unusable or ready_instances_obstacle(spec) or unpriced:
         return [found]
+    if isinstance(spec.platform, _WITHOUT_TORCH) and (found := _needs_torch(spec.training)):
+        return [found]
     if isinstance(spec.platform, HostsOptions):
         return _unsafe_address()
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
@@ -126,6 +132,21 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if isinstance(spec.platform, AzureContainerOptions):
         return list(_of_containers(connection, spec, spec.platform))
     return list(_of_functions(connection, spec, spec.platform))
+
+
+def _needs_torch(training: Training) -> Problem | None:
+    """Return why actors cannot compute this job's gradients; None if they can, or need not."""
+    loop = training.loop
+    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+        return None
+    if not isinstance(training, TrainingSpec) or not isinstance(training.network, CNN):
+        return None
+    path = "training.loop.where"
+    return Problem(
+        path,
+        f"Learners' place ({path}): gradients of pictures need torch, which actors on this platform do not have. Choose"
+        " the learner's machine, or another loop.",
+    )
 
 
 def _not_ready(connection: Connection) -> Iterator[Problem]:
@@ -225,9 +246,12 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
         yield from _too_many_rows(spec.training)
     made = queries.set_up_of(connection)
     spaces, known = spaces_of(spec.training)
-    if not known or (made is not None and made.ready_bucket) or not isinstance(spec.training, TrainingSpec):
+    if not known or not isinstance(spec.training, TrainingSpec):
         return
-    sizes = sizes_of(spec.training, spaces)
+    sizes, has_bucket = sizes_of(spec.training, spaces), made is not None and bool(made.ready_bucket)
+    yield from slice_too_large(spec.training, sizes, has_bucket=has_bucket)
+    if has_bucket:
+        return
     if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:
         path = "training.network"
         yield Problem(
@@ -236,6 +260,30 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
             f" which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB. Take a smaller network, or set {connection.name} up"
             " again under Clouds with a bucket for large networks.",
         )
+
+
+def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -> Iterator[Problem]:
+    """Return the problem of a slice that exceeds a call's payload together with the policies of the other learners, and
+    with the parameters where there is no bucket for those.
+    """
+    loop, algorithm = training.loop, training.algorithm
+    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+        return
+    policies = loop.learners - 1 if loop.truncated.reads_policies else 0
+    kept = 4 * training.progress_a_call * len(algorithm.kept_of_first_pass)
+    others = (policies + algorithm.anchors_to_sampling) * sizes.weights
+    room = INLINE_AT_MOST_BYTES - others - (0 if has_bucket else sizes.parameters)
+    fitting = max(0, room) // (sizes.trajectory + kept)
+    if fitting >= loop.trajectories_per_gradient:
+        return
+    path = "training.loop.trajectories_per_gradient"
+    limit = f"a call to a function, which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB"
+    yield Problem(
+        path,
+        f"Trajectories per gradient ({path}): {loop.trajectories_per_gradient:,} of them, the parameters and the"
+        f" learners' policies do not fit into {limit}. "
+        + (f"Take {fitting:,} at most." if fitting else "Take a smaller network or fewer learners."),
+    )
 
 
 def functions_at_once(connection: Connection) -> int | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from training.loops.model import StalenessAware
+from webapp.formatting import format_percent
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.events.event_text import gradients_sentence
-from webapp.jobs.events.job_summary import learners_sentence
+from webapp.jobs.events.job_summary import learners_sentence, useful_learners
 
 FOUND: dict[str, Any] = {
     "learners": 4,
@@ -31,11 +33,28 @@ def test_a_round_says_what_its_gradients_became() -> None:
     assert gradients_sentence(None) == ""
 
 
-def test_a_round_says_which_side_limits_it() -> None:
-    assert learners_sentence(FOUND).startswith("Learners waited for data 62")
-    assert learners_sentence(FOUND).endswith("of the time: more than 4 would bring nothing.")
-    assert learners_sentence(FOUND | {"starved_share": 0.1}).endswith("learners limit its time, not actors.")
-    assert learners_sentence(None) == ""
+ROUND: dict[str, Any] = {
+    "actors": 16,
+    "total_s": 2.0,
+    "gradients": FOUND | {"learners_busy": 1.5, "actors_busy": 14.0},
+}
+
+
+def test_a_round_says_how_many_learners_its_data_was_enough_for_and_what_they_cost() -> None:
+    """3 s of gradients for 28 s of sampling by 16 actors, which is 1.75 s."""
+    useful = useful_learners(ROUND, StalenessAware(actors_wait=False))
+    assert useful == 2
+    waited = f"Learners waited for data {format_percent(0.62)} of the time:"
+    assert (
+        learners_sentence(ROUND, useful, "Each costs $1.") == f"{waited} 2 of 4 would suffice. Each costs $1."
+    )
+    assert learners_sentence(ROUND, 4, "") == f"{waited} more than 4 would bring nothing."
+    assert learners_sentence(ROUND, 7, "") == f"{waited} 7 in place of 4 would shorten its rounds."
+
+
+def test_where_actors_wait_a_round_has_work_for_as_many_learners_as_slices() -> None:
+    assert useful_learners(ROUND, StalenessAware(trajectories_per_gradient=4)) == 4
+    assert useful_learners(ROUND, StalenessAware(trajectories_per_gradient=3)) == 6
 
 
 def test_charts_read_the_figures_of_gradients_and_nothing_of_other_rounds() -> None:
