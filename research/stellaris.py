@@ -279,7 +279,8 @@ BESIDE = (
     " them, as gradients that wait together become one; an arm that makes a step of each stands beside it. Its code"
     " leaves start-ups, weights and samples on their way out of Stellaris' time alone, and prices both sides by one"
     " hourly rate, so that cost saved is time saved. Here both sides rent the same two machines and nothing is left"
-    " out of either. The time is the simulated cloud's: the 50 ms that RLlib's learner is assumed to take beside its"
-    " minibatches are paid by each gradient, and once by a synchronous update. Runs whose weights depend on timing"
-    " cannot be timed anew elsewhere, so that their time is of the place where they were trained."
+    " out of either. The time is the simulated cloud's: each gradient is assumed to take 20 ms beside its samples and"
+    " each step 5 ms, where RLlib's learner takes 50 ms once a round; these are guesses with wide ranges. Runs whose"
+    " weights depend on timing cannot be timed anew elsewhere, so that their time is of the place where they were"
+    " trained. Over draws of the clouds' numbers each version is made of the gradients that it was made of there."
 )

@@ -30,6 +30,24 @@ def on_gpu(base: Update, measured: dict[str, Any], where: str) -> Update:
     )
 
 
+def of_gradients(base: Update, measured: dict[str, Any], where: str) -> Update:
+    """Return what calls of learners that compute gradients take beside what `base` says of reading and of samples."""
+    source = (
+        "calls with slices of 1,024 steps, what is left beside reading, samples and multiplications; " + where
+    )
+    speed = base.mlp
+    changes = {}
+    for kind in ("gradient", "apply"):
+        left_ms = []
+        for case in (one[kind] for one in measured.values()):
+            sample_us = speed.per_sample_us.value + case["macs"] * 1e-6 * speed.us_per_million_macs.value
+            known_us = case["bytes_in"] / 1e6 * base.us_per_megabyte.value
+            known_us += case["minibatches"] * speed.fixed_us.value + case["samples"] * sample_us
+            left_ms += [max(_LEAST_SHARE * us, us - known_us) / 1000.0 for us in case["us"]]
+        changes[f"{kind}_ms"] = quantity(left_ms, source)
+    return base.model_copy(update=changes)
+
+
 def _kinds(cases: list[dict[str, Any]]) -> list[str]:
     return sorted({case["kind"] for case in cases})
 

@@ -91,6 +91,7 @@ def calibration(
     codec = _codec(found["codec"]["repeats"], where)
     actor = _actor({name: found[name] for name in environments}, inference, codec, where)
     update = learning.update(base.update, found["update"], where)
+    update = learning.of_gradients(update, found["gradients"], where)
     if run("gpu", {}, gpu=True)["device"] == "cuda":
         update = learning.on_gpu(update, parts.run("the GPU", "update", _updates(effort), gpu=True), where)
     starts = found["starts"]
@@ -150,6 +151,7 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
         plan["cores"] = PartRun(f"copies of {heavy[0]} on two cores", "cores", arguments)
     return plan | {
         "update": PartRun("the learner's updates", "update", _updates(effort)),
+        "gradients": PartRun("learners that compute gradients", "gradients", {"repeats": effort.repeats}),
         "starts": PartRun(
             "fresh processes",
             "starts",

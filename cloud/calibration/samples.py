@@ -11,9 +11,13 @@ import numpy as np
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
 from training.architectures import CNN, MLP
+from training.calls.apply import ApplyRequest
+from training.calls.gradient import GradientRequest
+from training.calls.kind import CallRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.codec import encode
+from training.environments.catalogue import ENTRIES
 from training.environments.making import spaces_of
 from training.environments.model import EnvironmentSpec
 from training.learner import LearnerState
@@ -130,4 +134,46 @@ def update_call(algorithm: AnyAlgorithm, network: MLP | CNN, state: bytes, paylo
         deadline_s=DEADLINE_S,
         memory_mb=1024,
         inputs=(state, *payloads),
+    )
+
+
+class Learning:
+    """One learner over one slice of four trajectories of 256 steps: its calls for gradients, and for a version."""
+
+    def __init__(self, environment: str, network: MLP, passes: int) -> None:
+        spaces = ENTRIES[environment].spaces(4)
+        self._environment = EnvironmentSpec(id=environment)
+        self._passes = passes
+        algorithm = recipe(spaces, epochs=passes)
+        self._shared: dict[str, Any] = {"algorithm": algorithm, "network": network, "progress": 0.0}
+        self._state = initial(algorithm, network, spaces)
+        self._slice = tuple(trajectory(spaces, 256, 1, seed) for seed in range(4))
+        self.parameters = self._state.for_gradients().encode()
+
+    def gradient(self, pass_no: int, start: bytes | None) -> Call:
+        """Return a pass over the slice. `start` is what the first pass returned as its state."""
+        request = GradientRequest(
+            environment=self._environment, pass_no=pass_no, passes=self._passes, **self._shared
+        )
+        digest = hashlib.sha256(self.parameters).hexdigest()
+        weights = BlobRef(version=self._state.version, sha256=digest, byte_count=len(self.parameters))
+        return _learners_call(request, self._slice, env_state=start, weights=weights)
+
+    def apply(self, gradients: tuple[bytes, ...]) -> Call:
+        """Return the call that makes a version of gradients."""
+        request = ApplyRequest(weights=(1.0,) * len(gradients), **self._shared)
+        return _learners_call(request, (self._state.encode(), *gradients))
+
+
+def _learners_call(request: CallRequest, inputs: tuple[bytes, ...], **parts: Any) -> Call:
+    return Call(
+        id=request.kind,
+        request=request,
+        where="learner",
+        round_no=1,
+        seed=1,
+        deadline_s=DEADLINE_S,
+        memory_mb=1024,
+        inputs=inputs,
+        **parts,
     )

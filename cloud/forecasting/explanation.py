@@ -10,7 +10,7 @@ from cloud.forecasting.configuration import Configuration, Name
 from cloud.numbers.profile import Functions, Pool
 from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of
-from training.loops.model import Asynchronous
+from training.loops.model import Asynchronous, StalenessAware
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 
@@ -116,6 +116,12 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("stack", "update", "call_ms"): _Phrase(
         "Work beside minibatches", "An update takes {} beside its minibatches", "ms"
     ),
+    ("stack", "update", "gradient_ms"): _Phrase(
+        "Work beside a gradient", "A call for a gradient takes {} beside its samples", "ms"
+    ),
+    ("stack", "update", "apply_ms"): _Phrase(
+        "Work beside a step", "Making a version of gradients takes {} beside reading them", "ms"
+    ),
     ("stack", "update", "us_per_megabyte"): _Phrase(
         "Reading data", "The learner reads a megabyte in {}", "µs"
     ),
@@ -184,6 +190,8 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
             return training.subject not in configuration.stack.environment_step_us
         case ("stack", "inference", kind, _):
             return kind == ("cnn" if pictures else "mlp")
+        case ("stack", "update", "gradient_ms" | "apply_ms"):
+            return isinstance(training.loop, StalenessAware)
         case ("stack", "update", kind, _):
             return kind == ("gpu_" if configuration.setting.learner_gpu else "") + (
                 "cnn" if pictures else "mlp"

@@ -42,11 +42,13 @@ class Update(FrozenModel):
     """Learning. `fixed` is per minibatch; multiplications are those of a forward pass times samples.
 
     `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
-    data.
+    data. `gradient_ms` and `apply_ms`: the same of calls of learners that compute gradients; None: as an update.
     """
 
     call_ms: Quantity
     us_per_megabyte: Quantity
+    gradient_ms: Quantity | None = Field(None, exclude_if=lambda time: time is None)
+    apply_ms: Quantity | None = Field(None, exclude_if=lambda time: time is None)
     mlp: Speed
     cnn: Speed
     gpu_mlp: Speed

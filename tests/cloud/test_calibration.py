@@ -185,6 +185,9 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
     measured = found.stack.environment_step_us["CartPole-v1"]
     assert measured.kind == "measured"
     assert "quick look" in measured.source
+    for one in (found.stack.update.gradient_ms, found.stack.update.apply_ms):
+        assert one is not None
+        assert one.kind == "measured"
     # What was not measured stays as it was.
     assert found.stack.update.gpu_cnn == base.update.gpu_cnn
     told_rounds = part.run(

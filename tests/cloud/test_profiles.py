@@ -116,6 +116,15 @@ def test_what_an_actor_learns_is_shared_over_its_cores_by_amdahls_law(
     assert speeds.run_ns(asked, CALM) == pytest.approx(100 * 1_000_000 / quicker, abs=1)
 
 
+def test_gradients_and_their_steps_have_times_of_their_own_beside_their_samples() -> None:
+    measured = {"update_gradient_ms": 3.0, "update_apply_ms": 1.0}
+    for changes, beside_ms in ((measured, (3.0, 1.0, 50.0)), ({}, (50.0, 50.0, 50.0))):
+        speeds = Speeds(profile(), stack(update_call_ms=50.0, minibatch_us=0.0, **changes))
+        calls = [work(kind=kind, where="learner") for kind in ("gradient", "apply", "update")]
+        assert [speeds.update_ns(call) for call in calls] == [round(1e6 * ms) for ms in beside_ms]
+        assert speeds.run_ns(work(kind="gradient", memory_mb=1000), CALM) == round(1e6 * beside_ms[0])
+
+
 def test_an_update_by_hand() -> None:
     """5 ms a call, 2 MB at 1 ms, 80 minibatches of 400 µs, 20,480 samples of .01 million macs at 300 µs a million."""
     speeds = Speeds(
