@@ -22,6 +22,7 @@ from research.pricing_targets import PRICING_TARGETS
 from research.reliability import Reliability
 from research.scheduler_training import SchedulerTraining
 from training.base_model import FrozenModel
+from training.loops.model import StalenessAware
 from webapp.jobs.spec import JobSpec
 
 QUICK_ROUNDS = 6
@@ -164,6 +165,34 @@ class Experiment(FrozenModel):
         """Environments with a target by the claim's meter, and one that differences are shares of."""
         reached = set(self.training_targets if claim.meter == "training" else self.targets)
         return reached & set(self.targets) if isinstance(claim, Better) else reached
+
+    @model_validator(mode="after")
+    def claims_are_about_places_where_runs_can_be_timed(self) -> Self:
+        for claim in self.claims:
+            if not isinstance(claim, Cheaper | Better):
+                continue
+            sides = ((claim.arm, claim.at), *((one, claim.against_at) for one in claim.against))
+            for arm, place in sides:
+                if any(place not in self.priced_at(arm, name) for name in claim.environments):
+                    raise ValueError(
+                        f"{arm} cannot be timed at {place}: its versions depend on its calls' times"
+                    )
+        return self
+
+    def priced_at(self, arm: str, environment: str) -> tuple[str, ...]:
+        """The pricing targets where an arm's runs can be timed. Where times decide which gradients a version is made
+        of, that is the place where they were trained.
+        """
+        setting = next(one for one in self.settings if one.environment == environment)
+        spec = self.spec(Cell(arm, environment, setting.seeds[0]))
+        if not isinstance(spec.training.loop, StalenessAware) or not spec.training.loop.depends_on_timing:
+            return self.pricing_targets
+        trained = getattr(spec.platform, "profile", ""), getattr(spec.platform, "stack", "")
+        return tuple(
+            name
+            for name in self.pricing_targets
+            if (PRICING_TARGETS[name].profile, PRICING_TARGETS[name].stack) == trained
+        )
 
     @property
     def primary(self) -> Claim | None:

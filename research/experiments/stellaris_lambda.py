@@ -1,7 +1,7 @@
 """Stellaris' learners as CPU functions on Lambda, against one plain machine that samples and learns."""
 
 from research.claims import Cheaper, NotWorse
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Experiment, Setting, merged
 from research.stellaris import (
     CAN_CLAIM,
     ENDPOINT,
@@ -10,27 +10,27 @@ from research.stellaris import (
     ORACLE,
     REASONS,
     SEEDS,
-    SLICE,
+    headline,
     recipe,
     stellaris,
 )
 
 _LAMBDA, _MACHINE, _SPOT = "lambda_learners_starling", "machine", "machine_spot"
 _COSTS = ("stellaris-costs",)
-_SYNCHRONOUS = Arm(
-    name="synchronous_40",
-    title="PPO, synchronous, 40 steps of 1,024 a round",
-    changes={
-        "training": {"algorithm": {"minibatch_size": SLICE}},
-        "platform": {"profile": "one-machine", "learner_sku": "c5.4xlarge", "learner_lanes": 1},
-    },
-)
 _STELLARIS = stellaris("stellaris", "Stellaris, learners on Lambda", where="actor")
 _ON_LAMBDA = _STELLARIS.model_copy(
     update={
         "changes": merged(
             _STELLARIS.changes,
-            {"platform": {"profile": "lambda", "learner_sku": "m4.large", "learner_lanes": 1}},
+            {
+                "training": {"rollout": {"memory_mb": 1769}},
+                "platform": {
+                    "profile": "lambda",
+                    "stack": "starling-stack",
+                    "learner_sku": "m4.large",
+                    "learner_lanes": 1,
+                },
+            },
         )
     }
 )
@@ -41,13 +41,10 @@ EXPERIMENT = Experiment(
     endpoint=ENDPOINT,
     oracle=ORACLE,
     can_claim=CAN_CLAIM,
-    base=merged(
-        recipe(),
-        {"training": {"rollout": {"memory_mb": 1769}}, "platform": {"stack": "starling-stack"}},
-    ),
+    base=recipe(),
     paper="stellaris",
     reasons=REASONS,
-    arms=(_ON_LAMBDA, _SYNCHRONOUS),
+    arms=(_ON_LAMBDA, *(arm for arm in headline("stellaris_82k") if arm.name == "synchronous_40")),
     settings=(Setting(environment=HOPPER, seeds=SEEDS),),
     pricing_targets=(_LAMBDA, _MACHINE, _SPOT),
     run_s=60.0,
@@ -86,7 +83,7 @@ EXPERIMENT = Experiment(
     beside=(
         "The slides price learners by the hour of a GPU machine; no cloud lists a price for a function with a GPU. Here"
         " learners are functions of 1,769 MB, which is one core, and a small machine coordinates. Stellaris was trained"
-        " at these functions' times, PPO once, as its weights do not depend on times. The last claims put PPO on the"
-        " same functions, so that they differ in the learners alone."
+        " at these functions' times. PPO's runs are those of `stellaris_82k`, as its weights do not depend on times. On"
+        " Lambda its actors have 1,024 MB."
     ),
 )

@@ -258,7 +258,7 @@ def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
     rows = []
     for (arm, environment), seeds in runs.items():
         target = experiment.targets.get(environment)
-        for pricing_target in experiment.pricing_targets:
+        for pricing_target in experiment.priced_at(arm, environment):
             row: dict[str, Any] = {
                 "arm": arm,
                 "environment": environment,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from research.claims import Sooner
-from research.experiment import Arm, Cell, find_experiment, merged
+from research.experiment import Arm, Cell, Experiment, find_experiment, merged
 from research.reports.clock_comparison import judge_seconds, virtual_seconds
 from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
@@ -70,6 +70,15 @@ def test_the_primary_claims_opponent_takes_as_many_gradients() -> None:
     assert primary is not None
     assert primary.arm == "stellaris"
     assert primary.against == ("synchronous_40",)  # type: ignore[union-attr]
+
+
+def test_a_run_whose_versions_depend_on_times_is_priced_where_it_was_trained() -> None:
+    experiment = find_experiment("stellaris_lambda")
+    assert experiment.priced_at("stellaris", "Hopper-v5") == ("lambda_learners_starling",)
+    assert experiment.priced_at("synchronous_40", "Hopper-v5") == experiment.pricing_targets
+    elsewhere = experiment.claims[0].model_copy(update={"at": "machine"})
+    with pytest.raises(ValueError, match="stellaris cannot be timed at machine"):
+        Experiment.model_validate({**dict(experiment), "claims": (elsewhere,)})
 
 
 def outcome(arm: str, seed: int, rounds: list[float], resumed_after: int = 0) -> Outcome:

@@ -117,12 +117,13 @@ def _dropped(report: Report) -> float | None:
 
 
 def _learners(title: str, legend: str) -> Panel:
-    return _health(title, legend, from_zero=True, shown_for="known", training="")
+    return _health(title, legend, from_zero=True, shown_for="known", training="", group="learners")
 
 
 def _health(title: str, legend: str, **look: Any) -> Panel:
     look.setdefault("training", ReinforcementLearning.kind)
-    return Panel(title, legend, group="health", nothing="No update yet.", **look)
+    look.setdefault("group", "health")
+    return Panel(title, legend, nothing="No update yet.", **look)
 
 
 # A new figure is one row here: its chart on the page, its live values and its curve in TensorBoard come with it.
@@ -168,7 +169,7 @@ LINES: dict[str, Line] = {
     "staleness": Line(
         "train/staleness_mean",
         lambda report: report.get("staleness_mean"),
-        _health("Staleness", "Versions behind", from_zero=True, shown_for="positive", training=""),
+        _health("Age of data", "Versions behind", from_zero=True, shown_for="positive", training=""),
     ),
     "pushed_mb": Line(
         "functions/pushed_mb",
@@ -198,19 +199,20 @@ LINES: dict[str, Line] = {
     "gradient_staleness": Line(
         "gradients/staleness_mean",
         _gradients("staleness_mean"),
-        _learners("Gradients behind", "Versions behind"),
+        _health("Gradients behind", "", shown_for="known", training="", group="learners"),
     ),
+    "gradient_staleness_least": Line("gradients/staleness_least", _gradients("staleness_least")),
     "gradient_staleness_most": Line("gradients/staleness_most", _gradients("staleness_most")),
     "staleness_bound": Line("gradients/staleness_bound", _gradients("bound")),
     "learners_busy": Line(
         "gradients/learners_busy",
         _gradients("learners_busy"),
-        _learners("Learners in flight", "Learners, mean of the round"),
+        _learners("Learners in flight", "Mean of the round"),
     ),
     "actors_busy": Line(
         "gradients/actors_busy",
         _gradients("actors_busy"),
-        _learners("Actors in flight", "Actors, mean of the round"),
+        _learners("Actors in flight", "Mean of the round"),
     ),
     "starved_share": Line(
         "gradients/starved_share",
@@ -249,7 +251,7 @@ _OWN = {
 _ALL = _OWN | {name: line.panel for name, line in LINES.items() if line.panel is not None}
 PANELS = {
     group: {name: panel for name, panel in _ALL.items() if panel.group == group}
-    for group in ("run", "health")
+    for group in ("run", "learners", "health")
 }
 """The charts of a job's page by group, in order."""
 

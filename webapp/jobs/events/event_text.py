@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from training.aggregation import AGE_LIMIT
 from training.calls import KINDS
 from training.tasks.kinds import score_of
 from webapp.formatting import (
@@ -80,10 +81,21 @@ def gradients_sentence(found: Mapping[str, Any] | None) -> str:
     bound = "" if found["bound"] is None else f", bound {found['bound']:.1f}"
     made = f"{plural(found['gradients'], 'gradient')} in {plural(found['steps'], 'step')}"
     text = f"{made}, {found['staleness_mean']:.1f} versions behind on average{bound}."
-    dropped = sum(found["dropped"].values())
-    if dropped:
-        text += f" {dropped:,} dropped, {display_usd(found['wasted_picodollars'])} wasted."
+    if found["dropped"]:
+        dropped = ", ".join(
+            f"{count:,} dropped ({_DROPPED.get(reason, reason)})"
+            for reason, count in sorted(found["dropped"].items())
+        )
+        text += f" {dropped}, {display_usd(found['wasted_picodollars'])} wasted."
     return text
+
+
+_DROPPED = {
+    "too_old": f"over {AGE_LIMIT} versions old",
+    "numbers": "not finite",
+    "duplicate": "answered twice",
+    "unknown_version": "of another version than asked for",
+}
 
 
 def _evaluation(payload: Payload) -> EventText:

@@ -303,7 +303,7 @@ def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:
     else as many as kept up with the actors.
     """
     if loop.goes_by_waves:
-        return ceil(report["actors"] / loop.trajectories_per_gradient)
+        return ceil(int(report["actors"]) / loop.trajectories_per_gradient)
     found, lasted_s = report["gradients"], report["total_s"]
     gradient_s, sampled_s = found["learners_busy"] * lasted_s, found["actors_busy"] * lasted_s
     return fitting_learners(gradient_s, sampled_s / report["actors"], _MANY)

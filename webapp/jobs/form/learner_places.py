@@ -102,21 +102,22 @@ def learner_words(spec: JobSpec) -> str:
 
 def learner_price_words(spec: JobSpec) -> str:
     """Return what one of several learners costs; empty where that is not known or learners are not several."""
-    if not isinstance(spec.training.loop, StalenessAware):
+    loop = spec.training.loop
+    if not isinstance(loop, StalenessAware):
         return ""
     try:
         tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)
     except (UnknownSku, PriceError):
         return ""
-    hourly = _hourly_of_one(spec, tariff)
+    hourly = _hourly_of_one(spec, loop, tariff)
     if hourly:
         return f"Each costs {hourly} an hour while it computes, and nothing while it waits."
     return "Their machine costs the same however many learn."
 
 
-def _hourly_of_one(spec: JobSpec, tariff: Tariff) -> str:
+def _hourly_of_one(spec: JobSpec, loop: StalenessAware, tariff: Tariff) -> str:
     """Return the price of an hour of one function that computes gradients; empty if those are paid by machine."""
-    price = tariff.actor if spec.training.loop.where == "actor" else tariff.learner
+    price = tariff.actor if loop.where == "actor" else tariff.learner
     if isinstance(price, FunctionPrice):
         size = Part(price.duration, spec.training.memory_mb, MB_PER_GB)
         return _hourly((size,))
@@ -129,7 +130,7 @@ def _with_gradients(spec: JobSpec, loop: StalenessAware, tariff: Tariff, words: 
         at_once = getattr(spec.platform, "learner_lanes", loop.learners)
         in_turn = f"{words} Learners take turns: {at_once:,} of {loop.learners:,} at once."
         return in_turn if at_once < loop.learners else words
-    hourly = _hourly_of_one(spec, tariff)
+    hourly = _hourly_of_one(spec, loop, tariff)
     many = f"at most {loop.learners:,}"
     where = (
         f"in functions at {hourly} an hour each, {many}, paid only while they compute"

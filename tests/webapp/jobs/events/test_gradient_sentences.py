@@ -28,7 +28,7 @@ def test_a_round_says_what_its_gradients_became() -> None:
     assert gradients_sentence(FOUND) == text
     wasted = FOUND | {"dropped": {"too_old": 2}, "wasted_picodollars": 200_000_000, "bound": None}
     assert gradients_sentence(wasted) == (
-        "40 gradients in 26 steps, 1.0 versions behind on average. 2 dropped, $0.000200 wasted."
+        "40 gradients in 26 steps, 1.0 versions behind on average. 2 dropped (over 100 versions old), $0.000200 wasted."
     )
     assert gradients_sentence(None) == ""
 
