@@ -1,4 +1,4 @@
-"""Runs as objects: launch one, wait for it, read its rounds, stop it, take its policy, compare it."""
+"""Runs as objects: launch one, wait for it, read its rounds, stop it, download its policy, compare it."""
 
 from __future__ import annotations
 
