@@ -10,6 +10,9 @@ from training.calls.kind import BadAnswer
 from training.functions.body import Result
 from training.messages import Call
 
+_UNFORESEEN = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""An answer that a check does not foresee is refused: it must not end the run of all others."""
+
 
 def answer_to(call: Call, run: str, data: bytes) -> tuple[Answer, Result | None]:
     """The checked answer, with a result if the call was done. Refusal says what is wrong with it."""
@@ -36,6 +39,8 @@ def result_of(call: Call, answer: Answer) -> Result:
         KINDS[call.kind].check(call, call.request, result)
     except BadAnswer as bad:
         raise Refusal(bad.code, str(bad)) from None
+    except _UNFORESEEN as error:
+        raise Refusal("shape", f"the answer cannot be checked ({type(error).__name__})") from error
     return result
 
 

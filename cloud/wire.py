@@ -29,6 +29,8 @@ ANSWER_LIMIT_BYTES = 256 * 2**20
 
 _APART = ("env_state", "inputs")
 _WORDS_SHOWN = 300
+_MOST_WORK = 10**15
+"""Of anything that is counted: no call does more, and sums over a job stay numbers that a database stores."""
 
 
 class Refusal(ValueError):
@@ -61,22 +63,22 @@ class Request(Message):
 class Work(Message):
     """The part of a usage that only the body knows."""
 
-    env_steps: int = Field(0, ge=0)
-    inferences: int = Field(0, ge=0)
-    episodes: int = Field(0, ge=0)
-    minibatches: int = Field(0, ge=0)
-    samples: int = Field(0, ge=0)
-    macs: int = Field(0, ge=0)
+    env_steps: int = Field(0, ge=0, le=_MOST_WORK)
+    inferences: int = Field(0, ge=0, le=_MOST_WORK)
+    episodes: int = Field(0, ge=0, le=_MOST_WORK)
+    minibatches: int = Field(0, ge=0, le=_MOST_WORK)
+    samples: int = Field(0, ge=0, le=_MOST_WORK)
+    macs: int = Field(0, ge=0, le=_MOST_WORK)
     pictures: bool = False
-    hessian_products: int = Field(0, ge=0)
+    hessian_products: int = Field(0, ge=0, le=_MOST_WORK)
     environment_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     inference_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
-    fetched_bytes: int = Field(0, ge=0)
+    fetched_bytes: int = Field(0, ge=0, le=_MOST_WORK)
     fetch_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     compute_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     push_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
     processor_s: float = Field(0.0, ge=0.0, le=2_592_000.0, allow_inf_nan=False)
-    most_memory_mb: int = Field(0, ge=0)
+    most_memory_mb: int = Field(0, ge=0, le=_MOST_WORK)
 
     @staticmethod
     def of(usage: Usage) -> Work:

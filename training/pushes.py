@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from training.codec import CodecError, Document, decode, encode
 from training.data.manifest import DataShape
@@ -19,6 +19,8 @@ from training.models.model import Model, Parameters
 
 Shapes = Mapping[str, tuple[int, ...]]
 _PLACE_BYTES, _VALUE_BYTES = 4, 4
+NUMBER_LIMIT = 1e15
+"""Descent with larger numbers has diverged, and their squares would leave float32."""
 _FIGURES = ("version", "slice_no", "rows", "steps", "loss", "diverged")
 _HEADER_BYTES, _HEADER_BYTES_AN_ARRAY = 260, 120
 
@@ -43,7 +45,7 @@ def most_bytes(shapes: Shapes) -> int:
 class Push:
     """The gradient is the sum over `steps` local steps from `version` on, by `rows` rows; `loss` is the mean of theirs.
 
-    `diverged`: the loss was not a finite number, so there is no gradient.
+    `diverged`: the loss or the gradient was no number, or beyond all sense, so there is no gradient.
     """
 
     version: int
@@ -69,12 +71,17 @@ class Push:
         for name in ("version", "slice_no", "rows", "steps"):
             if type(figures[name]) is not int or figures[name] < 0:
                 raise BadPush(f"{name} is {figures[name]!r:.40}")
-        if not isfinite(figures["loss"]):
-            raise BadPush("the loss is not a finite number")
+        if not abs(figures["loss"]) <= NUMBER_LIMIT:
+            raise BadPush(f"the loss is not a finite number of at most {NUMBER_LIMIT:g}")
         push = Push(**figures, gradient=_unpacked(document, shapes))
         if push.encode() != data:
             raise BadPush("it is not packed as pushes are")
         return push
+
+
+def is_sound(array: npt.NDArray[Any]) -> bool:
+    """Return whether all numbers are finite and not beyond all sense."""
+    return bool((np.abs(array) <= NUMBER_LIMIT).all())
 
 
 def encode_carried(carried: Parameters) -> bytes:
@@ -143,8 +150,8 @@ def _vector(document: Document, name: str, dtype: str) -> Any:
     array = document.get(name)
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.str != dtype:
         raise BadPush(f"{name} is missing, or no list of numbers of type {dtype}")
-    if not np.isfinite(array).all():
-        raise BadPush(f"{name} has numbers that are not finite")
+    if dtype == "<f4" and not is_sound(array):
+        raise BadPush(f"{name} has numbers that are not finite, or above {NUMBER_LIMIT:g}")
     return array
 
 

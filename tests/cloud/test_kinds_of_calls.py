@@ -42,7 +42,7 @@ from training.calls import KINDS
 from training.calls.update import UPDATE_ATTEMPTS
 from training.codec import decode, encode
 from training.deadlines import Deadlines
-from training.functions.body import WarmCache
+from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.loops.run import Run
 from training.messages import Call, CallFailed, Event, RoundFinished
@@ -117,6 +117,18 @@ def test_its_answer_is_checked_to_the_byte(adding: Add) -> None:
     with pytest.raises(Refusal, match="not the sum of these numbers") as refused:
         answer_to(call, "run", wire.pack_answer(other))
     assert refused.value.code == "sum"
+
+
+def test_an_answer_that_a_check_did_not_foresee_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Careless(Add):
+        def check(self, call: Call, request: AddRequest, result: Result) -> None:
+            raise TypeError("unhashable type: 'list'")
+
+    monkeypatch.setitem(KINDS, "add", Careless())
+    call = _add("add1-a1", 1.0, 2.5)
+    packed = Actor().answer(wire.pack_request(Request(run="run", call=call, not_after_unix_s=2e10)))
+    with pytest.raises(Refusal, match=r"the answer cannot be checked \(TypeError\)"):
+        answer_to(call, "run", packed)
 
 
 def test_its_deadline_and_attempts_are_its_own(adding: Add) -> None:

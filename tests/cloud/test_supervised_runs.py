@@ -38,6 +38,7 @@ from training.codec import decode, encode
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import BlobRef, Call
+from training.models.metrics import losses_of
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
@@ -215,6 +216,12 @@ def _reverse(document: dict[str, Any]) -> None:
     document |= {"at:weight": np.array([5, 3], np.int32), "of:weight": np.ones(2, np.float32)}
 
 
+def _others(document: dict[str, Any]) -> None:
+    """The classes that the model finds likeliest, and their losses."""
+    targets = document["probabilities"].argmax(axis=1).astype(np.int32)
+    document |= {"targets": targets, "losses": losses_of(document["probabilities"], targets)}
+
+
 HOSTILE: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
     "a push of another version": ("sgd", changed(version=3), "not"),
     "a push of another slice": ("sgd", changed(slice_no=9), "not"),
@@ -240,6 +247,12 @@ HOSTILE: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
         "not packed as pushes are",
     ),
     "places out of order": ("sgd", _reverse, "not in order"),
+    "a loss beyond all sense": ("sgd", changed(loss=1e300), "at most 1e"),
+    "a gradient beyond all sense": (
+        "sgd",
+        changed(**{"all:bias": np.full(10, 1e16, np.float32)}),
+        "not finite, or above",
+    ),
     "a merge of other numbers": ("merge", changed(loss=0.1), "not that of these pushes"),
     "a merge of another version": ("merge", changed(version=9), "not that of these pushes"),
     "scores of fewer rows": (
@@ -248,6 +261,13 @@ HOSTILE: dict[str, tuple[str, Callable[[dict[str, Any]], None], str]] = {
         "for each of its rows",
     ),
     "a score below zero": ("score", changed(losses=np.full(180, -1, np.float32)), "below 0"),
+    "losses that flatter": ("score", changed(losses=np.zeros(180, np.float32)), "not those of the prob"),
+    "losses beyond all sense": (
+        "score",
+        changed(losses=np.full(180, 3e38, np.float32)),
+        "not those of the prob",
+    ),
+    "other classes": ("score", _others, "not those of the rows"),
     "no probabilities": (
         "score",
         changed(probabilities=np.zeros((180, 10), np.float32)),

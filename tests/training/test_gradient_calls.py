@@ -284,6 +284,26 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "a report of more": ("not one of ours", lambda d: {"report": {**d["report"], "x": 1.0}}),
     "importance of less": ("not one of ours", lambda d: {"importance": {}}),
     "no divergence": ("is no divergence", lambda d: {"divergence": np.inf}),
+    "a number beyond all sense": ("above 1e\\+15", lambda d: {BIAS: np.full_like(d[BIAS], 1e16)}),
+    "a report beyond all sense": ("too large", lambda d: {"report": {**d["report"], "entropy": 1e300}}),
+    "a divergence beyond all sense": ("is no divergence", lambda d: {"divergence": 1e300}),
+    "samples that count less than nothing": (
+        "samples count -1.0 times",
+        lambda d: {"importance": {**d["importance"], "weight": -1.0}},
+    ),
+    "samples that count nothing": (
+        "samples count 0.0 times",
+        lambda d: {"importance": {**d["importance"], "weight": 0.0}},
+    ),
+    "samples that count more than any ratio": (
+        "at most 4.85165e\\+08 is possible",
+        lambda d: {"importance": {**d["importance"], "weight": 1e9}},
+    ),
+    "a share of more than all": (
+        "shares that are none",
+        lambda d: {"importance": {**d["importance"], "truncated": 1.5}},
+    ),
+    "a pass that is true": ("of another pass", lambda d: {"pass_no": True}),
     "words for a device": ("names no device", lambda d: {"device": "x" * 100}),
     "more bytes": ("cannot be read", lambda d: {"x": np.zeros(10**6)}),
 }
@@ -296,6 +316,34 @@ def test_a_gradient_that_is_not_what_was_asked_for_is_refused_with_a_reason(name
     words, change = HOSTILE[name]
     with pytest.raises(BadAnswer, match=words):
         KINDS["gradient"].check(call, call.request, with_changes(result, change(decode(result.payload))))
+
+
+def test_a_step_is_no_longer_than_the_truncation_lets_it_be():
+    call, result = a_gradient("ppo, 1 pass", truncation=Truncation(rule="mean_step", limit=1.1))
+    KINDS["gradient"].check(call, call.request, result)
+    document = decode(result.payload)
+    assert 0 < document["length"] <= 1.1 * (1 + 1e-6)
+    for length in (-1.0, 0.0, 1.2, 1e300):
+        changed = {"length": length, "importance": {**document["importance"], "weight": length}}
+        with pytest.raises(BadAnswer, match=r"samples count|too large"):
+            KINDS["gradient"].check(call, call.request, with_changes(result, changed))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"observation_variance": np.full(4, -1.0)}, "a variance of observations is below 0"),
+        ({"observation_variance": np.full(4, 1e300)}, "has numbers above"),
+        ({"observation_mean": np.full(4, 1e300)}, "has numbers above"),
+        ({"return_variance": np.full(1, -1.0)}, "a variance of returns is below 0"),
+        ({"observation_count": True}, "moments of other samples"),
+        ({"return_count": 40}, "moments of other samples"),
+    ],
+)
+def test_moments_that_no_normaliser_can_have_are_refused(changes, words):
+    call, result = a_gradient("ppo, 1 pass")
+    with pytest.raises(BadAnswer, match=words):
+        KINDS["gradient"].check(call, call.request, with_changes(result, changes))
 
 
 def test_work_and_what_later_passes_need_are_checked():
@@ -342,6 +390,17 @@ def test_an_aggregation_that_is_not_one_of_its_gradients_is_refused():
         ({"state": replace(after, version=9).encode()}, "version 9, not 1"),
         ({"state": replace(after, optimiser_steps=9).encode()}, "optimiser_steps 9, not 1"),
         ({"state": replace(after, kl_coefficient=2.0).encode()}, "weight of its KL penalty"),
+        ({"state": replace(after, version=1.0).encode(), "version": 1}, "version 1.0, not 1"),
+        ({"state": replace(after, step_divergence=0.5).encode()}, "as the way of a usual step"),
+        ({"state": replace(after, step_divergence="far").encode()}, "as the way of a usual step"),
+        (
+            {
+                "state": replace(
+                    after, second_moments={name: array - 1 for name, array in after.second_moments.items()}
+                ).encode()
+            },
+            "below 0, which is a mean of squares",
+        ),
         (
             {"state": replace(after, observation_moments=replace(seen, count=seen.count + 1)).encode()},
             "observation_moments are not those",

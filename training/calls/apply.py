@@ -17,6 +17,7 @@ from training.algorithms import AnyAlgorithm
 from training.architectures import AnyNetwork, learner_macs
 from training.calls.gradient import joined_facts
 from training.calls.kind import (
+    FIGURE_LIMIT,
     LONGEST_CALL_S,
     SLACK_BYTES,
     BadAnswer,
@@ -113,10 +114,13 @@ class Apply(CallKind[ApplyRequest]):
         _check_state(call, request, before, after, gradients)
         if type(document["version"]) is not int or document["version"] != after.version:
             raise BadAnswer("update", f"the update is of version {document['version']!r}, its state is not")
-        if document["weights"] != after.actor_weights(request.network):
-            raise BadAnswer("update", "the weights are not those of the learner's state")
-        if document["parameters"] != after.for_gradients().encode():
-            raise BadAnswer("update", "the parameters are not those of the learner's state")
+        known = {
+            "weights": after.actor_weights(request.network),
+            "parameters": after.for_gradients().encode(),
+        }
+        for name, data in known.items():
+            if not isinstance(document[name], bytes) or document[name] != data:
+                raise BadAnswer("update", f"the {name} are not those of the learner's state")
         for name, value in facts.items():
             if type(document[name]) is not type(value) or document[name] != value:
                 raise BadAnswer("update", f"{name} is {document[name]!r}; the gradients have {value!r}")
@@ -197,16 +201,19 @@ def _check_state(
         "spaces": before.spaces,
     }
     for name, value in facts.items():
-        if getattr(after, name) != value:
+        # 1, 1.0 and True are equal, and only one of them counts versions.
+        if repr(getattr(after, name)) != repr(value):
             raise BadAnswer("update", f"the state has {name} {getattr(after, name)!r}, not {value!r}")
     for group in _GROUPS:
         check_arrays(getattr(before, group), getattr(after, group), group)
-    if not (isfinite(after.step_divergence) and after.step_divergence >= 0):
-        raise BadAnswer("update", f"the state has {after.step_divergence!r} as the way of a usual step")
+    usual, usual_before = after.step_divergence, before.step_divergence
+    measured = request.policies or usual == usual_before
+    if type(usual) is not float or not 0 <= usual <= FIGURE_LIMIT or not measured:
+        raise BadAnswer("update", f"the state has {usual!r} as the way of a usual step")
     expected = replace(before, round_sums=sums_with(before, gradients), parameters=after.parameters)
     if request.ends_round:
         expected = end_round(request.algorithm, expected, call.round_no)
-    if after.kl_coefficient != expected.kl_coefficient:
+    if not _are_equal(after.kl_coefficient, expected.kl_coefficient):
         raise BadAnswer("update", f"the state has {after.kl_coefficient!r} as the weight of its KL penalty")
     for name in ("observation_moments", "return_moments", "round_sums", "target_parameters"):
         if not _are_equal(getattr(after, name), getattr(expected, name)):
@@ -227,8 +234,10 @@ def _check_distances(call: Call, request: ApplyRequest, distances: Any) -> None:
 
 def _are_equal(one: Any, other: Any) -> bool:
     """Whether moments, sums of a round or parameters have the same numbers."""
-    if one is None or other is None or isinstance(one, (int, float)):
-        return bool(one == other and type(one) is type(other))
+    if type(one) is not type(other):
+        return False
+    if one is None or isinstance(one, (int, float)):
+        return bool(one == other)
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     parts, others = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from training.calls.kind import (
+    FIGURE_LIMIT,
     SLACK_BYTES,
     BadAnswer,
     BillPart,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"returns", "lengths"}
 _HEADER_BYTES = 260
+_LONGEST_EPISODE = 10**9
 
 
 class EvaluateRequest(CallRequest):
@@ -65,8 +67,10 @@ class Evaluate(CallKind[EvaluateRequest]):
             array = document[name]
             if not isinstance(array, np.ndarray) or array.dtype.str != dtype or array.shape != (episodes,):
                 raise BadAnswer("evaluation", f"{name} are not {episodes} numbers of type {dtype}")
-            if not np.isfinite(array).all():
-                raise BadAnswer("evaluation", f"{name} are not finite numbers")
+            if not (np.abs(array) <= FIGURE_LIMIT).all():
+                raise BadAnswer("evaluation", f"{name} are not finite numbers, or too large")
+        if (document["lengths"] < 0).any() or (document["lengths"] > _LONGEST_EPISODE).any():
+            raise BadAnswer("evaluation", f"lengths are not from 0 to {_LONGEST_EPISODE:,}")
         if result.usage.episodes != episodes or int(document["lengths"].sum()) != result.usage.env_steps:
             raise BadAnswer("work", "the steps that are told of are not those of the episodes")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, isfinite, prod
+from math import exp, inf, prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from training.algorithms import AnyAlgorithm
 from training.architectures import AnyNetwork, learner_macs
 from training.calls.kind import (
+    FIGURE_LIMIT,
     SLACK_BYTES,
     BadAnswer,
     BillPart,
@@ -49,6 +50,13 @@ MEASURED = (
 )
 MOMENTS = ("observation", "return")
 EPISODE_MEANS = ("episode_return_mean", "episode_length_mean")
+NUMBER_LIMIT = 1e15
+"""A gradient with a larger number has left all sense, and its square would leave float32."""
+_MEAN_LIMIT, _VARIANCE_LIMIT = 1e39, 1e78
+"""Moments of float32 are below them."""
+_RATIO_LIMIT = exp(20.0)
+"""Ratios are clipped there (`training.truncation`)."""
+_ROUNDING = 1.0 + 1e-6
 _HEADER_BYTES = 1200
 _PLAIN = {
     "version",
@@ -132,12 +140,14 @@ class Gradient(CallKind[GradientRequest]):
             odd = sorted(map(str, set(document) ^ wanted))[:5]
             raise BadAnswer("gradient", f"the gradient lacks or adds: {', '.join(odd)}")
         for name, shape in shapes.items():
-            _check_array(f"the gradient of {name}", document[f"{PREFIX}{name}"], "<f4", shape)
+            _check_array(f"the gradient of {name}", document[f"{PREFIX}{name}"], "<f4", shape, NUMBER_LIMIT)
         size = _spaces(request).observation_size
         for name in moments:
             length = size if name == "observation" else 1
-            for part in ("mean", "variance"):
-                _check_array(f"the {part} of {name}s", document[f"{name}_{part}"], "<f8", (length,))
+            for part, most in (("mean", _MEAN_LIMIT), ("variance", _VARIANCE_LIMIT)):
+                _check_array(f"the {part} of {name}s", document[f"{name}_{part}"], "<f8", (length,), most)
+            if (document[f"{name}_variance"] < 0).any():
+                raise BadAnswer("gradient", f"a variance of {name}s is below 0")
         facts = slice_facts(call, request, _read_once)
         if request.states:
             spaces = _spaces(request)
@@ -256,11 +266,15 @@ def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:
     return parameter_shapes(request.network, _spaces(request))
 
 
-def _check_array(what: str, array: Any, dtype: str, shape: tuple[int, ...]) -> None:
+def _check_array(
+    what: str, array: Any, dtype: str, shape: tuple[int, ...], most: float | None = None
+) -> None:
     if not isinstance(array, np.ndarray) or array.dtype.str != dtype or array.shape != shape:
         raise BadAnswer("gradient", f"{what} has another shape or type than the parameters ask for")
     if not np.isfinite(array).all():
         raise BadAnswer("gradient", f"{what} has numbers that are not finite")
+    if most is not None and array.size and max(array.max(), -array.min()) > most:
+        raise BadAnswer("gradient", f"{what} has numbers above {most:g}")
 
 
 def _check_plain(
@@ -278,7 +292,11 @@ def _check_plain(
     may_be_last = request.pass_no == request.passes or request.algorithm.is_enough(inf)
     if last is not True and (last is not False or request.pass_no == request.passes):
         raise BadAnswer("gradient", f"whether it is the last pass is {last!r}")
-    if document["pass_no"] != request.pass_no or (last and not may_be_last):
+    if (
+        type(document["pass_no"]) is not int
+        or document["pass_no"] != request.pass_no
+        or (last and not may_be_last)
+    ):
         raise BadAnswer("gradient", "the gradient is of another pass")
     seen = request.algorithm.normalise_observations and not _spaces(request).pictures
     wanted = [
@@ -286,12 +304,14 @@ def _check_plain(
         for name, is_kept in zip(MOMENTS, (seen, request.algorithm.normalise_rewards), strict=True)
         if last and is_kept
     ]
-    if moments != wanted or any(document[f"{name}_count"] != facts["samples"] for name in moments):
+    counts = [document[f"{name}_count"] for name in moments]
+    if moments != wanted or any(type(count) is not float or count != facts["samples"] for count in counts):
         raise BadAnswer("gradient", "the gradient has moments of other samples than its own")
     for name, value in told_facts(facts, last=last).items():
         if type(document[name]) is not type(value) or document[name] != value:
             raise BadAnswer("gradient", f"{name} is {document[name]!r}; the trajectories have {value!r}")
     _check_figures("importance", document["importance"], IMPORTANCE)
+    _check_importance(request.truncation, document["importance"])
     _check_figures("report", document["report"], MEASURED)
     if not isinstance(document["device"], str) or len(document["device"]) > 20:
         raise BadAnswer("gradient", "the gradient names no device")
@@ -299,15 +319,30 @@ def _check_plain(
     if type(document["length"]) is not float or document["length"] != step:
         raise BadAnswer("gradient", f"the gradient asks for a step {document['length']!r} times as long")
     divergence = document["divergence"]
-    if divergence is not None and (type(divergence) is not float or not isfinite(divergence)):
+    if divergence is not None and not _is_figure(divergence):
         raise BadAnswer("gradient", f"{divergence!r} is no divergence")
 
 
 def _check_figures(what: str, figures: Any, names: tuple[str, ...]) -> None:
     if not isinstance(figures, dict) or set(figures) != set(names):
         raise BadAnswer("gradient", f"the gradient's {what} is not one of ours")
-    if not all(type(value) is float and isfinite(value) for value in figures.values()):
-        raise BadAnswer("gradient", f"the gradient's {what} has numbers that are not finite")
+    if not all(map(_is_figure, figures.values())):
+        raise BadAnswer("gradient", f"the gradient's {what} has numbers that are not finite, or too large")
+
+
+def _is_figure(value: Any) -> bool:
+    return type(value) is float and abs(value) <= FIGURE_LIMIT
+
+
+def _check_importance(truncation: Truncation, importance: dict[str, float]) -> None:
+    """Check means that are shares, and a weight that no ratio exceeds: a step may be as long as it."""
+    most = min(truncation.limit, _RATIO_LIMIT) if truncation.reads_policies else _RATIO_LIMIT
+    if not 0.0 < importance["weight"] <= most * _ROUNDING:
+        raise BadAnswer(
+            "gradient", f"samples count {importance['weight']!r} times; at most {most:g} is possible"
+        )
+    if not all(0.0 <= importance[name] <= _ROUNDING for name in ("effective", "truncated")):
+        raise BadAnswer("gradient", "the gradient's importance has shares that are none")
 
 
 def _check_start(state: bytes | None, request: GradientRequest, last: bool, shape: tuple[int, int]) -> None:
@@ -320,4 +355,4 @@ def _check_start(state: bytes | None, request: GradientRequest, last: bool, shap
     limit = 4 * shape[0] * shape[1] * len(wanted) + SLACK_BYTES
     document = read_document(state, limit, set(wanted), "gradient")
     for name, array in document.items():
-        _check_array(name, array, "<f4", shape)
+        _check_array(name, array, "<f4", shape, NUMBER_LIMIT)

@@ -18,6 +18,8 @@ LONGEST_CALL_S = 900.0
 """No call may take longer, on any platform."""
 SLACK_BYTES = 64 * 2**10
 """What an answer may have beside its numbers: names, shapes and a few figures."""
+FIGURE_LIMIT = 1e100
+"""No figure that an answer reports is larger, so that sums and means of them are finite."""
 
 
 class CallRequest(Message):

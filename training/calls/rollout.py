@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from training.calls.kind import (
+    FIGURE_LIMIT,
     SLACK_BYTES,
     BadAnswer,
     BillPart,
@@ -90,8 +91,13 @@ class Rollout(CallKind[RolloutRequest]):
         asked = (request.steps, request.environments)
         if document["rewards"].shape != asked:
             raise BadAnswer("trajectory", f"the trajectory is {document['rewards'].shape}, not {asked}")
-        if document["slot"] != request.slot:
-            raise BadAnswer("trajectory", f"the trajectory is of slot {document['slot']}, not {request.slot}")
+        if type(document["slot"]) is not int or document["slot"] != request.slot:
+            found = f"{document['slot']!r:.40}"
+            raise BadAnswer("trajectory", f"the trajectory is of slot {found}, not {request.slot}")
+        if type(document["version"]) is not int:
+            raise BadAnswer(
+                "trajectory", f"the trajectory is of version {document['version']!r}, not {version}"
+            )
         _check_episodes(result.usage, document, prod(asked))
         _check_state(result.env_state, request.environments)
 
@@ -136,7 +142,7 @@ def _check_episodes(usage: Usage, document: Document, samples: int) -> None:
     returns, lengths = document["episode_returns"], document["episode_lengths"]
     if returns.ndim != 1 or returns.shape != lengths.shape:
         raise BadAnswer("trajectory", "episodes have more returns than lengths")
-    if len(returns) > samples or not np.isfinite(returns).all():
+    if len(returns) > samples or not (np.abs(returns) <= FIGURE_LIMIT).all() or (lengths < 0).any():
         raise BadAnswer("trajectory", "episodes that cannot be")
     if (usage.env_steps, usage.episodes) != (samples, len(returns)):
         raise BadAnswer("work", f"{usage.env_steps} steps are told of; {samples} were asked for")

@@ -16,10 +16,11 @@ from training.calls.kind import (
     required_weights,
 )
 from training.data.manifest import DataShape, RowRange
+from training.data.shard import rows_of
 from training.functions.body import Result, WarmCache
 from training.models import AnyModel
 from training.models.lenet import LeNet
-from training.models.metrics import Judged
+from training.models.metrics import Judged, losses_of
 from training.pushes import most_bytes
 from training.reports import Usage
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"losses", "probabilities", "targets"}
 _SUM_TOLERANCE = 1e-4
+_LOSS_TOLERANCE = 1e-4
 _HEADER_BYTES = 260
 
 
@@ -76,6 +78,10 @@ class ScoreRows(CallKind[ScoreRequest]):
             raise BadAnswer("score", "a loss or a probability is below 0")
         if (np.abs(judged.probabilities.sum(axis=1) - 1.0) > _SUM_TOLERANCE).any():
             raise BadAnswer("score", "the probabilities of a row do not add up to 1")
+        if call.inputs and not np.array_equal(judged.targets, rows_of(call.inputs[0]).targets):
+            raise BadAnswer("score", "the classes are not those of the rows")
+        if not np.allclose(judged.losses, losses_of(judged.probabilities, judged.targets), _LOSS_TOLERANCE):
+            raise BadAnswer("score", "the losses are not those of the probabilities")
         if result.env_state is not None:
             raise BadAnswer("state", "a score has no state")
         if (result.usage.samples, result.usage.macs) != (request.rows, request.model.macs(request.shape)):

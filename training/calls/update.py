@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, isfinite
+from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from training.algorithms import AnyAlgorithm
 from training.architectures import AnyNetwork, learner_macs
 from training.calls.kind import (
+    FIGURE_LIMIT,
     LONGEST_CALL_S,
     SLACK_BYTES,
     BadAnswer,
@@ -35,6 +36,8 @@ _UPDATE_REPORT_BYTES = 500
 _MEASURED: dict[str, type[Message]] = {"curvature": CurvatureReport, "noise_scale": NoiseScaleReport}
 _GROUPS = ("parameters", "first_moments", "second_moments", "target_parameters")
 _MOMENTS = ("observation_moments", "return_moments")
+_MOST_LETTERS = 300
+_SQUARES = ("second_moments", "variance")
 
 
 class UpdateRequest(CallRequest):
@@ -84,7 +87,7 @@ class Update(CallKind[UpdateRequest]):
         keys = {"state", "weights", "version", "report", "policy_shift", *_MEASURED, *facts}
         document = read_document(result.payload, self.answer_limit_bytes(call, request), keys, "update")
         after = state_in(document["state"])
-        _check_state(before, after, batch.size)
+        _check_state(before, after, batch.size, batch.size * _passes(request))
         if type(document["version"]) is not int or document["version"] != after.version:
             raise BadAnswer("update", f"the update is of version {document['version']!r}, its state is not")
         weights = document["weights"]
@@ -159,15 +162,16 @@ def state_in(data: Any) -> LearnerState:
     return state
 
 
-def _check_state(before: LearnerState, after: LearnerState, samples: int) -> None:
+def _check_state(before: LearnerState, after: LearnerState, samples: int, most_steps: int) -> None:
     """Check that it can follow the state before: the same arrays with finite numbers, one version later."""
     if type(after.version) is not int or after.version != before.version + 1:
         raise BadAnswer("update", f"the state is of version {after.version!r}, not {before.version + 1}")
-    if after.spaces != before.spaces:
+    if repr(after.spaces) != repr(before.spaces):
         raise BadAnswer("update", "the state is of another environment")
-    if type(after.optimiser_steps) is not int or after.optimiser_steps < before.optimiser_steps:
+    steps = after.optimiser_steps
+    if type(steps) is not int or not 0 <= steps - before.optimiser_steps <= most_steps:
         raise BadAnswer("update", f"the state has made {after.optimiser_steps!r} steps of its optimiser")
-    if type(after.kl_coefficient) is not float or not isfinite(after.kl_coefficient):
+    if type(after.kl_coefficient) is not float or not 0 <= after.kl_coefficient <= FIGURE_LIMIT:
         raise BadAnswer("update", f"the state has {after.kl_coefficient!r} as the weight of its KL penalty")
     for group in _GROUPS:
         check_arrays(getattr(before, group), getattr(after, group), group)
@@ -192,6 +196,8 @@ def check_arrays(before: dict[str, Any], after: dict[str, Any], what: str) -> No
             raise BadAnswer("update", f"{what} have {name} of another shape or type than before")
         if not np.isfinite(new).all():
             raise BadAnswer("update", f"{what} have {name} that are not finite numbers")
+        if (what in _SQUARES or name in _SQUARES) and (new < 0).any():
+            raise BadAnswer("update", f"{what} have {name} below 0, which is a mean of squares")
 
 
 def check_reports(document: dict[str, Any]) -> None:
@@ -204,15 +210,22 @@ def check_reports(document: dict[str, Any]) -> None:
         first = error.errors(include_input=False, include_url=False)[0]
         raise BadAnswer("update", f"the report is not one of ours: {first['msg']}") from None
     shift = document["policy_shift"]
-    if shift is not None and (type(shift) is not float or not isfinite(shift)):
+    if shift is not None and type(shift) is not float:
         raise BadAnswer("update", f"{shift!r} is no shift of a policy")
-    if not all(isfinite(one) for one in document["report"].values() if isinstance(one, float)):
-        raise BadAnswer("update", "the report has numbers that are not finite")
+    for reported in (document["report"], *(document[name] or {} for name in _MEASURED), {"shift": shift}):
+        for name, value in reported.items():
+            if isinstance(value, (int, float)) and not abs(value) <= FIGURE_LIMIT:
+                raise BadAnswer("update", f"{name} is {value!r}, which is not finite or too large")
+            if isinstance(value, str) and len(value) > _MOST_LETTERS:
+                raise BadAnswer("update", f"{name} has {len(value):,} letters")
+
+
+def _passes(request: UpdateRequest) -> int:
+    return int(getattr(request.algorithm, "epochs", 1))
 
 
 def _check_work(request: UpdateRequest, usage: Usage, after: LearnerState, samples: int) -> None:
-    passes = int(getattr(request.algorithm, "epochs", 1))
-    if not 1 <= usage.minibatches <= usage.samples <= samples * passes:
+    if not 1 <= usage.minibatches <= usage.samples <= samples * _passes(request):
         raise BadAnswer("work", f"{usage.samples} samples are told of; {samples} came in")
     of_a_sample = learner_macs(request.network, after.spaces), after.spaces.pictures
     if (usage.macs, usage.pictures) != of_a_sample:

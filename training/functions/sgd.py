@@ -28,7 +28,7 @@ def sgd(call: Call, request: SgdRequest, weights: bytes, warm_cache: WarmCache) 
     fetched_s = time.perf_counter()
     version, parameters = parameters_in(weights)
     loss, gradient = _descend(request, parameters, rows)
-    diverged = not math.isfinite(loss) or not all(np.isfinite(array).all() for array in gradient.values())
+    diverged = not abs(loss) <= pushes.NUMBER_LIMIT or not all(map(pushes.is_sound, gradient.values()))
     if diverged:
         loss, gradient = 0.0, {name: np.zeros_like(array) for name, array in parameters.items()}
     carried = None

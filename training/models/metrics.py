@@ -86,9 +86,15 @@ class Coefficient(FrozenModel):
 def judge(model: Model, parameters: Parameters, rows: Rows) -> Judged:
     """Return what the model says of the rows. The losses are cross-entropies without the penalty."""
     probabilities = model.predict(parameters, rows.features).astype(np.float32)
-    own = probabilities[np.arange(len(rows)), rows.targets]
-    losses = -np.log(np.maximum(own, _LEAST_PROBABILITY)).astype(np.float32)
-    return Judged(losses, probabilities, rows.targets)
+    return Judged(losses_of(probabilities, rows.targets), probabilities, rows.targets)
+
+
+def losses_of(
+    probabilities: npt.NDArray[np.float32], targets: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float32]:
+    """Return each row's cross-entropy."""
+    own = probabilities[np.arange(len(targets)), targets]
+    return -np.log(np.maximum(own, _LEAST_PROBABILITY)).astype(np.float32)
 
 
 def joined_judgements(parts: Sequence[Judged]) -> Judged:

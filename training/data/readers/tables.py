@@ -80,7 +80,8 @@ def open_table(path: Path) -> TableFile:
 
 def usable(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which numbers features can hold: finite ones that are not too large."""
-    return np.abs(values) <= LARGEST
+    sound: npt.NDArray[np.bool_] = np.abs(values) <= LARGEST
+    return sound
 
 
 def fault_of(number: float) -> str:
