@@ -104,7 +104,7 @@ def _signs(most: int) -> npt.NDArray[np.float64]:
     """[assignments, pairs]: every assignment of signs, or of many pairs some by chance. The first is the one seen."""
     if most <= _ALL_SIGNS_UP_TO:
         numbers = np.arange(2**most)[:, None] >> np.arange(most)[None, :]
-        return 1.0 - 2.0 * (numbers & 1)
+        return (1.0 - 2.0 * (numbers & 1)).astype(np.float64)
     drawn = np.random.default_rng(0).integers(0, 2, size=(_DRAWS, most))
     return np.vstack([np.ones(most), 1.0 - 2.0 * drawn])
 

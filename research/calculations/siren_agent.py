@@ -29,7 +29,8 @@ from research.siren_agents import (
     search,
 )
 from research.siren_tables import GRID, SIREN
-from training.statistics import Interval, paired_bootstrap
+from research.statistics import paired_bootstrap
+from training.statistics import Interval
 
 _ALONE = (300, 200, 100)
 _FIRST_SIZES = (512, 768, 1024)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -47,7 +47,7 @@ def choices(spec: JobSpec) -> list[tuple[str, list[Choice]]]:
     document = spec.model_dump(mode="json")
     found = []
     for path in _CHOICES:
-        here = document
+        here: Any = document
         for name in path.split("."):
             here = here.get(name, {}) if isinstance(here, dict) else {}
         if not here:

@@ -7,6 +7,7 @@ from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from training.sequential import pairs_needed
 from webapp.abtests.changes import Change, changed, describe_change
@@ -196,6 +197,6 @@ def stop_test(*, test: ABTest, user: Any, clock: Clock = SYSTEM_CLOCK) -> ABTest
     return test
 
 
-def in_project(project: Any) -> Any:
+def in_project(project: Any) -> QuerySet[ABTest]:
     """Return the project's tests, newest first."""
     return ABTest.objects.filter(project=project).select_related("job", "group", "budget")

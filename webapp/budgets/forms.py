@@ -90,7 +90,7 @@ class NewBudgetForm(BudgetForm):
 
     def begin_with_person(self, person: User) -> None:
         """Offer a budget of this person's jobs a month, unless the form was sent."""
-        self.initial |= {"counts": f"{Scope.USER}:{person.pk}", "name": f"{person.email}, a month"[:80]}
+        self.initial.update(counts=f"{Scope.USER}:{person.pk}", name=f"{person.email}, a month"[:80])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
