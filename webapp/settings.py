@@ -161,6 +161,7 @@ INSTALLED_APPS = [
     "webapp.surfaces",
     "webapp.resources",
     "webapp.reports",
+    "webapp.trackers",
     "django.contrib.admin.apps.SimpleAdminConfig",  # webapp/admin.py names the tables; others' are not looked for
     "django.contrib.auth",
     "django.contrib.contenttypes",

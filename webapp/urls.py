@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("webapp.schedulers.urls")),
     path("", include("webapp.surfaces.urls")),
     path("", include("webapp.resources.urls")),
+    path("", include("webapp.trackers.urls")),
 ]
 
 handler404 = "webapp.responses.not_found"

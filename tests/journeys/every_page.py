@@ -26,6 +26,7 @@ from tests.journeys import (
     scenes,
     scheduler_scenes,
 )
+from tests.webapp.trackers.rows import make_tracker
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.alerts import mail_consent
@@ -67,6 +68,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     cloud_scenes.profiles_in_every_state(project, ada, connected)
     told = alert_scenes.alerts_in_every_state(project, ada, by_name)
     api_scenes.tokens_in_every_state(project, ada)
+    make_tracker(project)
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
@@ -168,6 +170,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-consent": (mail_consent.path_for(mail_consent.consents_of(project.pk)[-1]), None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
         "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
+        "trackers": (f"/p/{project.slug}/trackers/", None),
+        "trackers-none": (f"/p/{empty.slug}/trackers/", None),
+        "trackers-mlflow": (f"/p/{project.slug}/trackers/mlflow/", None),
         "reports": (f"/p/{project.slug}/reports/?range=last-30-days&prices=actual", None),
         "reports-job": (f"/p/{project.slug}/reports/?range=last-30-days&prices=simulated&by=job", None),
         "reports-empty": (f"/p/{empty.slug}/reports/", None),

@@ -14,6 +14,7 @@ from tests.signed_in import PASSWORD, signed_in
 from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_rows
+from tests.webapp.trackers.rows import make_tracker
 from webapp.abtests.models import ABTest
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
@@ -26,6 +27,7 @@ from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget, Charge
 from webapp.reports.models import ReportFile, Schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
+from webapp.trackers.models import Tracker
 
 pytestmark = pytest.mark.django_db
 
@@ -82,6 +84,9 @@ DOORS: dict[str, Door] = {
     "connections:steps": Door("editor"),
     "connections:paper": Door("editor"),
     "connections:remove": Door("owner", "post"),
+    "trackers:list": Door("viewer"),
+    "trackers:tracker": Door("owner"),
+    "trackers:remove": Door("owner", "post"),
     "datasets:list": Door("viewer"),
     "datasets:upload": Door("editor", "post"),
     "datasets:detail": Door("viewer"),
@@ -271,6 +276,7 @@ class Scene:
             "film_id": film.pk,
             "kind": "aws_keys",
             "way": "webhook",
+            "tracker": make_tracker(project).kind,
             "alert_id": delivery.alert_id,
             "channel_id": channel.pk,
             "delivery_id": delivery.pk,
@@ -325,6 +331,7 @@ def _rows() -> dict[str, list[Any]]:
         SchedulerTraining,
         DataSet,
         ABTest,
+        Tracker,
     )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 

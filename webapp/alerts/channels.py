@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from webapp import doorbell
-from webapp.alerts import mail_consent, project_mail, safe_http
+from webapp import doorbell, safe_http
+from webapp.alerts import mail_consent, project_mail
 from webapp.alerts import secrets as alerts_secrets
 from webapp.alerts.models import (
     About,

@@ -161,7 +161,8 @@ ROUTES = (
         "money",
         "budgets",
     ),
-    *("schedules", "bills", "alert_rules", "channels", "connections", "people", "reward_surfaces", "films"),
+    *("schedules", "bills", "alert_rules", "channels", "trackers", "connections", "people"),
+    *("reward_surfaces", "films"),
     *("schedulers", "profiles", "datasets", "papers"),
 )
 """The modules of `routes`, in the order of the description."""

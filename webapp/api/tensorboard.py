@@ -6,28 +6,14 @@ CRC-32C of the event. An event holds scalars in protobuf's wire format.
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from webapp.api.job_serialization import evaluations_of
-from webapp.jobs.charts.figures import LINES
+from webapp.jobs.charts.scalars import EVALUATION, scalars_of
 from webapp.jobs.models import Job, Round
 
 _ROUNDS_AT_ONCE = 500
-_PICODOLLARS = 1e12
-
-TAGS = {
-    "train/policy_gradient_loss": ("update", "policy_loss"),
-    "train/learning_rate": ("update", "learning_rate"),
-    "time/collect_s": ("collect_s",),
-    "time/update_s": ("update_s",),
-    "time/round_s": ("total_s",),
-    "functions/cold_starts": ("cold_starts",),
-    "functions/failed_calls": ("failed_calls",),
-}
-"""Tags beside those of the page's charts: the figure's path in a round's report."""
 
 
 def event_file(job: Job) -> Iterator[bytes]:
@@ -40,33 +26,16 @@ def event_file(job: Job) -> Iterator[bytes]:
     pieces = []
     for report in rows.values_list("report", flat=True).iterator(chunk_size=_ROUNDS_AT_ONCE):
         cost_so_far += report.get("cost_picodollars") or 0
-        values = dict(_values(report, cost_so_far))
+        values = dict(scalars_of(report, cost_so_far))
         judged = evaluations.get(report["round_no"])
         if judged is not None:
-            values["eval/mean_reward"] = judged
+            values[EVALUATION] = judged
         at_s = began_s + report["started_s"] + report["total_s"]
         pieces.append(record(scalars(at_s, report["total_env_steps"], values.items())))
         if len(pieces) == _ROUNDS_AT_ONCE:
             yield b"".join(pieces)
             pieces.clear()
     yield b"".join(pieces)
-
-
-def _values(report: Mapping[str, Any], cost_so_far: int) -> Iterator[tuple[str, float]]:
-    found = [(line.tag, line.read(report)) for line in LINES.values()]
-    found += [(tag, _at(report, path)) for tag, path in TAGS.items()]
-    yield from ((tag, float(value)) for tag, value in found if value is not None and math.isfinite(value))
-    spend = report.get("spend") or {}
-    spent = spend.get("spent_picodollars")
-    yield "cost/spent_usd", (cost_so_far if spent is None else spent) / _PICODOLLARS
-    yield "rollout/round", float(report["round_no"])
-
-
-def _at(report: Mapping[str, Any], path: Sequence[str]) -> Any:
-    value: Any = report
-    for part in path:
-        value = value.get(part) if value is not None else None
-    return value
 
 
 # Records

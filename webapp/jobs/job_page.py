@@ -31,6 +31,7 @@ from webapp.jobs.reasons import look_of_job, looks_for_script, reason_in_words, 
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
 from webapp.money.queries import budgets_above, find_limiting_budget
+from webapp.trackers.queries import runs_of
 
 TABS = (
     ("detail", "Charts"),
@@ -104,7 +105,7 @@ def job_charts(request: HttpRequest, job: Job) -> dict[str, Any]:
     reference: Any = catalogue.ENTRIES.get(training.subject)
     if training.kind == SupervisedLearning.kind and (known := job_summary.reference_of(job)) is not None:
         reference = {"reference_return": known[0], "reference_spread": None}
-    return {"environment": reference, "panels": panels_of(training)}
+    return {"environment": reference, "panels": panels_of(training), "tracked": runs_of(job)}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -113,6 +113,7 @@ def _places(slug: str) -> list[Found]:
         Found("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
         Found("Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])),
         Found("Projects", "Make, rename, archive", "folder2", reverse("projects:list")),
+        Found("Trackers", "MLflow and W&B", "graph-up", reverse("trackers:list", args=[slug])),
         Found("API tokens", "For programs", "key", reverse("api:tokens")),
         Found("API reference", "Every address of the API", "braces", reverse("api:reference")),
     ]

@@ -11,7 +11,8 @@ from hypothesis import given, strategies
 
 from tests.factories import make_alert, make_project
 from tests.receivers import WebReceiver, web_receiver
-from webapp.alerts import channels, outbox, safe_http
+from webapp import safe_http
+from webapp.alerts import channels, outbox
 from webapp.alerts.models import Delivery, DeliveryState
 from webapp.alerts.senders import chat
 from webapp.connections.sealing import Secret

@@ -16,7 +16,8 @@ import pytest
 
 from tests.factories import make_alert, make_project
 from tests.own_network import OwnNetwork, own_network
-from webapp.alerts import channels, safe_http, secrets
+from webapp import safe_http
+from webapp.alerts import channels, secrets
 from webapp.alerts.message import Message, message_of
 from webapp.alerts.models import Channel
 from webapp.alerts.senders import chat, webhook

@@ -26,6 +26,7 @@ from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_version
+from tests.webapp.trackers.rows import make_tracker
 from training.environments.model import EnvironmentSpec
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
@@ -46,6 +47,7 @@ from webapp.reports.models import CloudBill, ReportFile, Schedule
 from webapp.reports.schedules import add_schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
 from webapp.surfaces.models import Surface
+from webapp.trackers.models import Tracker
 
 pytestmark = pytest.mark.django_db
 
@@ -173,6 +175,7 @@ class Scene:
             "{alert_id}": str(make_alert(self.project).pk),
             "{rule_id}": str(add_rule(project=self.project, user=owner, text="kl > 0.1").pk),
             "{name}": "cartpole",
+            "{kind}": make_tracker(self.project).kind,
             **_learned_things(self.project, self.job),
         }
 
@@ -259,6 +262,7 @@ def body_for(operation: reference.Operation) -> Any:
         "FineTuning": {"workload": "cartpole"},
         "NewProfile": {"environment": {"id": "CartPole-v1"}, "memory_mb": [1024]},
         "Choice": {"target": "y"},
+        "TrackerSetting": {"address": "https://8.8.8.8", "place": "Hopper"},
     }
     if operation.path.endswith(("/bills", "/datasets")):
         return Upload("table.csv", b"a,b\r\n")
@@ -278,7 +282,7 @@ def _rows() -> list[Any]:
         Schedule,
         Draft,
     )
-    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile, DataSet)
+    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile, DataSet, Tracker)
     return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
 
@@ -288,7 +292,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 130
+    assert len(OPERATIONS) == 134
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

@@ -12,7 +12,8 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import connection_guard, safe_http, secrets
+from webapp import safe_http
+from webapp.alerts import connection_guard, secrets
 from webapp.alerts.message import Message, Outcome, later, refused
 from webapp.alerts.models import Channel, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock

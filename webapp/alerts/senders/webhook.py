@@ -11,7 +11,8 @@ import hmac
 
 from django.views.decorators.debug import sensitive_variables
 
-from webapp.alerts import safe_http, secrets
+from webapp import safe_http
+from webapp.alerts import secrets
 from webapp.alerts.message import Message, Outcome, later, refused
 from webapp.alerts.models import Channel
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -162,6 +162,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("alerts rules", "The project's own alert rules.", "GET /alert-rules", out.RULES),
     Command("alerts add-rule TEXT", "Add an alert rule, such as 'return > 2,000'.", "POST /alert-rules", out.RULES),
     Command("alerts remove-rule RULE", "Remove an alert rule.", "DELETE /alert-rules/{rule}"),
+    Command("trackers list", "MLflow and W&B, if runs are sent there.", "GET /trackers", out.TRACKERS),
+    Command("trackers set KIND PLACE", "Send runs to mlflow or wandb (scope: manage). Enter its token on its page.",
+            "PUT /trackers/{kind}", out.TRACKERS, (
+        Option("--address", "of MLflow's server; left out: wandb.ai"),
+        Option("--on", "no: keep the setting, send nothing", "truth"))),
+    Command("trackers remove KIND", "Remove it with its token (scope: manage).", "DELETE /trackers/{kind}"),
     Command("budgets list", "Budgets that bind this project.", "GET /budgets", out.BUDGETS),
     Command("budgets make NAME LIMIT_USD", "Make a budget above jobs.", "POST /budgets", out.BUDGETS, (
         Option("--counts", "project (default), user:EMAIL, cloud:KIND, tag:NAME, group:NAME"),

@@ -67,6 +67,7 @@ AB_TESTS = (
 )
 AB_TEST = (*AB_TESTS, Part("group reason page=url"))
 RULES = (Part("rule=id:whole text added=created_at:at"),)
+TRACKERS = (Part("tracker=kind state place address token=has_token:yes words"),)
 BUDGETS = (
     Part(
         "budget=id:whole spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd "

@@ -29,6 +29,7 @@ from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
 from webapp.tones import Tone
+from webapp.trackers import queries as trackers
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
 
@@ -83,6 +84,7 @@ def checklist(
         rows.append(_budget(project, user, spec, count))
     unpriced = any(one.path == REGION for one in problems)
     rows += [*_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
+    rows += _trackers(project)
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
     return rows
@@ -98,6 +100,17 @@ def _memory(spec: JobSpec) -> Check:
     return Check(
         "Memory", "ok", f"The policy chooses among {len(there_are):,} sizes {shown}, round by round."
     )
+
+
+def _trackers(project: Any) -> Iterator[Check]:
+    """Yield the row of the project's trackers, if one is on. A tracker that takes nothing prevents no launch."""
+    on = list(trackers.trackers_of(project).filter(on=True))
+    if problems := [words for one in on if (words := trackers.problem_of(one))]:
+        page = reverse("trackers:list", args=[project.slug])
+        yield Check("Trackers", "warning", f"{' '.join(problems)} The job runs without it.", page, "Trackers")
+    elif on:
+        names = " and ".join(f"{one.get_kind_display()} ({trackers.server_of(one)})" for one in on)
+        yield Check("Trackers", "ok", f"Every round goes to {names}.")
 
 
 def _of(title: str, found: Sequence[Problem], fine: str) -> Check:

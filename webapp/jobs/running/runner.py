@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -42,6 +43,7 @@ from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
 from webapp.jobs.running.run_log import RunLog
+from webapp.jobs.running.tracking import Trackers
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.queries import Limit, limits_of
@@ -78,13 +80,15 @@ def run_job(
     """
     if hand_over.is_set() or (epoch := take_lease(job_id=job_id, owner=owner, clock=clock)) is None:
         return 0
-    with RunLog(job_id) as run_log:
+    with RunLog(job_id) as run_log, ExitStack() as left:
         try:
             with Heartbeat(job_id, epoch):
                 run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
+                left.callback(run.trackers.close)
                 stopped = run.train()
             # The heartbeat has stopped by now: it would take the lease released here for a lost one.
             run.end(stopped)
+            run.trackers.close(stopped, handed_over=hand_over.is_set())
         except _HandedOver:
             run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
         except (CheckpointNotWritten, CannotRun) as error:
@@ -119,7 +123,7 @@ class _Run:
         clock: Clock,
         run_log: RunLog,
     ) -> None:
-        self._job = Job.objects.select_related("account").get(pk=job_id)
+        self._job = Job.objects.select_related("account", "project").get(pk=job_id)
         self._epoch = epoch
         self._hand_over = hand_over
         self._holder_of = holder_of
@@ -131,6 +135,7 @@ class _Run:
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, score=score, clock=clock)
         self._log = run_log
         self._notes = Notes(job_id, epoch, clock=clock)
+        self.trackers = Trackers(self._job, clock=clock)
         self._allowed = limits().actors(self._spec.platform.kind)
         self._bounds = self._bounds_of(self._job.actors_least, self._job.actors_most)
         on_reserve = partial(failpoints.reach, "after_reserve")
@@ -189,12 +194,14 @@ class _Run:
         stopped = None
         try:
             self._go_on_unless_stopped()
+            self.trackers.open()
             for event in self._events(platform):
                 if isinstance(event, Stopped):
                     stopped = event
                     continue
                 self._recorder.record(event)
                 self._log.tell(event)
+                self.trackers.tell(event)
                 self._notes.look()
                 if isinstance(event, RoundFinished):
                     self._after_round(event)

@@ -42,7 +42,7 @@ _ISATAP_MASK = 0xFDFFFFFF
 
 
 class Refused(Exception):
-    """Alerts are not sent to this address; the text says why and what to do."""
+    """Nothing is sent to this address; the text says why and what to do."""
 
 
 class Unreachable(Exception):
@@ -62,8 +62,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Answer:
+    """`body`: at most as many bytes as the caller wanted; more are not read."""
+
     status: int
     retry_after_s: float | None
+    body: bytes = b""
 
 
 def is_exempt(host: str, port: int | None = None) -> bool:
@@ -73,7 +76,7 @@ def is_exempt(host: str, port: int | None = None) -> bool:
 
 
 def target_of(url: str) -> Target:
-    """The URL's present target. Refused if it must not be reached, Away if its name cannot be resolved."""
+    """The URL's present target. Refused if it must not be reached, Unreachable if its name cannot be resolved."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -85,16 +88,16 @@ def target_of(url: str) -> Target:
     if parts.scheme not in ("https", "http") or not host:
         raise Refused("This is no web address. It begins with https:// and a host name.")
     if parts.username is not None or parts.password is not None:
-        raise Refused("The address holds a user name or password. Leave them out: messages are signed.")
+        raise Refused("The address holds a user name or password. Leave them out.")
     port = port or (443 if parts.scheme == "https" else 80)
     exempt = is_exempt(host, port)
     if parts.scheme == "http" and not exempt:
-        raise Refused("Messages go out by https only: on the way, http can be read and changed.")
+        raise Refused("Starling sends by https only: on the way, http can be read and changed.")
     addresses = _resolve(host, port)
     if not exempt and not all(is_public(address) for address in addresses):
         raise Refused(
-            f"{host} is an address of a private network. Alerts go to public hosts only, unless this installation's"
-            " operator names the host in STARLING_ALERT_HOSTS."
+            f"{host} is an address of a private network. Starling sends to public hosts only, unless this"
+            " installation's operator names the host in STARLING_ALERT_HOSTS."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(host, port, path, parts.scheme == "https", addresses)
@@ -113,8 +116,15 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float = WITHIN_S) -> Answer:
-    """Post to an address that was just checked, and return the answer. Raises Refused or Away."""
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    within_s: float = WITHIN_S,
+    most_bytes: int = 0,
+) -> Answer:
+    """Post to an address that was just checked, and return the answer. Raises Refused or Unreachable."""
     ends_s = time.monotonic() + within_s
     target = target_of(url)
     failure: Exception | None = None
@@ -123,7 +133,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, within_s: float =
         if left_s <= 0:
             break
         try:
-            return _exchange(target, address, body, headers, left_s)
+            return _exchange(target, address, body, headers, left_s, most_bytes)
         except ConnectionRefusedError as error:  # the next address may listen; nothing was sent to this one
             failure = error
         except (OSError, http.client.HTTPException) as error:
@@ -148,7 +158,12 @@ class _Pinned(http.client.HTTPConnection):
 
 
 def _exchange(
-    target: Target, address: str, body: bytes, headers: Mapping[str, str], within_s: float
+    target: Target,
+    address: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    within_s: float,
+    most_bytes: int,
 ) -> Answer:
     connection = _Pinned(target, address, within_s)
     # The socket's timeout is for each read: a host that sends a byte at a time would never time out.
@@ -158,7 +173,8 @@ def _exchange(
     try:
         connection.request("POST", target.path, body=body, headers=dict(headers))
         answer = connection.getresponse()
-        return Answer(answer.status, _seconds(answer.getheader("Retry-After")))
+        content = answer.read(most_bytes) if most_bytes else b""
+        return Answer(answer.status, _seconds(answer.getheader("Retry-After")), content)
     finally:
         watchdog.cancel()
         connection.close()

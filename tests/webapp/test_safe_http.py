@@ -13,7 +13,7 @@ from hypothesis import given, strategies
 
 from tests.receivers import WebReceiver, web_receiver
 from tests.servers import reserved_port
-from webapp.alerts import safe_http
+from webapp import safe_http
 
 
 @pytest.fixture
