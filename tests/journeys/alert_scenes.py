@@ -50,7 +50,7 @@ _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
         "warning",
         "budget:1",
         "The budget March has spent $41.20 of $50.00, 80 % of its limit. At the limit its jobs end their round, save"
-        " a checkpoint and pause. Raise the budget if they should go on.",
+        " a checkpoint and pause. Raise the budget if they should continue.",
         3,
     ),
     (

@@ -69,7 +69,7 @@ def _connect(page: "Page", site: str, slug: str, azure: AzureEmulator, app: App)
     page.fill("[name=region]", REGION)
     page.fill("[name=subscription_id]", azure.subscription.id)
     page.fill("[name=resource_group]", "starling")
-    page.click("text=Go on to the next step")
+    page.click("text=Continue")
     page.wait_for_url("**/clouds/con_*/")
     for key in ("group_role", "limits_role"):
         document = json.loads(page.locator(f"[data-copy-text='{key}']").text_content() or "")

@@ -61,7 +61,7 @@ def _begin(page: "Page", site: str, way: str) -> Any:
     page.click(f"text={way}")
     page.fill("[name=name]", "The lab's account")
     page.fill("[name=region]", REGION)
-    page.click("text=Go on to the next step")
+    page.click("text=Continue")
     page.wait_for_url("**/clouds/con_*/")
     return project
 

@@ -61,7 +61,7 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     assert page.locator("[data-curve-table] tbody tr").count() == 10
     ends = page.locator("[data-curve-table] tbody tr").last.locator("td").all_inner_texts()
     assert "–" not in ends, "both runs go as far"
-    page.click("[aria-label='Take Slow learner out']")
+    page.click("[aria-label='Remove Slow learner']")
     expect(page.locator(".chip")).to_have_count(1, timeout=30_000)
     assert faults == []
 

@@ -50,7 +50,7 @@ def _signs_up(hands: Hands) -> None:
     hands.press("link", "Create an account")
     hands.write("E-mail address", "ada@example.org")
     hands.write("Password", PASSWORD)
-    hands.write("The same password again", PASSWORD)
+    hands.write("Repeat the password", PASSWORD)
     hands.press("button", "Create the account")
     hands.page.wait_for_selector("text=0 of 5 taken")
 

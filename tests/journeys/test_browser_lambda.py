@@ -62,7 +62,7 @@ def _connect(page: "Page", site: str, slug: str, aws: AwsEmulator) -> None:
     page.click("text=AWS with a role")
     page.fill("[name=name]", "The lab's account")
     page.fill("[name=region]", REGION)
-    page.click("text=Go on to the next step")
+    page.click("text=Continue")
     page.wait_for_url("**/clouds/con_*/")
     template = json.loads(page.locator("[data-copy-text='stack']").text_content() or "")
     page.fill("[name=role_arn]", made_from(aws, template))

@@ -81,7 +81,7 @@ def fresh_sign_in_for_secrets(view: View) -> View:
         if is_fresh(request):
             return view(request, *args, **kwargs)
         if request.method == "POST":
-            messages.info(request, "Nothing was stored. Confirm that it is you, then give it once more.")
+            messages.info(request, "Nothing was stored. Confirm that it is you, then enter it again.")
         return redirect(confirm_url(request, _page_before(request)))
 
     return wrapped

@@ -35,7 +35,7 @@ def send_invitation_mail(invitation: Invitation, link: str, by: User) -> str:
         return f"No mail was sent: it names you, and {by.email} is not confirmed yet."
     limits = {f"to:{invitation.email}": MAILS_A_DAY_TO_ONE, f"by:{by.pk}": MAILS_A_DAY_BY_ONE}
     if not _count(limits):
-        return "No mail was sent: enough of them went out today."
+        return "No mail was sent: today's limit is reached."
     context = {"invitation": invitation, "by": by.email, "site": settings.STARLING_BASE_URL, "link": link}
     mail = EmailMessage(
         subject="Starling: you are invited to a project",

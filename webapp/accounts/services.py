@@ -263,7 +263,7 @@ def must_confirm_first(user: User) -> bool:
 def accept(invitation: Invitation, user: User) -> Membership:
     """Make the person a member and delete the invitation. MembershipError says why not."""
     if must_confirm_first(user):
-        raise MembershipError(f"Confirm {user.email} first: a letter with a link was sent there.")
+        raise MembershipError(f"Confirm {user.email} first: a mail with a link was sent there.")
     with transaction.atomic():
         project = Project.objects.select_for_update().get(pk=invitation.project_id)
         if project.archived_at is not None:

@@ -99,7 +99,7 @@ def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return page
     chosen = request.POST.get("email", "").lower()
     if "action_primary" in request.POST and chosen not in queries.confirmed_addresses(person_of(request)):
-        messages.error(request, "Confirm this address first: then it can become the first one.")
+        messages.error(request, "Confirm this address first, then make it primary.")
         return redirect("account_email")
     answer: HttpResponseBase = _change_addresses(request, *args, **kwargs)
     return answer
@@ -215,7 +215,7 @@ def remove_member(request: HttpRequest, project: Project, membership_id: int) ->
     if leaving:
         messages.success(request, f"You left {project.name}.")
         return redirect("accounts:home")
-    messages.success(request, f"{membership.user.email} is no member any more.")
+    messages.success(request, f"{membership.user.email} is no longer a member.")
     return redirect("accounts:members", project.slug)
 
 

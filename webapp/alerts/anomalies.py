@@ -107,7 +107,7 @@ def no_steps(facts: Facts) -> Finding | None:
 RULES: tuple[Callable[[Facts], Finding | None], ...] = (burn, retries, no_steps)
 OVER: dict[str, str] = {
     Kind.BURN: "It spends about as forecast again.",
-    Kind.RETRIES: "Its calls come back again.",
+    Kind.RETRIES: "Its calls succeed again.",
     Kind.NO_STEPS: "It makes steps again.",
 }
 WATCHED = frozenset(OVER)

@@ -51,7 +51,7 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
 def channel_new(request: HttpRequest, project: Project, way: str) -> HttpResponse:
     """A new channel. Only this response shows a webhook's signing key."""
     if way not in NEW_FORMS:
-        raise Http404("There is no such way out.")
+        raise Http404("There is no such kind of channel.")
     form = NEW_FORMS[way](request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:

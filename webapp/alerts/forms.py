@@ -60,7 +60,7 @@ class ChannelForm(forms.Form):
     name = forms.CharField(label="Name", max_length=60, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     addresses = _Addresses(label="Addresses")
     on = forms.BooleanField(label="Alerts go out here", required=False)
-    kinds = forms.MultipleChoiceField(label="What goes out", choices=KINDS, required=False)
+    kinds = forms.MultipleChoiceField(label="Alerts to send", choices=KINDS, required=False)
 
     def __init__(self, data: Any = None, *, channel: Channel) -> None:
         initial = {

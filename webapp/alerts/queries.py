@@ -101,7 +101,7 @@ def channel_in(project: Any, channel_id: str) -> Channel:
 
 
 def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
-    """What went out there, newest first."""
+    """Deliveries there, newest first."""
     return channel.deliveries.select_related("alert").order_by("-created_at", "-pk")
 
 

@@ -57,7 +57,7 @@ WAYS = (
     WayOffered(
         Way.WEBHOOK,
         "Webhook",
-        "A signed JSON message to a program of yours, tried again until it gets through.",
+        "A signed JSON message to your own program, repeated until it arrives.",
         "braces",
     ),
 )
@@ -153,13 +153,13 @@ def rearmed_sentence(one: Account | Budget) -> str:
 def _what_then(one: Account | Budget) -> str:
     """What happens at the limit, and what people can do about it."""
     if isinstance(one, Account):
-        return "At the limit it saves a checkpoint and pauses. Raise its budget if it should go on, or stop it now."
+        return "At the limit it saves a checkpoint and pauses. Raise its budget if it should continue, or stop it now."
     line = {
         AtLine.FEWER: "From 80 % on its jobs get fewer actors; at the limit they save a checkpoint and pause.",
         AtLine.DRAIN: "At the limit its jobs end their round, save a checkpoint and pause.",
         AtLine.STOP: "At the limit its jobs pause; the last round may be cut off.",
     }
-    return f"{line[AtLine(one.at_line)]} Raise the budget if they should go on."
+    return f"{line[AtLine(one.at_line)]} Raise the budget if they should continue."
 
 
 def end_sentence(job: Job) -> str:

@@ -61,7 +61,7 @@ class TokenForm(forms.Form):
         label="In",
         queryset=Project.objects.none(),
         required=False,
-        empty_label="All projects of yours",
+        empty_label="All your projects",
         to_field_name="slug",
     )
     days = forms.TypedChoiceField(label="Ends", choices=DAYS, coerce=int, initial=tokens.DAYS_BY_DEFAULT)

@@ -45,7 +45,7 @@ def claim_account(
     try:
         decrypt.require_usable(connection)
         if not (connection.test_report or {}).get("ok"):
-            raise LeaseRefused("The connection has not been tested well yet. Test it first.")
+            raise LeaseRefused("The connection's test has not passed yet. Test it first.")
         before = queries.set_up_of(connection)
         missing = [size for size in memory_mb if before is None or size not in before.ready_mb]
         claimed = account_setup.claim_for_profile(connection=connection, memory_mb=missing, clock=clock)

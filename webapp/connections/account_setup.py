@@ -86,10 +86,10 @@ def _claim(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     """The row of a new request, not saved yet. Only one runs at a time: two would undo each other's steps."""
     locked = Connection.objects.select_for_update().get(pk=connection.pk)
     if not locked.has_identity:
-        raise ConnectionRefused("The steps before are not done.")
+        raise ConnectionRefused("Finish the earlier steps first.")
     made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
     if queries.is_under_way(made) and not queries.set_up_given_up(made, clock.now()):
-        raise ConnectionRefused("This is being worked on already.")
+        raise ConnectionRefused("This is already in progress.")
     made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
     made.number += 1
     made.steps = []

@@ -32,7 +32,7 @@ _worker_threads = threading.BoundedSemaphore(_AT_ONCE)
 def request_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Connection:
     """Request a test, which replaces an earlier request. ConnectionRefused without an identity."""
     if not connection.has_identity:
-        raise ConnectionRefused("There is nothing to test yet: the steps before are not done.")
+        raise ConnectionRefused("There is nothing to test yet: finish the earlier steps first.")
     Connection.objects.filter(pk=connection.pk).update(
         test_state=CheckState.ASKED, test_no=F("test_no") + 1, test_since=clock.now()
     )

@@ -82,7 +82,7 @@ class UnknownKey(CannotUnseal):
     def __init__(self, key_id: str) -> None:
         super().__init__(
             f"A stored secret is sealed with the master key {key_id}, which this installation does not have."
-            " Give that key back to it, or type the secret in again."
+            " Add that key again, or type the secret in again."
         )
 
 

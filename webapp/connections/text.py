@@ -154,7 +154,7 @@ def set_up_status(made: SetUp | None, now: datetime) -> Status:
     if making:
         words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
         return Status("ok", "check-circle-fill", "Set up", words)
-    return Status("waiting", "circle", "Removed", "The account contains nothing of Starling any more.")
+    return Status("waiting", "circle", "Removed", "The account no longer contains anything of Starling.")
 
 
 def sizes(memory_mb: list[int]) -> str:
@@ -179,7 +179,7 @@ def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     if not has_prices(connection.cloud, connection.region, book):
         found.append(
             f"No prices are known for {connection.region}, and without a price no budget can be kept: jobs there are"
-            " refused. A connection to another region is the way, or a price of your own in the price book."
+            " refused. Connect another region, or add a price of your own to the price book."
         )
     return found
 

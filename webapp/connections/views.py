@@ -50,7 +50,7 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
 def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpResponse:
     """The first step: a name and a region. The rest follows on the connection's page."""
     if kind not in Kind.values:
-        raise Http404("There is no such way to connect.")
+        raise Http404("There is no such kind of connection.")
     form = forms.NewConnectionForm(request.POST or None, kind=kind)
     if request.method == "POST" and form.is_valid():
         try:

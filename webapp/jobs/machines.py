@@ -45,10 +45,10 @@ def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
 
 def words(found: Machines, options: HostsOptions) -> str:
     if not found.called:
-        return f"Waiting for machines: 0 of {options.machines} have called."
+        return f"Waiting for machines: 0 of {options.machines} have connected."
     if not found.present:
         return (
-            f"None of your machines is here now; {found.called} of {options.machines} have called."
+            f"None of your machines is connected now; {found.called} of {options.machines} have connected."
             f" Calls wait {options.wait_min:g} min for one."
         )
     here = plural(found.present, "machine is", "machines are")
@@ -100,5 +100,5 @@ def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpRe
 def _job(project: Project, job_id: str) -> Job:
     job = job_in(project, job_id)
     if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
-        raise Http404("This job does not run on machines that call.")
+        raise Http404("This job does not use your own machines.")
     return job

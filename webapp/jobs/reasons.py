@@ -74,7 +74,7 @@ class Reason(Enum):
         Observed.QUEUED,
         "Waiting for a worker, with room in the budgets again.",
     )
-    GOES_ON = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker, to go on from its checkpoint."
+    GOES_ON = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker to resume from its checkpoint."
     BEGINS_AGAIN = (
         ReasonCode.NONE,
         Observed.QUEUED,
@@ -87,7 +87,7 @@ class Reason(Enum):
     WORKER_STOPPED = (
         ReasonCode.HANDOVER,
         Observed.RECOVERING,
-        "The worker was stopped; the job goes on from its last checkpoint once one is back.",
+        "The worker was stopped. The job resumes from its last checkpoint once a worker runs.",
     )
     LEASE_EXPIRED = ReasonCode.LOST, Observed.RECOVERING, ""
     LEASE_LOST = ReasonCode.LOST, Observed.RECOVERING, "The job's process lost its lease."

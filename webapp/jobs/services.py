@@ -188,7 +188,7 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
         return job
     if job.observed not in ACTIVE or job.desired == Desired.CANCELLED:
         state = "being stopped" if job.observed in ACTIVE else f"over ({job.get_observed_display().lower()})"
-        raise CannotPause(f"The job is {state}; only one that goes on can be paused.")
+        raise CannotPause(f"The job is {state}; only an active job can be paused.")
     entry = note(f"Pause requested by {user}.")
     append_events(job.pk, [entry], clock=clock, changes={"desired": Desired.PAUSED})
     stop_idle(job.pk, clock=clock)

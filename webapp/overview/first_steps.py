@@ -81,7 +81,7 @@ def guide_for(membership: Membership) -> Guide:
         ),
         Step(
             "Set a budget",
-            "Above all jobs of this project, by the month or in all. Jobs pause before its line.",
+            "For all jobs of this project, monthly or in total. Jobs pause before its limit.",
             reverse("budgets:new", args=[slug]),
             "Set a budget",
             taken["budget"],

@@ -36,7 +36,7 @@ from webapp.reports.table import Costs
 
 log = logging.getLogger(__name__)
 
-NO_MEMBERS = "No recipient is a member of this project any more. Set it up again."
+NO_MEMBERS = "No recipient is still a member of this project. Set it up again."
 NO_CONFIRMED_ADDRESS = (
     "No recipient has confirmed an address. Each can do that on the account page, under e-mail."
 )

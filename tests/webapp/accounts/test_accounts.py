@@ -67,7 +67,7 @@ def test_sign_in_and_out(client: Client) -> None:
 def test_password_reset_from_the_question_to_the_new_password(client: Client) -> None:
     make_user("ada@example.org", PASSWORD)
     asked = client.post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
-    assert "Look into your mail" in asked.content.decode()
+    assert "Check your mail" in asked.content.decode()
     (letter,) = mail.outbox
     assert letter.subject == "Starling: A new password"
     link = re.search(r"https?://[^/\s]+(/accounts/password/reset/key/\S+)", letter.body)
@@ -84,7 +84,7 @@ def test_password_reset_from_the_question_to_the_new_password(client: Client) ->
 
 def test_reset_does_not_tell_who_has_an_account(client: Client) -> None:
     answer = client.post("/accounts/password/reset/", {"email": "nobody@example.org"}, follow=True)
-    assert "Look into your mail" in answer.content.decode()
+    assert "Check your mail" in answer.content.decode()
 
 
 @pytest.mark.parametrize(

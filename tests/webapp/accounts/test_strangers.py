@@ -142,7 +142,7 @@ def test_a_reset_needs_a_confirmed_address() -> None:
     confirmation, *_ = mail.outbox
     mail.outbox.clear()
     asked = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
-    assert "Look into your mail" in asked.content.decode()
+    assert "Check your mail" in asked.content.decode()
     assert [letter.subject for letter in mail.outbox] == ["Starling: No account with this address"]
     confirm_by_letter(client, confirmation)
     mail.outbox.clear()

@@ -177,7 +177,7 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     clock.forward(301)
     assert anomalies.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()
-    assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls come back again.")
+    assert (alert.state, alert.over_words) == (State.RESOLVED, "Its calls succeed again.")
     # And one of a job that runs no more.
     clock.moment = NOW
     anomalies.scan_jobs(clock=clock)

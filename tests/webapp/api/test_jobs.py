@@ -148,7 +148,7 @@ def test_pause_resume_and_what_cannot_be(mine: Mine) -> None:
     refused = mine.call.post(f"{address}/pause")
     assert (refused.status_code, refused.json()["why"]) == (
         409,
-        "The job is over (stopped); only one that goes on can be paused.",
+        "The job is over (stopped); only an active job can be paused.",
     )
 
 

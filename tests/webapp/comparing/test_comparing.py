@@ -410,7 +410,7 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(
 def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None:
     project = make_project(owner)
     page = client.get(f"/p/{project.slug}/compare/?of=job_nowhere&over=nonsense").content.decode()
-    assert "Nothing is chosen yet" in page
+    assert "No runs chosen yet" in page
     assert "1 of the chosen jobs and groups are not in this project." in page
 
 

@@ -188,7 +188,7 @@ def test_viewers_see_the_machines_but_no_command(client: Client) -> None:
     client.force_login(viewer)
     address = f"/p/{job.project.slug}/jobs/{job.pk}"
     page = client.get(f"{address}/").content.decode()
-    assert "Waiting for machines: 0 of 2 have called." in page
+    assert "Waiting for machines: 0 of 2 have connected." in page
     assert "Show the command" not in page
     assert client.post(f"{address}/machines/join").status_code == 403
 
@@ -203,13 +203,15 @@ def test_the_page_counts_machines_as_they_come_and_go(client: Client) -> None:
     def said() -> str:
         return str(machines.panel(job, clock)["machines_words"])
 
-    assert said() == "Waiting for machines: 0 of 2 have called."
+    assert said() == "Waiting for machines: 0 of 2 have connected."
     store.hand_out(job.pk, [Caller("a-1", "a"), Caller("a-2", "a")])
     assert said() == "1 machine is here, 2 are expected: 2 actors, 0 at work."
     store.hand_out(job.pk, [Caller("b-1", "b")])
     assert said() == "2 machines are here: 3 actors, 0 at work."
     clock.forward(60.0)
-    assert said() == "None of your machines is here now; 2 of 2 have called. Calls wait 60 min for one."
+    assert (
+        said() == "None of your machines is connected now; 2 of 2 have connected. Calls wait 60 min for one."
+    )
 
 
 def test_working_machines_are_counted_in_words() -> None:

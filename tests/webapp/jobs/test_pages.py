@@ -72,7 +72,7 @@ def text(answer: Any) -> str:
 
 def test_an_empty_list_offers_presets(client: Client, project: Any) -> None:
     page = client.get(f"/p/{project.slug}/jobs/")
-    assert "Nothing has been trained here yet" in text(page)
+    assert "No jobs yet" in text(page)
     for preset in presets().values():
         assert f"?preset={preset.name}" in page.content.decode()
 
@@ -171,7 +171,7 @@ def test_bad_input_is_one_sentence_at_its_field(
     answer = client.post(f"/p/{project.slug}/jobs/new/", data)
     assert answer.status_code == 422
     assert sentence in text(answer)
-    assert "One field needs a look. Nothing was launched." in text(answer)
+    assert "Correct one field. Nothing was launched." in text(answer)
     assert not Job.objects.exists()
     assert not Account.objects.exists()
 
@@ -274,7 +274,7 @@ def test_what_belongs_to_others_is_not_there(client: Client, project: Any) -> No
         assert client.post(f"{address}budget/", {"limit_usd": "5"}).status_code == 404
     missing = client.get("/nowhere/")
     assert missing.status_code == 404
-    assert "There is nothing here" in text(missing)
+    assert "Page not found" in text(missing)
 
 
 def test_strangers_are_asked_to_sign_in(project: Any) -> None:

@@ -75,7 +75,7 @@ def test_home_is_the_overview_of_the_last_project(browser: Client, project: Any)
     assert page.redirect_chain[-1][0] == f"/p/{project.slug}/"
     said = words(page)
     assert "No job of this project is running, so it costs nothing now." in said
-    assert "Nothing needs you." in said
+    assert "All clear." in said
     assert "Nothing was spent this month." in said
 
 

@@ -141,7 +141,7 @@ def test_the_page_tells_the_choice_and_hands_it_to_the_form(owner: Any, connecti
     shown = page.get(_address(connection.project, connection.pk)).content.decode()
     assert "Profiled" in shown
     assert "declares its speed" in shown
-    assert "The functions that were made for it are gone again." in shown
+    assert "The functions created for it were removed." in shown
     assert found.why in shown
     link = (
         f"/jobs/new/?memory_mb={found.memory_mb}&amp;environment=CartPole-v1&amp;connection={connection.pk}"

@@ -157,7 +157,7 @@ def _verdict_words(found: Document) -> list[str]:
             f"  {flip['of']}: {flip['name']} turns this by itself at {flip['at']:.4g}"
             f" ({flip['value']:.4g}, {flip['kind']}, range to {flip['end']:.4g})"
         )
-    return lines if found["flips"] else [*lines, "No single number turns this within its range."]
+    return lines if found["flips"] else [*lines, "No single number changes this within its range."]
 
 
 def _spread_words(found: Document) -> str:

@@ -93,7 +93,7 @@ def note(found: Forecast, spec: JobSpec) -> str:
     if found.ends_by == "budget":
         stop = spec.training.stop
         if stop.progress_limit is None and stop.rounds is None and stop.minutes is None:
-            return f"Nothing but the budget is sure to end it. {left}"
+            return f"Only the budget is sure to end it. {left}"
         return f"The whole: about {money(found.whole_dollars)}. {left}"
     tenths = min(9, max(1, round(10 * found.budget_share)))
     return f"The budget ends it early in about {tenths} of 10 cases. {left}"

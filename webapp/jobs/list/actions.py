@@ -184,7 +184,7 @@ def act(
     if not job_ids:
         raise NotPossible("Nothing was done: choose one or more jobs first.")
     if len(set(job_ids)) > MOST_AT_ONCE:
-        raise NotPossible(f"Nothing was done: at most {MOST_AT_ONCE} jobs go at once.")
+        raise NotPossible(f"Nothing was done: at most {MOST_AT_ONCE} jobs can be chosen at once.")
     word, do = ACTIONS[action]
     wanted: dict[str, Any] = {"user": user, "clock": clock}
     if action == "tag" and not (wanted := {"names": tag_names(tag)})["names"]:

@@ -44,7 +44,7 @@ def policy_download(request: HttpRequest, project: Project, job_id: str) -> Http
     try:
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
-        messages.error(request, f"This policy cannot be taken away: {error}.")
+        messages.error(request, f"This policy cannot be exported: {error}.")
         return _to_tab(project, job)
     name = f"starling-{job.pk}-round-{chosen.round_no}.zip"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}

@@ -48,7 +48,7 @@ def accept_bill(
             defaults = {"name": name[:200], "imported_by": user, "since": clock.now()}
             bill, fresh = CloudBill.objects.get_or_create(project=project, sha256=digest, defaults=defaults)
             if bill.state == FileState.READY:
-                raise NotTaken(f"This very file was read already, as {bill.name}. Its lines are below.")
+                raise NotTaken(f"This file was read already, as {bill.name}. Its lines are below.")
             kept.replace(_path(bill))
             if not fresh:
                 failed = CloudBill.objects.filter(pk=bill.pk, state=FileState.FAILED)

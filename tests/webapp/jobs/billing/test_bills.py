@@ -63,7 +63,7 @@ def test_a_simulated_jobs_bill_equals_its_ledger_and_is_compared(client: Client)
     assert compared["one-machine"]["picodollars"] > compared["one-machine-spot"]["picodollars"] > 0
     words = text(page_of(client, job))
     for expected in (
-        "Bill simulated drawn up",
+        "Bill simulated final,",
         "No money was spent",
         "profile lambda : of its",
         "stack starling-stack",
@@ -213,8 +213,8 @@ def test_a_spec_of_long_ago_is_told_once_and_not_tried_for_ever(job: Job, client
 @pytest.mark.parametrize(
     ("state", "rounds", "words"),
     [
-        ("queued", 0, "There is no bill yet: it is drawn up after the first round."),
-        ("running", 4, "The bill is being drawn up. It is here in a few seconds."),
+        ("queued", 0, "No bill yet: it appears after the first round."),
+        ("running", 4, "Working out the bill…"),
         ("failed", 0, "This job ended before anything could be billed."),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_checkpoint_that_is_gone_or_damaged_is_told_in_words(client: Client, p
     path = policies.checkpoint_path(job.pk, policies.list_checkpoints(job)[0].name)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     page = client.get(address(job, "policy.zip"), follow=True).content.decode()
-    assert "This policy cannot be taken away: checkpoint" in page
+    assert "This policy cannot be exported: checkpoint" in page
     path.unlink()
     page = client.get(address(job, "policy.zip"), follow=True).content.decode()
     assert "cannot be read: No such file or directory" in page
