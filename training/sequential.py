@@ -39,9 +39,9 @@ class Answer:
     pairs: int
 
 
-def spent_by(share: float, level: float = LEVEL) -> float:
+def spent_by(share: float) -> float:
     """Return the chance of a false answer that may be spent by this share of all pairs."""
-    return level * log(1 + (e - 1) * min(1.0, share))
+    return LEVEL * log(1 + (e - 1) * min(1.0, share))
 
 
 def looks(most: int) -> tuple[int, ...]:

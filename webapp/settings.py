@@ -19,8 +19,8 @@ def _text(name: str, default: str) -> str:
     return os.environ.get(name, "").strip() or default
 
 
-def _flag(name: str, default: bool) -> bool:
-    word = _text(name, str(default)).lower()
+def _flag(name: str) -> bool:
+    word = _text(name, "false").lower()
     if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
         raise ImproperlyConfigured(f"{name} is {word!r}; it must be true or false.")
     return word in {"1", "true", "yes", "on"}
@@ -89,7 +89,7 @@ def _generated_secret_key(path: Path) -> str:
 # Folders
 BASE_DIR = Path(__file__).resolve().parent.parent
 STARLING_DATA = Path(_text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
-STARLING_HEADLESS = _flag("STARLING_HEADLESS", False)
+STARLING_HEADLESS = _flag("STARLING_HEADLESS")
 if not STARLING_HEADLESS:
     _require_writable(STARLING_DATA)
 STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
@@ -124,7 +124,7 @@ STARLING_METRICS_TOKEN = _text("STARLING_METRICS_TOKEN", "")
 
 FAILPOINTS = _text("STARLING_FAILPOINTS", "")
 
-DEBUG = _flag("DEBUG", False)
+DEBUG = _flag("DEBUG")
 SECRET_KEY = _text("SECRET_KEY", "") or (
     secrets.token_urlsafe(64) if STARLING_HEADLESS else _generated_secret_key(STARLING_DATA / "secret_key")
 )

@@ -117,14 +117,14 @@ class Supervisor:
             if given_up := wait.given_up(waiting):
                 raise ServiceFailed(given_up)
 
-    def run_to_end(self, service: Service, *, patience: Patience = PATIENT) -> list[str]:
+    def run_to_end(self, service: Service) -> list[str]:
         """Run a command that is meant to end, and return its lines of output. Raises as `start` does."""
         running = _Running(service, self._groups)
         self._groups += 1
         self._spawn(running)
         assert running.process is not None
         self._running.append(running)
-        wait = Waiting(self._say, "done", patience)
+        wait = Waiting(self._say, "done", PATIENT)
         while running.process.poll() is None:
             self._turn(watch=False)
             if given_up := wait.given_up([running]):

@@ -16,11 +16,8 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import cloud
-
-Flavour = Literal["light", "torch"]
 
 HANDLER = "cloud.actor.handler.handler"
 LAMBDA_PYTHON = "3.13"
@@ -36,6 +33,20 @@ _OURS = (
     "cloud/actor",
     "training",
 )
+_DOCKERFILE = f"""# One image for AWS Lambda and, with another command, for containers that pull their work.
+FROM python:{LAMBDA_PYTHON}-slim
+RUN useradd --system --uid 10001 --no-create-home actor
+WORKDIR /opt/starling
+COPY requirements.txt .
+RUN pip install --no-cache-dir --no-deps simplejson snapshot-restore-py && \\
+    pip install --no-cache-dir --no-deps -r requirements.txt
+COPY src/ .
+ENV PYTHONPATH=/opt/starling PYTHONUNBUFFERED=1 \\
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+USER actor
+ENTRYPOINT ["python", "-m", "awslambdaric"]
+CMD ["{HANDLER}"]
+"""
 # The builder itself is not shipped.
 _NOT_SHIPPED = {"cloud/actor/bundle.py"}
 _PLATFORMS = (
@@ -117,41 +128,23 @@ def light(python: str = LAMBDA_PYTHON) -> Bundle:
     return bundle
 
 
-def pinned(names: Iterable[str] = _PACKAGES) -> list[str]:
+def pinned() -> list[str]:
     """Return the versions that are installed here: actors compute with those of the learner's machine."""
-    return [f"{name}=={importlib.metadata.version(name)}" for name in names]
+    return [f"{name}=={importlib.metadata.version(name)}" for name in _PACKAGES]
 
 
-def write_context(folder: Path, flavour: Flavour = "light", python: str = LAMBDA_PYTHON) -> Path:
+def write_context(folder: Path) -> Path:
     """Write a folder for `docker build`: one image for functions and containers. Return the folder."""
-    names = [*_PACKAGES, "torch", "threadpoolctl"] if flavour == "torch" else list(_PACKAGES)
     if folder.exists() and any(folder.iterdir()):
         raise BundleError(f"{folder} is not empty")
     for name, path in _sources():
         place = folder / "src" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    (folder / "requirements.txt").write_text("\n".join([*pinned(names), "awslambdaric", ""]))
-    (folder / "Dockerfile").write_text(_dockerfile(python))
+    (folder / "requirements.txt").write_text("\n".join([*pinned(), "awslambdaric", ""]))
+    (folder / "Dockerfile").write_text(_DOCKERFILE)
     (folder / ".dockerignore").write_text("**/__pycache__\n")
     return folder
-
-
-def _dockerfile(python: str) -> str:
-    return f"""# One image for AWS Lambda and, with another command, for containers that pull their work.
-FROM python:{python}-slim
-RUN useradd --system --uid 10001 --no-create-home actor
-WORKDIR /opt/starling
-COPY requirements.txt .
-RUN pip install --no-cache-dir --no-deps simplejson snapshot-restore-py && \\
-    pip install --no-cache-dir --no-deps -r requirements.txt
-COPY src/ .
-ENV PYTHONPATH=/opt/starling PYTHONUNBUFFERED=1 \\
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-USER actor
-ENTRYPOINT ["python", "-m", "awslambdaric"]
-CMD ["{HANDLER}"]
-"""
 
 
 def _sources() -> list[tuple[str, Path]]:

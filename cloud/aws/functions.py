@@ -80,7 +80,7 @@ def code_sha256(bundle: Bundle) -> str:
     return base64.b64encode(hashlib.sha256(bundle.data).digest()).decode()
 
 
-def keep_logs(log_client: Any, name: str, days: int = LOG_DAYS) -> bool:
+def keep_logs(log_client: Any, name: str) -> bool:
     """Have logs deleted after some days. Return True if there was no log before."""
     from botocore.exceptions import ClientError
 
@@ -91,7 +91,7 @@ def keep_logs(log_client: Any, name: str, days: int = LOG_DAYS) -> bool:
         if error.response["Error"]["Code"] != "ResourceAlreadyExistsException":
             raise
         fresh = False
-    log_client.put_retention_policy(logGroupName=group, retentionInDays=days)
+    log_client.put_retention_policy(logGroupName=group, retentionInDays=LOG_DAYS)
     return fresh
 
 

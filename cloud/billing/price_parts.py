@@ -14,21 +14,19 @@ _OVERHEAD = ("paper.vm_overhead", "paper")
 
 
 def functions(
-    book: PriceBook, region: str, start_cap_s: float, *, architecture: str = "x86", provisioned: bool = False
+    book: PriceBook, region: str, start_cap_s: float, *, provisioned: bool = False
 ) -> FunctionPrice:
     """Return the price of functions like Lambda's. With `provisioned`, time on provisioned instances has its own
     price.
     """
-    ready = book.row(f"lambda.provisioned.duration.{architecture}", region) if provisioned else None
-    duration = book.row(f"lambda.duration.{architecture}", region)
+    ready = book.row("lambda.provisioned.duration.x86", region) if provisioned else None
+    duration = book.row("lambda.duration.x86", region)
     return FunctionPrice(duration, book.row("lambda.request", region), start_cap_s, ready)
 
 
-def provisioned_capacity(
-    book: PriceBook, region: str, memory_mb: int, instances: int, *, architecture: str = "x86"
-) -> StandingResource:
+def provisioned_capacity(book: PriceBook, region: str, memory_mb: int, instances: int) -> StandingResource:
     """Return the price of provisioned instances, paid from the job's start, busy or not, by started five minutes."""
-    row = book.row(f"lambda.provisioned.{architecture}", region)
+    row = book.row("lambda.provisioned.x86", region)
     part = Part(row, memory_mb * instances, MB_PER_GB)
     return StandingResource("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
 

@@ -217,15 +217,13 @@ def _with_account_filled_in(part: Any) -> Any:
     return part
 
 
-def azure_role(
-    subscription_id: str, resource_group: str, permissions: Iterable[Permission] = AZURE
-) -> Document:
+def azure_role(subscription_id: str, resource_group: str) -> Document:
     """Return a custom role for the service principal, assignable in this one resource group only."""
     return {
         "Name": f"Starling in {resource_group}",
         "IsCustom": True,
         "Description": "Starts, watches and deletes Starling's container groups, and reads the region's limits.",
-        "Actions": [permission.action for permission in permissions if permission.on != "region"],
+        "Actions": [permission.action for permission in AZURE if permission.on != "region"],
         "NotActions": [],
         "DataActions": [],
         "NotDataActions": [],
@@ -233,13 +231,13 @@ def azure_role(
     }
 
 
-def azure_reader_role(subscription_id: str, permissions: Iterable[Permission] = AZURE) -> Document:
+def azure_reader_role(subscription_id: str) -> Document:
     """Return the second custom role: it only reads a region's limits, which belong to the subscription."""
     return {
         "Name": "Starling, limits of regions",
         "IsCustom": True,
         "Description": "Reads how many cores the subscription may use in a region.",
-        "Actions": [permission.action for permission in permissions if permission.on == "region"],
+        "Actions": [permission.action for permission in AZURE if permission.on == "region"],
         "NotActions": [],
         "DataActions": [],
         "NotDataActions": [],

@@ -19,8 +19,8 @@ _PR_SET_PDEATHSIG = 1
 _USAGE = "usage: python -m cloud.workers.processes [--parent PID] -- command ..."
 
 
-def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.SIGKILL) -> None:
-    """Have the kernel send `with_signal` to this process when its parent dies; survives exec, not fork.
+def die_with_parent(parent_pid: int | None = None) -> None:
+    """Have the kernel kill this process when its parent dies; survives exec, not fork.
 
     `parent_pid` closes the race with a parent that died before this call: if this process already has another parent,
     it ends at once. Call it first in a child.
@@ -28,10 +28,10 @@ def die_with_parent(parent_pid: int | None = None, *, with_signal: int = signal.
     if not sys.platform.startswith("linux"):
         return
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0) != 0:
+    if libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if parent_pid is not None and os.getppid() != parent_pid:
-        os.kill(os.getpid(), with_signal)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def bound_to_this_process(command: Sequence[str]) -> list[str]:

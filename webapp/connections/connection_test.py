@@ -43,9 +43,7 @@ def request_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Conn
     return connection
 
 
-def run_test(
-    connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK, limit_s: float = LIMIT_S
-) -> None:
+def run_test(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Run the test of that number. Does nothing if a newer one replaced it or if it is running already."""
     if not _worker_threads.acquire(timeout=_PATIENCE_S):
         return
@@ -54,7 +52,7 @@ def run_test(
         running = row.filter(test_state=CheckState.ASKED)
         if not running.update(test_state=CheckState.RUNNING, test_since=clock.now()):
             return
-        report = report_on(row.get(), limit_s)
+        report = report_on(row.get())
         learned = {"account_id": report["account"]} if report["account"] else {}
         row.filter(test_state=CheckState.RUNNING).update(
             test_state=CheckState.DONE, test_since=clock.now(), test_report=report, **learned

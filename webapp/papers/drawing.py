@@ -178,10 +178,10 @@ def panel(
     )
 
 
-def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
+def nice_ticks(low: float, high: float) -> list[float]:
     """Round numbers that cover the range from low to high."""
     span = max(high - low, 1e-9)
-    rough = span / about
+    rough = span / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough)
     first, last = math.floor(low / step), math.ceil(high / step)

@@ -83,8 +83,8 @@ class Subscription:
         self.apps[app.client_id] = app
         return app
 
-    def add_resource_group(self, name: str, region: str | None = None) -> None:
-        self.resource_groups[name.lower()] = region or self.region
+    def add_resource_group(self, name: str) -> None:
+        self.resource_groups[name.lower()] = self.region
 
     def token_for(self, app: App) -> str:
         token = secrets.token_urlsafe(40)
