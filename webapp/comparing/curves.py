@@ -17,7 +17,7 @@ import numpy.typing as npt
 from django.db.models import F, Q
 
 from training.environments import catalogue
-from training.statistics import Reached, interquartile_mean, time_to_threshold
+from training.statistics import Reached, interquartile_mean, interquartile_means, time_to_threshold
 from webapp.comparing.groups import Side
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -99,12 +99,12 @@ def _curve(points: Sequence[tuple[float, ...]]) -> RunCurve:
     return RunCurve(steps, rounds, wall, time, usd, smoothed(means))
 
 
-def smoothed(values: Doubles, weight: float = _WEIGHT) -> Doubles:
+def smoothed(values: Doubles) -> Doubles:
     """An exponential mean that starts unbiased, as on a job's page."""
     means, mean, mass = np.empty_like(values), 0.0, 0.0
     for at, value in enumerate(values):
-        mean = weight * mean + (1 - weight) * value
-        mass = weight * mass + (1 - weight)
+        mean = _WEIGHT * mean + (1 - _WEIGHT) * value
+        mass = _WEIGHT * mass + (1 - _WEIGHT)
         means[at] = mean / mass
     return means
 
@@ -141,20 +141,12 @@ def _line(of: tuple[RunCurve, ...], axis: str) -> dict[str, list[float]]:
     return {"x": _short(grid), "y": _short(mean), "low": _short(low), "high": _short(high)}
 
 
-def iqm_with_band(heights: Doubles, seed: int = 0) -> tuple[Doubles, Doubles, Doubles]:
+def iqm_with_band(heights: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """[runs, points] → the interquartile mean at each point, and its 95 % percentile interval over draws of runs."""
-    picks = np.random.default_rng(seed).integers(0, len(heights), size=(_DRAWS, len(heights)))
-    means = _interquartile_means(heights[picks])
+    picks = np.random.default_rng(0).integers(0, len(heights), size=(_DRAWS, len(heights)))
+    means = interquartile_means(heights[picks])
     low, high = np.quantile(means, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    return _interquartile_means(heights[None])[0], low, high
-
-
-def _interquartile_means(heights: Doubles) -> Doubles:
-    """[draws, runs, points] → [draws, points]."""
-    runs = heights.shape[1]
-    cut = runs // 4
-    means: Doubles = np.sort(heights, axis=1)[:, cut : runs - cut].mean(axis=1)
-    return means
+    return interquartile_means(heights[None])[0], low, high
 
 
 def _short(values: Doubles) -> list[float]:
