@@ -33,7 +33,6 @@ from training.environments.expectations import expectation_of
 from training.loops.model import EPOCH_LOOPS, Asynchronous, StalenessAware
 from training.scaling.plan import Bounds
 from training.seeds import derive
-from training.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
@@ -49,15 +48,9 @@ _ACTORS: Name = ("actors",)
 _EPISODE: Name = ("episode",)
 
 
-def forecast(
-    training: Training,
-    options: PlatformOptions,
-    budget_picodollars: int,
-    *,
-    spaces: Spaces | None = None,
-) -> Forecast:
+def forecast(training: Training, options: PlatformOptions, budget_picodollars: int) -> Forecast:
     """Return the forecast of this spec on this platform. Raises NoForecast."""
-    return forecast_in(configuration_of(training, options), training, budget_picodollars, spaces=spaces)
+    return forecast_in(configuration_of(training, options), training, budget_picodollars)
 
 
 def first_round_picodollars(training: Training, options: PlatformOptions, actors: int | None = None) -> int:
@@ -74,16 +67,10 @@ def _first_actors(training: Training) -> int:
     return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
 
 
-def forecast_in(
-    configuration: Configuration,
-    training: Training,
-    budget_picodollars: int,
-    *,
-    spaces: Spaces | None = None,
-) -> Forecast:
+def forecast_in(configuration: Configuration, training: Training, budget_picodollars: int) -> Forecast:
     """Return the forecast of a job in any configuration. Raises NoForecast."""
     try:
-        return _Forecaster(configuration, training, budget_picodollars, spaces).forecast()
+        return _Forecaster(configuration, training, budget_picodollars).forecast()
     except AllCallsFail:
         raise NoForecast(
             f"Calls would not come back within their {training.longest_call_s:g} s, so that the job would stop."
@@ -94,19 +81,11 @@ def forecast_in(
 class _Forecaster:
     """`_plan` is None where the scaling policy depends on what only training shows."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        training: Training,
-        budget_picodollars: int,
-        spaces: Spaces | None,
-    ) -> None:
+    def __init__(self, configuration: Configuration, training: Training, budget_picodollars: int) -> None:
         self._configuration = configuration
         self._training = training
         self._budget = budget_picodollars
-        guessed, self._known = spaces_of(training)
-        self._spaces = spaces or guessed
-        self._known = self._known or spaces is not None
+        self._spaces, self._known = spaces_of(training)
         self._bill = Bill(configuration.tariff, training)
         self._least = first_round(configuration, training, _first_actors(training)).picodollars
         self._unread = ""
@@ -190,7 +169,7 @@ class _Forecaster:
         rng = np.random.default_rng(0)
         names = [*uncertain, _ACTORS, _EPISODE]
         places = {name: _likely((rng.permutation(draws) + 0.5) / draws) for name in names}
-        works = scale.works(self._training, self._spaces)
+        works = scale.works(self._training)
         outlooks = []
         for draw in range(draws):
             at = {name: float(places[name][draw]) for name in names}
@@ -233,7 +212,7 @@ class _Forecaster:
         loop = scale.loop(self._training.loop)
         calls = [scale.actors(actors) + 1 for actors in anchors]
         if isinstance(loop, EPOCH_LOOPS):
-            an_epoch = scale.works(self._training, self._spaces).calls_an_epoch
+            an_epoch = scale.works(self._training).calls_an_epoch
             calls = [2 * an_epoch] * len(anchors)
         if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
             calls = [loop.trajectories_per_update + 1] * len(anchors)
@@ -268,7 +247,7 @@ class _Forecaster:
         scale = Scale.of(self._training, actors, 2, _RANKED_FLEET)
         fewer = max(scale.fewer, actors // _RANKED_FLEET)
         scale = Scale(fewer, scale.shorter)
-        works = scale.works(self._training, self._spaces)
+        works = scale.works(self._training)
 
         def ends(name: Name | None, quantile: float) -> tuple[float, float]:
             at = {} if name is None else {name: quantile}

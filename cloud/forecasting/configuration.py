@@ -18,7 +18,6 @@ from cloud.simulation.core import Setting, Simulation
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
 from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind
-from training.spaces import Spaces
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
@@ -147,5 +146,5 @@ class Scale:
     def actors(self, actors: int) -> int:
         return max(1, round(actors / self.fewer))
 
-    def works(self, training: Training, spaces: Spaces) -> Workload:
-        return Workload(training, spaces, fewer=self.fewer, shorter=self.shorter)
+    def works(self, training: Training) -> Workload:
+        return Workload(training, fewer=self.fewer, shorter=self.shorter)

@@ -49,10 +49,11 @@ class Workload:
     many times fewer calls.
     """
 
-    def __init__(self, training: Training, spaces: Spaces, *, fewer: int = 1, shorter: int = 1) -> None:
+    def __init__(self, training: Training, *, fewer: int = 1, shorter: int = 1) -> None:
         self.training = training
         self.shorter = shorter
         self.task = task_of(training)
+        spaces, self.spaces_known = spaces_of(training)
         self.sizes = sizes_of(training, spaces) if isinstance(training, TrainingSpec) else _NO_SIZES
         self.steps_a_call = training.progress_a_call
         self._planned = PlannedCall(training, self.sizes, fewer=fewer)
@@ -65,7 +66,6 @@ class Workload:
         kind: str,
         name: str,
         *,
-        attempt: int = 1,
         trajectories: int = 0,
         gradients: int = 0,
         policies: int = 0,
@@ -86,22 +86,21 @@ class Workload:
                 env_steps=env_steps,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
-        return replace(like, id=f"{name}-a{attempt}", name=name, attempt=attempt)
+        return replace(like, id=f"{name}-a1", name=name)
 
     @property
     def calls_an_epoch(self) -> int:
         return ceil(self.task.calls_an_epoch / self.shorter)
 
-    def sampling(self, name: str, *, attempt: int = 1) -> Work:
-        key = f"{name}-a{attempt}"
-        found = self._kept.get(key)
+    def sampling(self, name: str) -> Work:
+        found = self._kept.get(name)
         if found is None:
-            found = self._kept[key] = self.call(self.task.sampling, name, attempt=attempt)
+            found = self._kept[name] = self.call(self.task.sampling, name)
         return found
 
-    def update(self, name: str, trajectories: int, *, attempt: int = 1) -> Work:
+    def update(self, name: str, trajectories: int) -> Work:
         """Return an update by this many trajectories."""
-        return self.call(self.task.learning, name, attempt=attempt, trajectories=trajectories)
+        return self.call(self.task.learning, name, trajectories=trajectories)
 
     def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
         """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""

@@ -12,7 +12,7 @@ from math import ceil
 
 from cloud.billing.work import Work
 from cloud.forecasting.configuration import Configuration, Name
-from cloud.forecasting.workload import Workload, spaces_of
+from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Functions, Network, Pool
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.network import StartLimit
@@ -73,14 +73,13 @@ def worst_times(configuration: Configuration, training: Training, actors: int) -
 
 
 def _simulated(configuration: Configuration, training: Training, actors: int) -> WorstTimes:
-    spaces, known = spaces_of(training)
-    works = Workload(training, spaces)
+    works = Workload(training)
     sampling, update = works.sampling("first"), _first_update(works, actors)
     speeds = Speeds(configuration.profile, configuration.stack, gpu=configuration.setting.learner_gpu)
     network, learner = configuration.profile.network, configuration.profile.learner
     late_s = configuration.profile.chance.late_s.value if speeds.late_share else 0.0
     coordinator_s = (actors + 1) * speeds.coordinator_ns / NS
-    more = _MORE_WORK if known else _UNKNOWN
+    more = _MORE_WORK if works.spaces_known else _UNKNOWN
     run_s = min(sampling.deadline_s, more * speeds.run_ns(sampling, _WORST_LUCK) / NS)
     start_s = _start_s(configuration, speeds)
     update_run_s = min(update.deadline_s, _MORE_WORK * speeds.update_ns(update) / NS)
@@ -136,7 +135,7 @@ def _anywhere(configuration: Configuration, training: Training, actors: int, sta
     }
     there = configuration.at(slowest)
     speeds = Speeds(there.profile, there.stack, gpu=there.setting.learner_gpu)
-    update = _first_update(Workload(training, spaces_of(training)[0]), actors)
+    update = _first_update(Workload(training), actors)
     update_s = min(update.deadline_s, _LEARNER_LOADS_S + _UNKNOWN * speeds.update_ns(update) / NS)
     each_s = start_s if isinstance(configuration.profile.actors, Functions) else 0.0
     deadline_s = training.longest_call_s

@@ -253,7 +253,7 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
     )
     spaces, known = spaces_of(training)
     assert known
-    sizes = Workload(training, spaces).sizes
+    sizes = Workload(training).sizes
     state = training.algorithm.initial_state(training.network, spaces, 1)
     weights = state.actor_weights(training.network)
     request = RolloutRequest(

@@ -28,7 +28,7 @@ from cloud.billing.work import Work, WorkWriter, works_from
 from cloud.forecasting.bill import Bill, forecast_parts
 from cloud.forecasting.concurrency import Flight
 from cloud.forecasting.rounds import next_attempt
-from cloud.forecasting.workload import Workload, spaces_of
+from cloud.forecasting.workload import Workload
 from cloud.simulation.core import Setting, Simulation
 from cloud.simulation.draws import Draws
 from cloud.simulation.speed import Speeds
@@ -187,7 +187,7 @@ def test_what_learns_takes_time_on_an_actors_share_and_on_the_learner(adding: Ad
 
 def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
     training = tiny()
-    workload = Workload(training, spaces_of(training)[0])
+    workload = Workload(training)
     place = record(tiny(stop={"rounds": 1})).place
     simulation = Simulation(place.profile, place.stack, Setting())
     flight = Flight(simulation, dict.fromkeys(KINDS, 3), next_attempt, None)

@@ -85,7 +85,7 @@ def really(
         options.tariff(PriceBook.load(), training.rollout.memory_mb),
     )
     stopped = None
-    sizes = Workload(training, spaces_of(training)[0]).sizes
+    sizes = Workload(training).sizes
     learner = bytes(sizes.learner)
     if isinstance(training.loop, StalenessAware):
         # What gradients are computed with is read out of it.
@@ -117,8 +117,8 @@ def really(
 def _bodies(
     training: TrainingSpec, episode_steps: Callable[[int], int]
 ) -> Callable[[Call], Result | Failure]:
-    sizes = Workload(training, spaces_of(training)[0]).sizes
-    works = Workload(training, spaces_of(training)[0])
+    sizes = Workload(training).sizes
+    works = Workload(training)
     versions = count(1)
     trajectory, state = bytes(sizes.trajectory), bytes(sizes.state)
 

@@ -20,7 +20,6 @@ from django.db.models import QuerySet
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
-from training.spaces import Spaces
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import Observed
@@ -44,18 +43,18 @@ _without: set[str] = set()
 """Jobs that cannot be forecast; this process does not try them again."""
 
 
-def forecast_of(spec: JobSpec, spaces: Spaces | None = None) -> Forecast:
+def forecast_of(spec: JobSpec) -> Forecast:
     """Return the forecast. NoForecast, with a sentence or two for users, if there is none."""
-    return _forecast(spec.model_dump_json(exclude={"name"}), spaces)
+    return _forecast(spec.model_dump_json(exclude={"name"}))
 
 
 @lru_cache(_KEPT)
-def _forecast(document: str, spaces: Spaces | None) -> Forecast:
+def _forecast(document: str) -> Forecast:
     spec = JobSpec.model_validate_json(document)
     if missing := scheduler_obstacle(spec.training):
         raise NoForecast(missing.sentence)
     try:
-        return forecast(spec.training, spec.platform, picodollars(spec.budget_usd), spaces=spaces)
+        return forecast(spec.training, spec.platform, picodollars(spec.budget_usd))
     except (UnknownSku, PriceError) as error:
         raise NoForecast(f"Without a price there is no forecast: {error}.") from None
 
