@@ -32,7 +32,7 @@ class BadPush(ValueError):
 @lru_cache(maxsize=16)
 def shapes_of(model: Model, shape: DataShape) -> Shapes:
     """Return the shapes of a model's parameters by name."""
-    return {name: array.shape for name, array in model.initial_parameters(shape, 0).items()}
+    return model.shapes(shape)
 
 
 def most_bytes(shapes: Shapes) -> int:

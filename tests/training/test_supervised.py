@@ -20,6 +20,7 @@ from training.messages import Call, Evaluated, RoundFinished
 from training.models.metrics import majority_loss
 from training.ports import Control
 from training.reports import RoundReport
+from training.tasks import supervised_spec
 from training.tasks.kinds import TASKS, read_training, task_of
 from training.tasks.supervised_spec import Supervised
 
@@ -203,6 +204,14 @@ def test_a_slice_that_always_fails_is_left_out_of_its_epoch() -> None:
     (report,) = [event.report for event in events if isinstance(event, RoundFinished)]
     assert (report.dropped_trajectories, report.failed_calls) == (1, 3)
     assert report.env_steps in (1438 - 64, 1438 - 30)
+
+
+def test_no_call_returns_more_scores_than_an_answer_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = descent()
+    monkeypatch.setattr(supervised_spec, "_SCORED_BYTES", 4 * 12 * 50)
+    calls = spec.score_calls(1)
+    assert spec.manifest.held_out_rows / calls <= 50
+    assert len(task_of(spec).judge(1, 1)) == calls
 
 
 def test_no_call_brings_more_rows_than_a_request_holds() -> None:

@@ -14,6 +14,9 @@ from training.data.shard import SHARD_BYTES, SHARDS, encode_shard
 from training.data.split import held_out_rows, shuffled
 from training.data.store import WritableDataStore
 
+SCORES_LIMIT = 50_000_000
+"""Probabilities of the held-out rows, one a class: what judges a model holds all of them at once."""
+
 
 class BadTable(ValueError):
     """No data set can be made of this table. The message is for people."""
@@ -46,8 +49,8 @@ def write_dataset(
     Only one shard is in memory beside the table.
     """
     counts = np.bincount(table.targets, minlength=len(table.classes))
-    _check(table, counts)
     held_out = held_out_rows(table.targets, held_out_share, seed)
+    _check(table, counts, int(held_out.sum()))
     order = shuffled(len(table.targets), seed)
     learned, judged = order[~held_out[order]], order[held_out[order]]
     table = _standardised(table, np.sort(learned))
@@ -81,7 +84,7 @@ def write_dataset(
     return manifest
 
 
-def _check(table: Table, counts: npt.NDArray[np.intp]) -> None:
+def _check(table: Table, counts: npt.NDArray[np.intp], held_out: int) -> None:
     if len(table.targets) < 2:
         raise BadTable("A data set needs at least 2 rows.")
     present = int((counts > 0).sum())
@@ -91,6 +94,12 @@ def _check(table: Table, counts: npt.NDArray[np.intp]) -> None:
         )
     if int(counts.max()) < 2:
         raise BadTable("Every class has one row only, so nothing can be held out: choose another target.")
+    if held_out * len(table.classes) > SCORES_LIMIT:
+        raise BadTable(
+            f"Judging {held_out:,} held-out rows by {len(table.classes):,} classes takes too much memory: hold out a"
+            f" smaller share, at most {SCORES_LIMIT // len(table.classes):,} rows, or choose a target with fewer"
+            " classes."
+        )
 
 
 def _standardised(table: Table, learned: npt.NDArray[np.intp]) -> Table:

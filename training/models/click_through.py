@@ -18,19 +18,19 @@ class ClickThrough(Model):
     kind: Literal["click_through"] = "click_through"
     title = "sparse click-through classifier"
 
-    def misfit(self, shape: DataShape) -> str:
+    def other_data(self, shape: DataShape) -> str:
         if shape.kind != "sparse":
             return "The click-through classifier learns sparse features; these are dense: choose logistic regression."
         return ""
 
+    def shapes(self, shape: DataShape) -> dict[str, tuple[int, ...]]:
+        outputs = outputs_of(shape.classes)
+        return {"weight": (shape.width, outputs), "bias": (outputs,)}
+
     def initial_parameters(self, shape: DataShape, seed: int) -> Parameters:
         """Return zeros: the loss is convex, so the seed changes nothing."""
         required_fit(self, shape)
-        outputs = outputs_of(shape.classes)
-        return {
-            "weight": np.zeros((shape.width, outputs), dtype=np.float32),
-            "bias": np.zeros(outputs, dtype=np.float32),
-        }
+        return {name: np.zeros(size, dtype=np.float32) for name, size in self.shapes(shape).items()}
 
     def macs(self, shape: DataShape) -> int:
         return max(1, round(shape.nonzeros)) * outputs_of(shape.classes)

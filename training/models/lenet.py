@@ -21,6 +21,7 @@ from training.models.losses import cross_entropy, outputs_of
 from training.models.model import Floats, Model, Parameters, required_fit
 
 KERNEL, PAD = 5, 2
+SIDE_LIMIT = 256
 _CHUNK = 32
 
 
@@ -50,32 +51,42 @@ class LeNet(Model):
             raise ValueError("each layer must have between 1 and 4096 units")
         return value
 
-    def misfit(self, shape: DataShape) -> str:
+    def other_data(self, shape: DataShape) -> str:
         if shape.picture is None:
             return "LeNet learns grey pictures; these features are no picture: choose another model."
         rows, columns = shape.picture
-        if rows != columns or rows % 4 or rows < 12:
+        if rows != columns or rows % 4 or not 12 <= rows <= SIDE_LIMIT:
             return (
-                "LeNet needs square pictures of at least 12 × 12 pixels, whose side is a multiple of 4; "
-                f"these are {rows} × {columns}."
+                f"LeNet needs square pictures of 12 × 12 to {SIDE_LIMIT} × {SIDE_LIMIT} pixels, whose side is a"
+                f" multiple of 4; these are {rows} × {columns}."
             )
         return ""
+
+    def shapes(self, shape: DataShape) -> dict[str, tuple[int, ...]]:
+        found: dict[str, tuple[int, ...]] = {}
+        channels = 1
+        for i, filters in enumerate(self.filters):
+            found[f"convolution.{i}.weight"] = filters, channels, KERNEL, KERNEL
+            found[f"convolution.{i}.bias"] = (filters,)
+            channels = filters
+        for i, (inputs, outputs) in enumerate(self._dense_sizes(shape)):
+            found[f"dense.{i}.weight"] = inputs, outputs
+            found[f"dense.{i}.bias"] = (outputs,)
+        return found
 
     def initial_parameters(self, shape: DataShape, seed: int) -> Parameters:
         """Return Glorot's uniform weights and zero biases."""
         required_fit(self, shape)
         rng = np.random.Generator(np.random.PCG64(seed))
         parameters: Parameters = {}
-        channels = 1
-        for i, filters in enumerate(self.filters):
-            area = KERNEL * KERNEL
-            weight = _glorot(rng, (filters, channels, KERNEL, KERNEL), channels * area, filters * area)
-            parameters[f"convolution.{i}.weight"] = weight
-            parameters[f"convolution.{i}.bias"] = np.zeros(filters, dtype=np.float32)
-            channels = filters
-        for i, (inputs, outputs) in enumerate(self._dense_sizes(shape)):
-            parameters[f"dense.{i}.weight"] = _glorot(rng, (inputs, outputs), inputs, outputs)
-            parameters[f"dense.{i}.bias"] = np.zeros(outputs, dtype=np.float32)
+        for name, size in self.shapes(shape).items():
+            if name.endswith("bias"):
+                parameters[name] = np.zeros(size, dtype=np.float32)
+            elif name.startswith("dense"):
+                parameters[name] = _glorot(rng, size, *size)
+            else:
+                filters, channels, area = size[0], size[1], KERNEL * KERNEL
+                parameters[name] = _glorot(rng, size, channels * area, filters * area)
         return parameters
 
     def macs(self, shape: DataShape) -> int:

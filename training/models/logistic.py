@@ -18,21 +18,21 @@ class LogisticRegression(Model):
     kind: Literal["logistic"] = "logistic"
     title = "logistic regression"
 
-    def misfit(self, shape: DataShape) -> str:
+    def other_data(self, shape: DataShape) -> str:
         if shape.kind != "dense":
             return (
                 "Logistic regression learns dense numbers; these features are sparse: choose click-through."
             )
         return ""
 
+    def shapes(self, shape: DataShape) -> dict[str, tuple[int, ...]]:
+        outputs = outputs_of(shape.classes)
+        return {"weight": (shape.width, outputs), "bias": (outputs,)}
+
     def initial_parameters(self, shape: DataShape, seed: int) -> Parameters:
         """Return zeros: the loss is convex, so the seed changes nothing."""
         required_fit(self, shape)
-        outputs = outputs_of(shape.classes)
-        return {
-            "weight": np.zeros((shape.width, outputs), dtype=np.float32),
-            "bias": np.zeros(outputs, dtype=np.float32),
-        }
+        return {name: np.zeros(size, dtype=np.float32) for name, size in self.shapes(shape).items()}
 
     def macs(self, shape: DataShape) -> int:
         return shape.width * outputs_of(shape.classes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from training.data.rows import Features, Rows
 from training.models.losses import cross_entropy, probabilities_of
 
 Floats = npt.NDArray[Any]
+PARAMETERS_LIMIT = 20_000_000
+"""Their gradient has 80 MB, and must fit in an answer beside what a filter keeps."""
 Parameters = dict[str, Floats]
 """Arrays by name, float32; float64 where a test wants exact gradients. Names that end in `bias` bear no penalty."""
 
@@ -36,9 +39,25 @@ class Model(FrozenModel):
         json_schema_extra={"advanced": True},
     )
 
-    @abstractmethod
     def misfit(self, shape: DataShape) -> str:
         """Return in one sentence why the model cannot learn such data; empty if it can."""
+        if sentence := self.other_data(shape):
+            return sentence
+        count = sum(map(prod, self.shapes(shape).values()))
+        if count <= PARAMETERS_LIMIT:
+            return ""
+        return (
+            f"The model would have {count:,} parameters; at most {PARAMETERS_LIMIT:,} are allowed: choose a smaller"
+            " model, fewer columns or places of text, or a target with fewer classes."
+        )
+
+    @abstractmethod
+    def other_data(self, shape: DataShape) -> str:
+        """Return in one sentence why the data is of a kind that the model does not learn; empty if it is not."""
+
+    @abstractmethod
+    def shapes(self, shape: DataShape) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the parameters by name, for data that the model learns. It allocates nothing."""
 
     @abstractmethod
     def initial_parameters(self, shape: DataShape, seed: int) -> Parameters:

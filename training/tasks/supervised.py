@@ -23,6 +23,7 @@ from training.data.store import read_rows
 from training.descent_state import DescentState
 from training.models import metrics
 from training.models.card import TrainedModel
+from training.models.model import Parameters
 from training.pushes import shapes_of
 from training.reports import EvaluationFigures, Figures
 from training.seeds import derive
@@ -221,7 +222,6 @@ def trained_model(path: Path, *, name: str, cost: str, simulated: bool | None) -
         raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
     progress = Progress.decode(data, spec)
     state, manifest = DescentState.decode(progress.learner), spec.manifest
-    held_out = read_rows(library.store(), manifest.ranges(0, manifest.held_out_rows, held_out=True))
     return TrainedModel(
         name=name,
         model=spec.model,
@@ -234,8 +234,23 @@ def trained_model(path: Path, *, name: str, cost: str, simulated: bool | None) -
         samples=progress.total_env_steps,
         cost=cost,
         simulated=simulated,
-        metrics=metrics.summary(metrics.judge(spec.model, state.parameters, held_out)),
+        metrics=metrics.summary(_judged(spec, manifest, state.parameters)),
         coefficients=metrics.largest_coefficients(state.parameters, manifest),
+    )
+
+
+def _judged(spec: Supervised, manifest: Manifest, parameters: Parameters) -> metrics.Judged:
+    """Return what the model says of all held-out rows. They are read a part at a time."""
+    rows = manifest.held_out_rows
+    share = -(-rows // spec.score_calls(1))
+    return metrics.joined_judgements(
+        [
+            metrics.judge(spec.model, parameters, read_rows(library.store(), ranges))
+            for ranges in (
+                manifest.ranges(begin, min(begin + share, rows), held_out=True)
+                for begin in range(0, rows, share)
+            )
+        ]
     )
 
 

@@ -210,11 +210,12 @@ class Supervised(Training):
 
     def score_calls(self, functions: int) -> int:
         """Return how many calls judge the held-out rows together, if so many functions may run. No call has more bytes
-        of rows than a function's request holds.
+        of rows than a function's request holds, nor of scores than its answer.
         """
         manifest = self.manifest
-        byte_count = sum(shard.byte_count for shard in manifest.held_out_shards)
-        wanted = max(min(functions, SCORE_CALLS_AT_MOST), ceil(byte_count / _SCORED_BYTES))
+        sent = sum(shard.byte_count for shard in manifest.held_out_shards)
+        returned = 4 * manifest.held_out_rows * (len(manifest.classes) + 2)
+        wanted = max(min(functions, SCORE_CALLS_AT_MOST), ceil(max(sent, returned) / _SCORED_BYTES))
         return min(wanted, manifest.held_out_rows)
 
     @property

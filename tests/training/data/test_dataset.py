@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from training.data import dataset
 from training.data.dataset import BadTable, Table, write_dataset
 from training.data.manifest import Column, Manifest, RowRange
 from training.data.rows import DenseFeatures, Rows, SparseFeatures
@@ -159,6 +160,15 @@ def test_a_table_that_cannot_be_learned_from_says_why(changes, sentence):
     store = MemoryStore()
     with pytest.raises(BadTable, match=sentence):
         write_dataset(table(**changes), store)
+
+
+def test_rows_and_classes_too_many_to_be_judged_are_refused(monkeypatch):
+    monkeypatch.setattr(dataset, "SCORES_LIMIT", 300)
+    store, rows = MemoryStore(), table(targets=np.arange(500, dtype=np.int32) % 3, classes=("a", "b", "c"))
+    with pytest.raises(BadTable, match="hold out a smaller share, at most 100 rows"):
+        write_dataset(rows, store, held_out_share=0.5)
+    assert not store._contents
+    write_dataset(rows, store)
 
 
 def test_a_number_that_is_infinite_is_refused():

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from tests.memory import memory_peak
 from tests.training.data.test_shard import sparse
 from training.data.manifest import DataShape
 from training.data.rows import DenseFeatures, Rows, SparseFeatures
@@ -150,14 +151,34 @@ MISFITS = [
     (LeNet(), DataShape("dense", 9, 2, 9.0), "no picture"),
     (LeNet(), DataShape("dense", 64, 10, 64.0, (8, 8)), "8 × 8"),
     (LeNet(), DataShape("dense", 12 * 16, 10, 192.0, (12, 16)), "square"),
+    (LeNet(), DataShape("dense", 260 * 260, 10, 67_600.0, (260, 260)), "256 × 256"),
+    (LeNet(filters=(4096, 4096)), DataShape("dense", 784, 10, 784.0, (28, 28)), "at most 20,000,000"),
+    (LeNet(hidden=(4096,) * 4), DataShape("dense", 256**2, 2, 65_536.0, (256, 256)), "at most 20,000,000"),
+    (LogisticRegression(), DataShape("dense", 2_000_000, 1000, 2e6), "2,000,001,000 parameters"),
+    (ClickThrough(), DataShape("sparse", 2**22, 100, 9.0), "at most 20,000,000"),
 ]
 
 
 @pytest.mark.parametrize(("model", "shape", "word"), MISFITS)
 def test_a_model_says_why_it_does_not_fit_the_data(model, shape, word):
-    assert word in model.misfit(shape)
-    with pytest.raises(ValueError, match=re.escape(word)):
-        model.initial_parameters(shape, 0)
+    with memory_peak() as peak:
+        assert word in model.misfit(shape)
+        with pytest.raises(ValueError, match=re.escape(word)):
+            model.initial_parameters(shape, 0)
+    assert peak.grown_bytes < 10 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (LogisticRegression(), DataShape("dense", 64, 10, 64.0)),
+        (ClickThrough(), DataShape("sparse", 2**18, 2, 9.0)),
+        (LeNet(hidden=(7,)), DataShape("dense", 400, 3, 400.0, (20, 20))),
+    ],
+)
+def test_the_shapes_that_are_told_are_those_of_the_parameters(model, shape):
+    parameters = model.initial_parameters(shape, 0)
+    assert {name: array.shape for name, array in parameters.items()} == model.shapes(shape)
 
 
 def test_the_work_of_a_row_is_counted_by_hand():
