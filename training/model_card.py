@@ -16,6 +16,7 @@ from training.architectures import CNN, AnyNetwork
 from training.checkpoints import Progress
 from training.environments.catalogue import ENTRIES
 from training.loader import ATARI, POLICY, SCRIPT, is_atari
+from training.markdown import literal
 from training.messages import Evaluated
 from training.seeds import derive
 from training.spec import TrainingSpec
@@ -84,7 +85,7 @@ def model_card(
         ("Trained with", _versions()),
     ]
     table = "\n".join(f"| {what} | {fact} |" for what, fact in rows)
-    return f"""# {name}
+    return f"""# {literal(name)}
 
 A policy trained with Starling, as an ONNX model that needs nothing of Starling to run.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from training.data.manifest import Manifest
+from training.markdown import literal
 from training.models.metrics import Coefficient, Metrics, majority_accuracy, majority_loss
 from training.models.model import Model, Parameters, parameter_count
 from training.statistics import Interval
@@ -41,21 +42,21 @@ def model_card(trained: TrainedModel, sha256: str) -> str:
     """Return the card as Markdown. `sha256` is the exported model's."""
     manifest = trained.manifest
     rows = [
-        ("Predicts", f"{manifest.target}: {_listed(manifest.classes)}"),
+        ("Predicts", f"{literal(manifest.target)}: {_listed(manifest.classes)}"),
         ("From", _features(manifest)),
         ("Model", f"{trained.model.title}, {parameter_count(trained.parameters):,} parameters"),
         ("Learned by", trained.method),
         ("Version", f"{trained.version:,}"),
         ("Trained on", f"{trained.samples:,} samples of {manifest.rows:,} rows"),
         ("Training seed", str(trained.seed)),
-        ("Data", f"{manifest.name}: {manifest.source or 'source not told'}"),
+        ("Data", f"{literal(manifest.name)}: {literal(manifest.source) or 'source not told'}"),
         ("Data's hash", manifest.hash),
         ("Cost of the training", _cost(trained)),
         ("Exported with", f"numpy {version('numpy')}, onnx {version('onnx')}"),
         (f"SHA-256 of {MODEL}", sha256),
     ]
-    table = "\n".join(f"| {what} | {_cell(fact)} |" for what, fact in rows)
-    return f"""# {trained.name}
+    table = "\n".join(f"| {what} | {fact} |" for what, fact in rows)
+    return f"""# {literal(trained.name)}
 
 A model trained with Starling, as an ONNX model that needs nothing of Starling to run.
 
@@ -99,10 +100,10 @@ def _quality(trained: TrainedModel) -> str:
         return "It was not judged on held-out rows, so how good it is is unknown."
     area = "" if metrics.auc is None else f"\n| Area under the ROC curve | {_interval(metrics.auc)} | 0.5 |"
     lines = "\n".join(
-        f"| {_cell(name)} | {' | '.join(f'{count:,}' for count in counts)} |"
+        f"| {literal(name)} | {' | '.join(f'{count:,}' for count in counts)} |"
         for name, counts in zip(manifest.classes, metrics.confusion, strict=True)
     )
-    names = " | ".join(map(_cell, manifest.classes))
+    names = " | ".join(map(literal, manifest.classes))
     return f"""On {metrics.rows:,} rows that it never learned from, with 95 % intervals over these rows:
 
 | | this model | knowing only how frequent classes are |
@@ -122,7 +123,7 @@ def _coefficients(coefficients: Sequence[Coefficient]) -> str:
     if not coefficients:
         return ""
     lines = "\n".join(
-        f"| {_cell(one.column + (f': {one.text}' if one.text else ''))} | {_cell(one.of_class)} | {one.weight:+.4f} |"
+        f"| {literal(one.column + (f': {one.text}' if one.text else ''))} | {literal(one.of_class)} | {one.weight:+.4f} |"
         for one in coefficients
     )
     return f"""
@@ -140,7 +141,7 @@ Of numbers, per standard deviation. A coefficient is no cause.
 def _columns(manifest: Manifest) -> str:
     if not manifest.columns:
         return ""
-    lines = "\n".join(f"| {_cell(column.name)} | {column.type} |" for column in manifest.columns)
+    lines = "\n".join(f"| {literal(column.name)} | {column.type} |" for column in manifest.columns)
     return f"\n| column | type |\n|---|---|\n{lines}\n"
 
 
@@ -149,10 +150,5 @@ def _interval(interval: Interval) -> str:
 
 
 def _listed(names: Sequence[str], most: int = 20) -> str:
-    shown = ", ".join(names[:most])
+    shown = ", ".join(map(literal, names[:most]))
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
-
-
-def _cell(text: str) -> str:
-    """Return the text as a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")

@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -347,6 +348,26 @@ def test_the_card_tells_what_is_simulated_and_what_is_not_known():
     assert "Largest" not in card
     unknown, _ = taken_away(LogisticRegression(), table(), simulated=None)
     assert "not known" in model_card(unknown, "0" * 64)
+
+
+NASTY = "a\\|b\r\n# c <script>alert(1)</script> [d](javascript:alert(2)) ![e](//evil) `f`\u202e\u2028g"
+SHOWN = r"a\\\|b # c &lt;script>alert(1)&lt;/script> \[d\](javascript:alert(2)) !\[e\](//evil) \`f\`" " g"
+
+
+def test_names_of_users_are_never_markup_in_the_card():
+    columns = (Column(name=NASTY), Column(name="x"), Column(name="y"))
+    given_table = table(columns=columns, classes=(NASTY, "p", "q"), target=NASTY, name=NASTY, source=NASTY)
+    trained, _ = taken_away(LogisticRegression(), given_table)
+    card = model_card(replace(trained, name=NASTY), "0" * 64)
+    lines = card.splitlines()
+    assert lines[0] == f"# {SHOWN}"
+    assert f"| Predicts | {SHOWN}: {SHOWN}, p, q |" in lines
+    assert f"| Data | {SHOWN}: {SHOWN} |" in lines
+    assert f"| {SHOWN} | number |" in lines
+    for markup in ("<script", "\u202e", "\u2028", "\r", " [d]", "![e"):
+        assert markup not in card, markup
+    script = loader(trained.manifest, "0" * 64)
+    assert "alert" not in script, "no text of a user is in the script"
 
 
 def test_names_of_users_do_not_break_the_tables_of_the_card():
