@@ -123,7 +123,8 @@ def _coefficients(coefficients: Sequence[Coefficient]) -> str:
     if not coefficients:
         return ""
     lines = "\n".join(
-        f"| {literal(one.column + (f': {one.text}' if one.text else ''))} | {literal(one.of_class)} | {one.weight:+.4f} |"
+        f"| {literal(f'{one.column}: {one.text}' if one.text else one.column)} | {literal(one.of_class)} |"
+        f" {one.weight:+.4f} |"
         for one in coefficients
     )
     return f"""

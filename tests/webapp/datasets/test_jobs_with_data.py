@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from cloud.forecast import NoForecast
 from tests.factories import make_project, make_spec
 from tests.signed_in import signed_in
 from tests.webapp.data_tables import ready
@@ -18,6 +19,7 @@ from training.data.store import MemoryStore
 from webapp.datasets import files, job_choice, queries, services
 from webapp.datasets.library_store import DataFolderStore, shipped_manifest
 from webapp.datasets.models import DataSet
+from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.services import SpecRefused, submit_job
 from webapp.jobs.spec import JobSpec
 
@@ -83,6 +85,21 @@ def test_a_data_set_of_another_project_is_not_there() -> None:
     )
     with pytest.raises(SpecRefused, match="this project has no data set"):
         submit_job(project=project, user=project.people.get(), spec=spec)
+
+
+@pytest.mark.parametrize("of_others", [True, False])
+def test_a_forecast_tells_nothing_of_data_that_the_project_does_not_have(of_others: bool) -> None:
+    project = make_project()
+    data = ready(make_project()).manifest if of_others else "0" * 64
+    with pytest.raises(NoForecast, match=f"this project has no data set {data[:12]}"):
+        learned_forecast(project, job_spec(data))
+    own = ready(project)
+    assert learned_forecast(project, job_spec(own, minibatch=4)).rounds.p50 > 0
+
+
+def test_without_its_data_a_job_has_no_forecast() -> None:
+    with pytest.raises(NoForecast, match="The data set 000000000000 is not here"):
+        forecast_of(job_spec("0" * 64))
 
 
 def test_a_shard_that_is_gone_or_changed_is_found_before_the_launch() -> None:

@@ -20,9 +20,11 @@ from django.db.models import QuerySet
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
+from training.data.store import MissingData
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import Observed
+from webapp.jobs.launch.data_choice import data_sets
 from webapp.jobs.launch.preflight import scheduler_obstacle
 from webapp.jobs.models import Job
 from webapp.jobs.spec import JobSpec
@@ -57,10 +59,14 @@ def _forecast(document: str) -> Forecast:
         return forecast(spec.training, spec.platform, picodollars(spec.budget_usd))
     except (UnknownSku, PriceError) as error:
         raise NoForecast(f"Without a price there is no forecast: {error}.") from None
+    except MissingData as missing:
+        raise NoForecast(str(missing)) from None
 
 
 def learned_forecast(project: Any, spec: JobSpec) -> Forecast:
     """Return the forecast corrected by the project's past runs. Raises NoForecast."""
+    if missing := data_sets().obstacles(project, spec):
+        raise NoForecast(missing[0].sentence)
     return apply_lessons(forecast_of(spec), lessons_of(project, spec), float(spec.budget_usd))
 
 
