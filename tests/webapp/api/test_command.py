@@ -123,6 +123,13 @@ class TestShowing:
             "job_bcd  $0.000123          5    2.0 h          –",
         ]
 
+    def test_names_of_others_move_no_cursor(self) -> None:
+        name = "a\x1b[2Jb\x9b31mc\r\nd\x7f"
+        parts = [Part("name"), Part("name", tall=True), Part(at="name")]
+        for part in parts:
+            (line,) = (one for one in shown({"name": name}, [part]).split("\n") if "a" in one and "b" in one)
+            assert line.split("name")[-1].strip() == "a [2Jb 31mc  d"
+
     def test_one_thing_and_lines_and_what_is_not_there(self) -> None:
         answer = {"name": "x", "why": "", "words": ["One.", "Two."], "rows": []}
         parts = [Part("name the_reason=why", tall=True), Part(at="words"), Part("a", at="rows")]

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from .commands import Command
 from .spec_changes import put, wrong
 from .starling import Starling
-from .tables import shown
+from .tables import plain, shown
 from .upload import FileForm
 
 _SHOWN = 20
@@ -175,7 +175,7 @@ class CommandRun:
         for event in self._client.follow(job_id):
             line = json.dumps(event) if self._arguments.json else _words(event)
             if line:
-                print(line, flush=True)
+                print(line if self._arguments.json else plain(line), flush=True)
         job = self._client.job(job_id)
         self._tell(job)
         return 0 if job["state"] in _WELL else _FAILED_EXIT
@@ -187,7 +187,7 @@ class CommandRun:
         while answer["state"] not in _WELL | _BADLY:
             words = str(answer["sentence"] if "state_words" in answer else answer["state"])
             if words != said and not self._arguments.json:
-                print(words, file=sys.stderr, flush=True)
+                print(plain(words), file=sys.stderr, flush=True)
             said = words
             time.sleep(_LOOKED_AGAIN_AFTER_S)
             answer = self._client.call("GET", path)

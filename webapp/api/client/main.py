@@ -10,6 +10,7 @@ from typing import Any
 from .commands import COMMANDS, Command, Option
 from .execute import CommandRun
 from .starling import Starling, StarlingError
+from .tables import plain
 
 _ENDS = """exit codes:
   0  done; with --watch and --wait: it ended well
@@ -49,12 +50,12 @@ def _report(error: StarlingError, as_json: bool) -> int:
     problem = error.problem
     if as_json:
         print(json.dumps(problem))
-    print(f"starling: {problem['what']}", file=sys.stderr)
+    print(plain(f"starling: {problem['what']}"), file=sys.stderr)
     sentences = [one["sentence"] for one in problem.get("errors", [])]
     for label, lines in (("why", sentences or [problem["why"]]), ("do", [problem["fix"]])):
         for line in lines:
             if line:
-                print(f"  {label:<4} {line}", file=sys.stderr)
+                print(plain(f"  {label:<4} {line}"), file=sys.stderr)
     status = int(problem.get("status") or 0)
     return 1 if 400 <= status < 500 else 3
 

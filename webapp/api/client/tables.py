@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 _NOTHING = "–"
+_OBEYED = dict.fromkeys((*range(32), *range(127, 160)), " ")
+"""Control characters."""
 
 
 class Part(NamedTuple):
@@ -39,7 +41,12 @@ class _Column(NamedTuple):
         value = found(row, self.path)
         if value in (None, "", []):
             return _NOTHING
-        return _KINDS[self.kind](value)
+        return plain(_KINDS[self.kind](value))
+
+
+def plain(text: str) -> str:
+    """The text on one line, without what a terminal obeys: others named what is shown."""
+    return text.translate(_OBEYED)
 
 
 def found(answer: Any, path: str) -> Any:
@@ -60,7 +67,7 @@ def _block(there: Any, part: Part) -> str:
         return ""
     rows = there if isinstance(there, list) else [there]
     if not part.columns:
-        return "\n".join(map(str, rows))
+        return "\n".join(plain(str(row)) for row in rows)
     columns = [_Column.read(text) for text in part.columns.split()]
     if not part.tall:
         return _table(rows, columns)
