@@ -1,0 +1,81 @@
+"""Whatever learners there are and whatever fails: a run spends no more than its budget, all of it is settled, and the
+same work timed and priced again costs the same, to the picodollar.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cloud.billing.bill_context import bill_context
+from cloud.billing.full_bill import full_bill
+from cloud.billing.replay_schedule import ReplaySchedule
+from cloud.billing.retiming import retime
+from cloud.simulated_options import SimulatedOptions
+from tests.cloud.recorded import CHANCE, record
+from tests.training.specs import tiny
+from training.ports import Control
+
+PLACES: list[dict[str, Any]] = [
+    {"learner": "function", "learner_lanes": 1},
+    {"learner": "function", "learner_lanes": 5, "learners_per_gpu": 2},
+    {"learner": "function", "learner_lanes": 4, "learners_per_gpu": 4},
+    {"learner": "server", "learner_machines": 2},
+]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    budget_usd=st.sampled_from([0.0001, 0.001, 0.02, 1000.0]),
+    place=st.sampled_from(PLACES),
+    where=st.sampled_from(["actor", "learner"]),
+    actors_wait=st.booleans(),
+    attempts=st.sampled_from([1, 4]),
+    failure_share=st.sampled_from([0.0, 0.1, 0.4]),
+    cancelled_after=st.sampled_from([None, 30, 200]),
+    seed=st.integers(0, 1000),
+)
+def test_spend_is_never_above_the_budget_and_is_that_of_the_work(
+    budget_usd: float,
+    place: dict[str, Any],
+    where: str,
+    actors_wait: bool,
+    attempts: int,
+    failure_share: float,
+    cancelled_after: int | None,
+    seed: int,
+) -> None:
+    loop = {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 1, "where": where}
+    spec = tiny(
+        loop={**loop, "actors_wait": actors_wait},
+        scaling={"actors": 4},
+        stop={"rounds": 2},
+        rollout={"attempts": attempts},
+        seed=seed,
+    )
+    polled = 0
+
+    def control() -> Control:
+        nonlocal polled
+        polled += 1
+        over = cancelled_after is not None and polled > cancelled_after
+        return Control(desired="cancelled" if over else "run")
+
+    run = record(
+        spec,
+        budget_usd=budget_usd,
+        options=SimulatedOptions(seed=seed, **place),
+        control=control,
+        **{**CHANCE, "failure_share": failure_share},
+    )
+    assert run.spent_picodollars <= budget_usd * 10**12
+    assert sum(settlement.picodollars for settlement in run.sitting.settlements) == run.spent_picodollars
+    lanes = run.place.options.learner_lanes
+    assert full_bill([run.sitting], bill_context(run.place.profile, run.place.stack, lanes)).total == (
+        run.spent_picodollars
+    )
+    if run.events[-1].kind == "stopped" and run.events[-1].reason_code == "rounds":
+        again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
+        assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
