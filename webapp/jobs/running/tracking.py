@@ -63,7 +63,7 @@ class Trackers:
             self._offer(
                 event.report.total_env_steps, report["started_s"] + report["total_s"], self._read(report)
             )
-        elif isinstance(event, Evaluated) and event.score is not None and math.isfinite(event.score):
+        elif isinstance(event, Evaluated) and math.isfinite(event.score):
             self._offer(event.total_env_steps, event.at_s, {EVALUATION: event.score})
         self._look()
 
