@@ -4,6 +4,9 @@ It runs in its own process, because drawing loads libraries that may be missing,
 sets the environment variables with which MuJoCo and pygame draw without a screen (MUJOCO_GL=egl,
 SDL_VIDEODRIVER=dummy). The last line on standard output is a JSON object: what was filmed, or {"error": a sentence}.
 
+`python -m training.film --serve` makes short films, one after the other: each line on standard input is a request
+(`ShortFilm` as JSON), each line on standard output its answer.
+
 Animated WebP plays in every browser and needs only Pillow. The first picture is written beside FILE, with -still in
 its name.
 """
@@ -12,9 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +41,11 @@ STEPS_AT_MOST = 2_000
 """An episode longer than the film is played to its end without filming, to know its return; but at most this many
 steps.
 """
-BYTES_AT_MOST = 3_000_000
-_FRAMES_A_SECOND = 30
+FILMS_A_PROCESS = 50
+"""Drawing libraries lose memory, so a process that serves ends after so many films."""
 _ATARI_FRAMES_A_SECOND = 15
-_WIDTH = 400
-_QUALITIES = (75, 50, 25)
+_DRAWING_SHARE = 0.7
+"""Of a film's processor time; the rest is for writing it."""
 _SENTENCE_AT_MOST = 300
 
 Picture = npt.NDArray[np.uint8]
@@ -48,9 +56,38 @@ class CannotDraw(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Style:
+    """How long and large a film is. It fits into `width` and `height`; `qualities` are tried from the best on until
+    it is small enough. `last_ms`: how long its last picture stays before it begins again.
+    """
+
+    frames: int
+    frames_a_second: int
+    width: int
+    height: int
+    qualities: tuple[int, ...]
+    bytes_at_most: int
+    last_ms: int = 0
+
+
+FULL = Style(FRAMES_AT_MOST, 30, 400, 800, (75, 50, 25), 3_000_000)
+SHORT = Style(75, 15, 320, 240, (60, 30), 400_000, last_ms=800)
+
+
+@dataclass(frozen=True)
+class ShortFilm:
+    """A request for a short film that may take `cpu_s` seconds of processor time."""
+
+    checkpoint: str
+    file: str
+    cpu_s: float
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class FilmFacts:
     """The facts about a film: `seconds` of an episode with `episode_return` in `steps`; `ended` unless it was cut
-    off.
+    off. `cpu_s` is the processor time that it took, with the start of its process.
     """
 
     frames: int
@@ -62,6 +99,7 @@ class FilmFacts:
     ended: bool
     seed: int
     byte_count: int
+    cpu_s: float = 0.0
 
 
 def still_of(film: Path) -> Path:
@@ -69,10 +107,16 @@ def still_of(film: Path) -> Path:
     return film.with_stem(f"{film.stem}-still")
 
 
-def film(trained: TrainedPolicy, file: Path, *, seed: int, frames: int = FRAMES_AT_MOST) -> FilmFacts:
-    """Play an episode and write it to `file`. Errors of the drawing libraries are raised unchanged."""
-    environment, shown_a_second = _drawable(trained.spec.environment)
-    every = max(1, round(shown_a_second / _FRAMES_A_SECOND))
+def film(
+    trained: TrainedPolicy, file: Path, *, seed: int, style: Style = FULL, cpu_s: float = math.inf
+) -> FilmFacts:
+    """Play an episode and write it to `file`. Errors of the drawing libraries are raised unchanged.
+
+    Playing ends when most of `cpu_s` is used, so that the whole film takes about as much at most.
+    """
+    began_s = time.process_time()
+    environment, shown_a_second = _drawable(trained.spec.environment, style)
+    every = max(1, round(shown_a_second / style.frames_a_second))
     policy = trained.policy()
     space = environment.action_space
     seen, _ = environment.reset(seed=seed)
@@ -84,12 +128,13 @@ def film(trained: TrainedPolicy, file: Path, *, seed: int, frames: int = FRAMES_
             action = np.clip(action, space.low, space.high)
         seen, reward, ended, cut, _ = environment.step(action)
         total, steps, over = total + float(reward), steps + 1, bool(ended or cut)
-        if (steps % every == 0 or over) and len(pictures) < frames:
+        if (steps % every == 0 or over) and len(pictures) < style.frames:
             pictures.append(_picture(environment))
-    environment.close()
+        if time.process_time() - began_s > _DRAWING_SHARE * cpu_s:
+            break
     pause_ms = round(1000 * every / shown_a_second)
-    size = _size(pictures[0])
-    byte_count = _write(pictures, size, pause_ms, file)
+    size = _size(pictures[0], style)
+    byte_count = _write(pictures, size, pause_ms, file, style)
     return FilmFacts(
         frames=len(pictures),
         width=size[0],
@@ -103,8 +148,12 @@ def film(trained: TrainedPolicy, file: Path, *, seed: int, frames: int = FRAMES_
     )
 
 
-def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
-    """Return the environment, made so that it can be drawn, and its steps per second."""
+@lru_cache(maxsize=1)
+def _drawable(environment: EnvironmentSpec, style: Style) -> tuple[Any, float]:
+    """Return the environment, made so that it can be drawn, and its steps per second.
+
+    The next film of the same environment finds it made: preparing a screen takes longer than many pictures.
+    """
     import gymnasium
 
     game = atari_game(environment.id)
@@ -113,7 +162,7 @@ def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
     entry = ENTRIES.get(environment.id)
     if entry is not None and entry.family == "MuJoCo":
         try:
-            made = _robot(environment.id)
+            made = _robot(environment.id, min(style.width, style.height))
         except Exception as error:
             raise CannotDraw(
                 f"MuJoCo cannot draw without a screen on this machine ({type(error).__name__}: {error}); "
@@ -121,16 +170,16 @@ def _drawable(environment: EnvironmentSpec) -> tuple[Any, float]:
             ) from error
     else:
         made = gymnasium.make(environment.id, render_mode="rgb_array", disable_env_checker=True)
-    return made, float(made.metadata.get("render_fps") or _FRAMES_A_SECOND)
+    return made, float(made.metadata.get("render_fps") or FULL.frames_a_second)
 
 
-def _robot(environment_id: str) -> Any:
+def _robot(environment_id: str, side: int) -> Any:
     """Return a robot environment that draws without shadows and reflections, which take most of the time on a CPU."""
     import gymnasium
     import mujoco
 
     # The camera that follows the robot: all of the catalogue's robots have one, and none uses it by default.
-    view: dict[str, Any] = {"width": _WIDTH, "height": _WIDTH, "camera_name": "track"}
+    view: dict[str, Any] = {"width": side, "height": side, "camera_name": "track"}
     robot: Any = gymnasium.make(environment_id, render_mode="rgb_array", disable_env_checker=True, **view)
     robot.reset()
     robot.render()
@@ -147,27 +196,29 @@ def _picture(environment: Any) -> Picture:
     return np.array(picture, dtype=np.uint8)
 
 
-def _size(picture: Picture) -> tuple[int, int]:
+def _size(picture: Picture, style: Style) -> tuple[int, int]:
     """Return the width and height of a film of such pictures."""
     rows, columns = picture.shape[:2]
-    return _WIDTH, round(rows * _WIDTH / columns)
+    scale = min(style.width / columns, style.height / rows)
+    return round(columns * scale), round(rows * scale)
 
 
-def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path) -> int:
+def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path, style: Style) -> int:
     """Write the animation and its first picture, each aside and then renamed. Return the animation's size in bytes."""
     from PIL import Image
 
     images = [Image.fromarray(picture) for picture in pictures]
     if images[0].size != size:
         # Small screens, such as games', are enlarged with sharp edges.
-        way = Image.Resampling.NEAREST if images[0].width < _WIDTH else Image.Resampling.LANCZOS
+        way = Image.Resampling.NEAREST if images[0].width < size[0] else Image.Resampling.LANCZOS
         images = [image.resize(size, way) for image in images]
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f".{file.name}.{os.getpid()}")
-    for quality in _QUALITIES:
-        moving = {"save_all": True, "append_images": images[1:], "duration": pause_ms, "loop": 0}
+    pauses_ms = [pause_ms] * (len(images) - 1) + [max(pause_ms, style.last_ms)]
+    for quality in style.qualities:
+        moving = {"save_all": True, "append_images": images[1:], "duration": pauses_ms, "loop": 0}
         images[0].save(aside, "WEBP", quality=quality, method=2, **moving)
-        if aside.stat().st_size <= BYTES_AT_MOST:
+        if aside.stat().st_size <= style.bytes_at_most:
             break
     byte_count = aside.stat().st_size
     aside.replace(file)
@@ -176,27 +227,48 @@ def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: 
     return byte_count
 
 
+def serve(requests: Iterable[str]) -> None:
+    """Answer each request with a line: its short film's facts, or {"error": a sentence}."""
+    used_s = 0.0  # what the start of this process took is counted with its first film
+    for line in islice(requests, FILMS_A_PROCESS):
+        wanted = ShortFilm(**json.loads(line))
+        answer = _answer(
+            Path(wanted.checkpoint), Path(wanted.file), seed=wanted.seed, style=SHORT, cpu_s=wanted.cpu_s
+        )
+        now_s = time.process_time()
+        print(json.dumps({**answer, "cpu_s": now_s - used_s}), flush=True)
+        used_s = now_s
+
+
+def _answer(checkpoint: Path, file: Path, **options: Any) -> dict[str, Any]:
+    try:
+        return asdict(film(TrainedPolicy.read(checkpoint), file, **options))
+    except (CheckpointError, CannotDraw) as error:
+        return {"error": _sentence(str(error))}
+    except Exception as error:  # any error of a drawing library is reported, never hidden
+        _drawable.cache_clear()
+        return {"error": _sentence(f"{type(error).__name__}: {error}")}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m training.film", description="Films one episode of a policy."
     )
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("checkpoint", type=Path, nargs="?")
+    parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--frames", type=int, default=FRAMES_AT_MOST)
+    parser.add_argument("--short", action="store_true", help="five seconds of it, in a small picture")
+    parser.add_argument("--serve", action="store_true", help="films what standard input asks for")
     options = parser.parse_args(arguments)
     os.nice(5)
-    try:
-        filmed = film(
-            TrainedPolicy.read(options.checkpoint), options.file, seed=options.seed, frames=options.frames
-        )
-    except (CheckpointError, CannotDraw) as error:
-        answer: dict[str, Any] = {"error": _sentence(str(error))}
-    except Exception as error:  # any error of a drawing library is reported, never hidden
-        answer = {"error": _sentence(f"{type(error).__name__}: {error}")}
-    else:
-        answer = asdict(filmed)
-    print(json.dumps(answer), flush=True)
+    if options.serve:
+        serve(sys.stdin)
+        return 0
+    if options.checkpoint is None or options.file is None:
+        parser.error("name the checkpoint and the film's file")
+    style = SHORT if options.short else FULL
+    answer = _answer(options.checkpoint, options.file, seed=options.seed, style=style)
+    print(json.dumps({**answer, "cpu_s": time.process_time()}), flush=True)
     return 1 if "error" in answer else 0
 
 

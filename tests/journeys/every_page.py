@@ -275,7 +275,15 @@ FILES = {
         "connections:paper",
         "connections:report",
     ),
-    *("jobs:actor_package", "jobs:film", "jobs:log_file", "jobs:policy_zip", "jobs:series", "jobs:spec_file"),
+    *(
+        "jobs:actor_package",
+        "jobs:film",
+        "jobs:films",
+        "jobs:log_file",
+        "jobs:policy_zip",
+        "jobs:series",
+        "jobs:spec_file",
+    ),
     *("jobs:stream", "livez", "metrics", "jobs:cost_csv", "readyz", "reports:built", "reports:file"),
     *("reports:installation_built", "reports:installation_file", "schedulers:export"),
 }

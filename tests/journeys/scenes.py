@@ -9,6 +9,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import F
+
 from training.algorithms import AnyAlgorithm
 from training.checkpoints import FileCheckpointStore, Progress
 from training.environments.making import spaces_of
@@ -23,7 +25,8 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.list import actions
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies import films
+from webapp.jobs.policies import film_process
+from webapp.jobs.policies.film_files import film_folder
 from webapp.money.models import Account, Charge
 
 USD = 10**12
@@ -74,7 +77,9 @@ def put(
 
 def spend(job: Job, spent_usd: float, reserved_usd: float = 0.0) -> None:
     Account.objects.filter(job=job).update(
-        spent_picodollars=round(spent_usd * USD), reserved_picodollars=round(reserved_usd * USD)
+        spent_picodollars=round(spent_usd * USD),
+        reserved_picodollars=round(reserved_usd * USD),
+        granted_picodollars=F("limit_picodollars"),  # budgets above it have granted it all
     )
 
 
@@ -241,7 +246,8 @@ def job_stopped_by_budget(project: Project, user: User) -> Job:
 
 
 def policies_with_films(job: Job) -> None:
-    """Checkpoints of a policy that learned nothing: one filmed, one whose film failed, one that waits."""
+    """Checkpoints of a policy that learned nothing: one filmed after its evaluation, one whose film failed, one
+    that waits."""
     now, spec = SYSTEM_CLOCK.now(), job.parsed_spec().training
     store = FileCheckpointStore(policies.checkpoint_path(job.pk, ""), keep=9)
     states = {100: FilmState.QUEUED, 120: FilmState.FAILED, 140: FilmState.READY}
@@ -260,7 +266,9 @@ def policies_with_films(job: Job) -> None:
         elif state == FilmState.READY:
             film.file = f"{job.pk}/{round_no}.webp"
             path = policies.checkpoint_path(job.pk, saved.name)
-            film.facts = films.shoot(path, films.film_folder() / film.file)
+            film.facts = film_process.shoot(path, film_folder() / film.file)
+            film.facts["used_cpu_s"] = film.facts["cpu_s"]
+            film.asked_by = None
         film.save()
 
 

@@ -8,6 +8,9 @@ import pytest
 from tests.factories import call_failed, evaluated, round_finished
 from tests.journeys.test_browser_live import Watched
 from tests.ledger_contract import reservation, settlement
+from tests.webapp.jobs.policies.test_evaluation_films import ready
+from webapp.formatting import plural
+from webapp.jobs.models import Film
 from webapp.jobs.running.run_log import RunLog
 from webapp.money.ledger import DatabaseLedger
 
@@ -115,4 +118,45 @@ def test_events_and_log_follow_the_run(live_site: str, page: "Page") -> None:
         page.wait_for_selector("text=Round 1: return 20.0")
         log.tell(round_finished(2))
         page.wait_for_selector("text=Round 2: return 20.0")
+    assert watched.faults == []
+
+
+def test_a_bar_moves_the_film_the_cursors_the_actors_and_the_money_together(
+    live_site: str, page: "Page"
+) -> None:
+    watched = Watched(live_site, page)
+    watched.record(*(round_finished(no, mean=float(no), actors=no, spent=no * 10**10) for no in range(1, 31)))
+    early, late = (ready(watched.job, round_no) for round_no in (10, 20))
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{watched.address}?x=rounds&smooth=0")
+    watched.seen()
+    film, words = page.locator("[data-film-picture]"), page.locator("[data-scrub-words]")
+
+    def at(round_no: int, shown: Film, part: str = "still") -> None:
+        told = f"Round {round_no} · {plural(round_no, 'actor')} · ${round_no / 100:.3f}"
+        page.wait_for_function(
+            "told => document.querySelector('[data-scrub-words]').textContent.startsWith(told)", arg=told
+        )
+        assert f"films/{shown.pk}-{part}.webp" in str(film.get_attribute("src"))
+
+    at(30, late)
+    page.click("[data-film-play]")  # it stood still, as motion is to be reduced
+    at(30, late, "film")
+    page.click("[data-film-play]")
+    page.focus("[data-scrub-round]")
+    for _ in range(15):
+        page.keyboard.press("ArrowLeft")
+    at(15, early)
+    for chart in ("return", "actors", "spend"):
+        assert "round 15" in page.inner_text(f"[data-chart={chart}] [data-legend]")
+    watched.record(round_finished(31, mean=31.0, actors=31, spent=31 * 10**10))
+    watched.seen()
+    at(15, early)
+    track = page.locator("[data-scrub-round]").bounding_box()
+    assert track is not None
+    page.mouse.click(track["x"] + 9, track["y"] + track["height"] / 2)
+    at(1, early)
+    page.click("[data-scrub-newest]")
+    at(31, late)
+    assert words.inner_text() == page.get_attribute("[data-scrub-round]", "aria-valuetext")
     assert watched.faults == []

@@ -126,6 +126,7 @@ DOORS: dict[str, Door] = {
     "jobs:policy_zip": Door("viewer"),
     "jobs:film_ask": Door("editor", "post"),
     "jobs:film": Door("viewer"),
+    "jobs:films": Door("viewer"),
     "jobs:go_on": Door("editor", "post"),
     "budgets:list": Door("viewer"),
     "budgets:new": Door("editor"),

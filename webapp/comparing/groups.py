@@ -13,7 +13,7 @@ from webapp.jobs.models import Job, JobGroup
 
 MOST_SIDES = 10
 MOST_JOBS = 100
-_NOT_ASKED = ("name", "tags", "group", "budget_usd", "at_line", "schema_version")
+_NOT_ASKED = ("name", "tags", "group", "budget_usd", "at_line", "films", "schema_version")
 _NO_QUESTION = {("training", "seed"), ("platform", "seed")}
 
 

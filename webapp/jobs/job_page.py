@@ -105,7 +105,12 @@ def job_charts(request: HttpRequest, job: Job) -> dict[str, Any]:
     reference: Any = catalogue.ENTRIES.get(training.subject)
     if training.kind == SupervisedLearning.kind and (known := job_summary.reference_of(job)) is not None:
         reference = {"reference_return": known[0], "reference_spread": None}
-    return {"environment": reference, "panels": panels_of(training), "tracked": runs_of(job)}
+    return {
+        "environment": reference,
+        "panels": panels_of(training),
+        "tracked": runs_of(job),
+        "film_card": policy_views.film_card(job),
+    }
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

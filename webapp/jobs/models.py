@@ -347,9 +347,10 @@ class FilmState(models.TextChoices):
 
 
 class Film(models.Model):
-    """A requested video of an episode of a checkpoint's policy; one for each checkpoint.
+    """A video of an episode of a checkpoint's policy; one for each checkpoint.
 
-    `file` and `facts` (frames, seconds, return) are set when it is ready, `reason` when it failed.
+    `asked_by`: the user who requested it; None for a short one after an evaluation. `file` and `facts` (frames,
+    seconds, return) are set when it is ready, `reason` when it failed.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="films")
@@ -359,7 +360,9 @@ class Film(models.Model):
     state = models.CharField(max_length=10, choices=FilmState, default=FilmState.QUEUED)
     reason = models.TextField(blank=True, default="")
     since = models.DateTimeField()
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     file = models.CharField(max_length=200, blank=True, default="")
     facts = models.JSONField(default=dict, blank=True)
 
@@ -372,6 +375,17 @@ class Film(models.Model):
 
     def __str__(self) -> str:
         return f"film of {self.checkpoint}"
+
+    @property
+    def automatic(self) -> bool:
+        """Whether it is a short film that no user requested."""
+        return self.asked_by_id is None
+
+    @property
+    def returned(self) -> float | None:
+        """The return of its episode, once it is ready."""
+        found: float | None = self.facts.get("episode_return")
+        return found
 
 
 class PlatformNote(models.Model):

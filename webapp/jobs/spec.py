@@ -76,6 +76,16 @@ class JobSpec(FrozenModel):
         json_schema_extra={"advanced": True},
     )
 
+    films: bool = Field(
+        True,
+        title="Films",
+        description=(
+            "After an evaluation the worker films the agent for a few seconds, in at most 5 % of the job's time."
+            " It costs the job nothing."
+        ),
+        json_schema_extra={"advanced": True},
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _short(cls, document: Any) -> Any:

@@ -46,6 +46,7 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/policy", job_page.job_policy, name="policy"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy.zip", policy_views.policy_download, name="policy_zip"),
     path("p/<slug:slug>/jobs/<str:job_id>/films/", policy_views.film_ask, name="film_ask"),
+    path("p/<slug:slug>/jobs/<str:job_id>/films.json", policy_views.film_list, name="films"),
     path(
         "p/<slug:slug>/jobs/<str:job_id>/films/<int:film_id>-<str:part>.webp",
         policy_views.film_file,

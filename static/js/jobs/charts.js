@@ -5,7 +5,9 @@ import { recipeFor } from "../charts/panels.js";
 import { FromZero } from "../charts/scale.js";
 import { View, countProgressIn, startBar } from "../charts/view.js";
 import { count } from "../format.js";
+import { Films } from "./films.js";
 import { joinIn, schedule } from "./page.js";
+import { Scrub } from "./scrub.js";
 
 const page = document.querySelector("[data-job-page]");
 const bar = page.querySelector("[data-chart-bar]");
@@ -18,6 +20,9 @@ shareRange();
 export const charts = [...page.querySelectorAll("[data-chart]")].map((figure) => new LiveChart(figure, recipeFor(figure, sight), sight));
 const spend = charts.find((chart) => chart.figure.dataset.chart === "spend");
 const showBar = startBar(bar, view);
+const [filmCard, scrubBar] = ["films", "scrub"].map((name) => page.querySelector(`[data-${name}]`));
+const films = filmCard && new Films(filmCard, () => scrub?.draw());
+const scrub = scrubBar && new Scrub(scrubBar, sight, charts, films);
 let fresh = false;
 let latest = 0;
 
@@ -80,12 +85,14 @@ joinIn({
     performance.mark("data");
     columns.load(message.series);
     fresh = true;
+    films?.expect(columns.evaluations.round.at(-1) ?? 0);
     if (view.zoom) changed();
   },
   events(message) {
     for (const event of message.events) {
       const outcome = columns.add(event);
       fresh = fresh || outcome === "changed";
+      if (event.kind === "evaluation") films?.expect(event.payload.round_no);
       if (outcome === "reload") reload();
     }
   },
@@ -101,6 +108,7 @@ joinIn({
       if (chart.figure.hidden && tells(chart.figure.dataset)) chart.figure.hidden = false;
       chart.draw();
     }
+    scrub?.draw();
     performance.mark("charts-drawn");
   },
 });

@@ -15,7 +15,7 @@ from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api.models import Made
 from webapp.jobs.models import Film
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies import films
+from webapp.jobs.policies.film_files import film_path
 from webapp.jobs.spec import JobSpec
 from webapp.papers import figures
 from webapp.papers.figures import FIGURES
@@ -90,7 +90,7 @@ def test_a_film_is_asked_for_and_fetched_once_it_is_ready(asked: Asked) -> None:
     facts |= {"ended": True, "seed": 0, "byte_count": 4}
     Film.objects.update(state="ready", file=f"{job.pk}/f.webp", facts=facts)
     film.refresh_from_db()
-    for path, content in ((films.film_path(film), b"FILM"), (films.film_path(film, still=True), b"STILL")):
+    for path, content in ((film_path(film), b"FILM"), (film_path(film, still=True), b"STILL")):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     told = asked.call.get(made.headers["Location"]).json()
@@ -98,7 +98,7 @@ def test_a_film_is_asked_for_and_fetched_once_it_is_ready(asked: Asked) -> None:
     answer = asked.call.get(file)
     assert (b"".join(answer.streaming_content), answer.headers["Content-Type"]) == (b"FILM", "image/webp")
     assert b"".join(asked.call.get(f"{file}?part=still").streaming_content) == b"STILL"
-    films.film_path(film).unlink()
+    film_path(film).unlink()
     assert asked.call.get(file).status_code == 404
 
 

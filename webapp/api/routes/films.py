@@ -20,6 +20,7 @@ from webapp.api.schemas import CheckpointName, Request, Shape
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
+from webapp.jobs.policies.film_files import film_path
 
 router = ApiRouter(tags=["a job's policies"])
 _ALL = "/projects/{slug}/jobs/{job_id}/films"
@@ -42,6 +43,9 @@ class FilmedShape(BaseModel):
     ended: bool = Field(description="The episode ended; false: the film was cut off before.")
     seed: int
     byte_count: int
+    cpu_s: float | None = Field(
+        None, description="Processor time that the film took. Earlier ones have none."
+    )
 
 
 class FilmShape(Shape):
@@ -53,19 +57,20 @@ class FilmShape(Shape):
     state: Literal["queued", "filming", "ready", "failed"]
     reason: str
     since: datetime
+    automatic: bool = Field(description="A short film after an evaluation, which no user requested.")
     shows: FilmedShape | None
     file: str | None = Field(description="Where to fetch it (WebP), once it is ready.")
 
 
 @router.get(_ALL, summary="Films of a job's policy")
 def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[FilmShape]:
-    """At most one for each checkpoint, in the order of their first requests."""
+    """At most one for each checkpoint, in the order of their first requests. Short ones come after evaluations."""
     return oldest_first(job.films.all(), after, limit, _film)
 
 
 @router.post(_ALL, auth=Token("jobs"), response=202, summary="Film a checkpoint")
 def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
-    """The worker does it. A film that exists or is being made stays; a failed one is tried again."""
+    """The worker does it. A film that exists or is being made stays; a failed or a short one is made again."""
     chosen = policies.checkpoint_in(job, film.checkpoint)
     made = films.ask_for_film(job=job, chosen=chosen, user=person)
     response["Location"] = reverse("api_v1:get_film", args=[job.project.slug, job.pk, made.pk])
@@ -89,7 +94,7 @@ def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> Http
         why = f"The film is {film.get_state_display().lower()}. {film.reason}".strip()
         raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or request the film again.")
     try:
-        file = films.film_path(film, still=part == "still").open("rb")
+        file = film_path(film, still=part == "still").open("rb")
     except OSError:
         raise Http404("The film's file is gone.") from None
     name = f"starling-{film.job_id}-round-{film.round_no}.webp"
@@ -109,6 +114,7 @@ def _film(one: Film) -> FilmShape:
     ready = one.state == FilmState.READY
     return FilmShape.of(
         one,
+        automatic=one.automatic,
         shows=one.facts if ready else None,
         file=reverse("api_v1:film_file", args=[one.job.project.slug, one.job_id, one.pk]) if ready else None,
     )

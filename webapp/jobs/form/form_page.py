@@ -136,7 +136,7 @@ class FormState:
 
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("what", "What is learned", ("name", "tags", "group", "training")),
+    ("what", "What is learned", ("name", "tags", "group", "training", "films")),
     ("scaling", "Scaling and loop", ("training.scaling", "training.loop")),
     ("where", "Where it runs", ("platform",)),
     ("how-much", "How much", ("training.stop", "budget_usd", "at_line")),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from training.checkpoints import CheckpointError
-from webapp.accounts.access import project_action, project_page
+from training.tasks.reinforcement import ReinforcementLearning
+from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
-from webapp.jobs.models import FilmState, Job
+from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies.films import ask_for_film, film_path
+from webapp.jobs.policies.film_files import film_path
+from webapp.jobs.policies.films import ask_for_film
 from webapp.jobs.queries import job_in
 
 _PENDING = (FilmState.QUEUED, FilmState.FILMING)
@@ -33,6 +37,48 @@ def panel(job: Job) -> dict[str, Any]:
         "policy_pending": any(film.state in _PENDING for film in films),
         "policy_state": "|".join(f"{row.sha256[:8]}{row.film.state if row.film else ''}" for row in kept),
     }
+
+
+@dataclass(frozen=True)
+class FilmCard:
+    """The films beside the return chart. `sentence` says why there is none."""
+
+    films: list[dict[str, Any]]
+    sentence: str
+
+    @property
+    def newest(self) -> dict[str, Any] | None:
+        return self.films[-1] if self.films else None
+
+
+def film_card(job: Job) -> FilmCard | None:
+    """Return the job's films by round, or why there is none yet; None if it will have none."""
+    if job.training_facts.kind != ReinforcementLearning.kind:
+        return None
+    rows = list(job.films.filter(state__in=(FilmState.READY, FilmState.FAILED)).order_by("round_no", "pk"))
+    ready = [_film(job, row) for row in rows if row.state == FilmState.READY]
+    if ready:
+        return FilmCard(ready, "")
+    if job.observed in TERMINAL or not job.spec.get("films", True):
+        return None
+    failed = next((row.reason for row in rows if row.automatic), "")
+    return FilmCard([], failed or "The first film follows the first evaluation.")
+
+
+def _film(job: Job, film: Film) -> dict[str, Any]:
+    addresses = {
+        part: reverse("jobs:film", args=[job.project.slug, job.pk, film.pk, part])
+        for part in ("film", "still")
+    }
+    shown = {key: film.facts.get(key) for key in ("steps", "ended")}
+    return {"round": film.round_no, "return": film.returned, **shown, **addresses}
+
+
+@live_page()
+def film_list(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Return the films beside the return chart, for a page that waits for the next one."""
+    card = film_card(job_in(project, job_id))
+    return JsonResponse({"films": card.films if card else [], "sentence": card.sentence if card else ""})
 
 
 @project_page()

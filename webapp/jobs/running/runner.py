@@ -21,10 +21,11 @@ from cloud.ray.head import NoRay
 from cloud.register import Holder, RegisterClosed
 from cloud.rents.slices import A_LONG_ROUND
 from training.checkpoints import CheckpointError
-from training.messages import Event, RoundFinished, Stopped
+from training.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped
 from training.ports import Control
 from training.ports import Desired as DesiredByEngine
 from training.scaling.plan import Bounds
+from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.gateway.coordinator import MailboxClosed, open_mailbox
@@ -35,6 +36,7 @@ from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
+from webapp.jobs.policies.evaluation_films import queue_film
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten, checkpoint_folder
@@ -148,6 +150,7 @@ class _Run:
         self._platform: MeteredPlatform | None = None
         self._round_s = 0.0
         self._asked_s = float("-inf")
+        self._evaluated = False
 
     def train(self) -> Stopped:
         """Train and return the last event, once the platform is closed and everything is paid."""
@@ -205,6 +208,8 @@ class _Run:
                 self._notes.look()
                 if isinstance(event, RoundFinished):
                     self._after_round(event)
+                elif self._films:
+                    self._film(event)
         finally:
             platform.close()
             self._notes.end()
@@ -288,6 +293,18 @@ class _Run:
             bounds=bounds_near(limits, self._bounds, self._spec.training.scaling.largest),
             drain=self._drain(limits),
         )
+
+    @property
+    def _films(self) -> bool:
+        return self._spec.films and isinstance(self._spec.training, TrainingSpec)
+
+    def _film(self, event: Event) -> None:
+        """Have the first checkpoint after an evaluation filmed: mostly the one that was evaluated."""
+        if isinstance(event, Evaluated):
+            self._evaluated = True
+        elif isinstance(event, CheckpointSaved) and self._evaluated:
+            self._evaluated = False
+            queue_film(self._job.pk, event, clock=self._clock)
 
     def _start_obstacle(self) -> str:
         """Return why the run may not begin; empty if it may. Other jobs may have spent since the launch."""

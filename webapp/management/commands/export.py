@@ -89,7 +89,7 @@ class Command(LineCommand):
         return _model_of_file(path, spec)
 
     def _film(self, checkpoint: Path, file: Path) -> None:
-        from webapp.jobs.policies.films import FilmFailed, shoot
+        from webapp.jobs.policies.film_process import FilmFailed, shoot
 
         try:
             facts = shoot(checkpoint.resolve(), file.resolve())

@@ -34,8 +34,8 @@ from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies import films
-from webapp.jobs.policies.films import FilmFailed, shoot
+from webapp.jobs.policies import film_process, films
+from webapp.jobs.policies.film_process import FilmFailed, shoot
 from webapp.jobs.running.recorder import Recorder
 
 pytestmark = pytest.mark.django_db
@@ -332,10 +332,10 @@ def test_what_goes_wrong_while_drawing_becomes_a_sentence(
     told = written(tmp_path, make_spec().training, 1)
     with pytest.raises(FilmFailed, match="took longer than 0 s"):
         shoot(tmp_path / told.name, tmp_path / "film.webp", within_s=0.05)
-    monkeypatch.setattr(films, "_DRAWING", ("SDL_VIDEODRIVER=nonsense",))
+    monkeypatch.setattr(film_process, "_DRAWING", ("SDL_VIDEODRIVER=nonsense",))
     with pytest.raises(FilmFailed, match=r"nonsense not available"):
         shoot(tmp_path / told.name, tmp_path / "film.webp")
-    monkeypatch.setattr(films, "bound_to_this_process", lambda _: ["sh", "-c", "kill -SEGV $$"])
+    monkeypatch.setattr(film_process, "bound_to_this_process", lambda _: ["sh", "-c", "kill -SEGV $$"])
     with pytest.raises(FilmFailed, match="ended by SIGSEGV while it drew"):
         shoot(tmp_path / told.name, tmp_path / "film.webp")
 

@@ -165,7 +165,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
     """A worker that was asked to stop."""
     stop = WorkerStop()
     stop.ask()
-    monkeypatch.setattr("webapp.jobs.policies.films.worker_stop", stop)
+    monkeypatch.setattr("webapp.jobs.policies.film_process.worker_stop", stop)
     monkeypatch.setattr(surface_tasks, "worker_stop", stop)
     return stop
 

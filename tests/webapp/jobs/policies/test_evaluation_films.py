@@ -1,0 +1,277 @@
+"""Short films after evaluations: when they are made, what they may take, which are kept, who sees them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.factories import (
+    FixedClock,
+    checkpoint_saved,
+    make_job,
+    make_project,
+    make_running_job,
+    make_spec,
+    make_user,
+)
+from tests.webapp.jobs.policies.test_policy import PICTURE, written
+from training.spec import TrainingSpec
+from training.trained import TrainedPolicy
+from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.policies import evaluation_films, films
+from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
+from webapp.jobs.policies.evaluation_films import SHARE, allowed_cpu_s, put_off, queue_film, thin_out
+from webapp.jobs.policies.film_files import film_path
+from webapp.jobs.policies.film_process import FilmFailed, ShortFilms
+from webapp.jobs.policies.policy_views import film_card
+from webapp.jobs.running.runner import run_job
+
+pytestmark = pytest.mark.django_db
+
+
+def ready(job: Job, round_no: int, *, cpu_s: float = 0.3, used_cpu_s: float = 0.3, size: int = 10) -> Film:
+    """A short film, with its files."""
+    facts = {
+        "width": 320,
+        "height": 213,
+        "steps": 50,
+        "episode_return": 50.0,
+        "ended": True,
+        "byte_count": size,
+        "cpu_s": cpu_s,
+        "used_cpu_s": used_cpu_s,
+    }
+    film = Film.objects.create(
+        job=job,
+        checkpoint=f"round-{round_no:08d}.checkpoint",
+        sha256=f"{round_no:064}",
+        round_no=round_no,
+        state=FilmState.READY,
+        since=job.since,
+        file=f"{job.pk}/{round_no}.webp",
+        facts=facts,
+    )
+    for still in (False, True):
+        path = film_path(film, still=still)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(PICTURE)
+    return film
+
+
+def waiting(job: Job, round_no: int = 99) -> Film:
+    queue_film(job.pk, checkpoint_saved(round_no, f"{round_no:064}"))
+    return Film.objects.get(job=job, round_no=round_no)
+
+
+def learned(*, films_wanted: bool) -> tuple[Job, bytes]:
+    """A job that has run, and its last learner's state."""
+    spec = make_spec(
+        "hopper-simulated",
+        films=films_wanted,
+        training__scaling__actors=2,
+        training__rollout__steps_per_call=16,
+        training__stop={"rounds": 2, "env_steps": None},
+        training__evaluation={"every_rounds": 1, "episodes": 1},
+        training__checkpoints={"every_rounds": 1},
+        platform__workers=1,
+    )
+    job = make_job(spec=spec)
+    assert run_job(job.pk, owner=os.urandom(8).hex(), hand_over=threading.Event()) == 0
+    newest = next(row for row in list_checkpoints(job) if row.round_no == 2)
+    return job, TrainedPolicy.read(checkpoint_path(job.pk, newest.name)).progress.learner
+
+
+def test_films_change_no_weights_and_can_be_switched_off() -> None:
+    (filmed, weights), (plain, same_weights) = learned(films_wanted=True), learned(films_wanted=False)
+    assert weights == same_weights
+    (film,) = filmed.films.all()
+    assert (film.automatic, film.state, film.round_no) == (True, FilmState.QUEUED, 2)
+    assert not plain.films.exists()
+
+
+def test_a_film_that_waits_gives_way_to_a_newer_one() -> None:
+    job, _ = make_running_job()
+    waiting(job, 20)
+    waiting(job, 40)
+    assert [film.round_no for film in job.films.all()] == [40]
+    ready(job, 60)
+    queue_film(job.pk, checkpoint_saved(60, f"{60:064}"))
+    assert [(film.round_no, film.state) for film in job.films.all()] == [(60, FilmState.READY)]
+
+
+def test_after_a_failed_film_no_other_is_tried() -> None:
+    job, _ = make_running_job()
+    waiting(job, 20)
+    job.films.update(state=FilmState.FAILED, reason="This environment draws nothing.")
+    queue_film(job.pk, checkpoint_saved(40, "4" * 64))
+    assert job.films.count() == 1
+
+
+def test_films_take_a_twentieth_of_their_jobs_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FixedClock()
+    job, _ = make_running_job(clock=clock)
+    Job.objects.filter(pk=job.pk).update(env_steps=5_000)  # of 100,000
+    clock.forward(5)
+    film = Film.objects.select_related("job").get(pk=waiting(job).pk)
+    # The first counts on the job to go on as it began; the later ones wait until it has.
+    assert allowed_cpu_s(film, clock) == evaluation_films.MOST_CPU_S
+    ready(job, 20, cpu_s=1.0, used_cpu_s=1.0)
+    assert allowed_cpu_s(film, clock) == 0
+    monkeypatch.setattr(ShortFilms, "is_warm", True)
+    clock.forward(34)
+    assert allowed_cpu_s(film, clock) == 0
+    clock.forward(2)
+    assert 1.0 <= allowed_cpu_s(film, clock) <= SHARE * 41 - 1.0
+    # What earlier films took counts when they are deleted.
+    Film.objects.filter(round_no=20).update(facts={"cpu_s": 1.0, "used_cpu_s": 9.0})
+    assert allowed_cpu_s(film, clock) == 0
+
+
+def test_a_film_waits_for_time_and_is_given_up_at_its_jobs_end() -> None:
+    clock = FixedClock()
+    job, _ = make_running_job(clock=clock)
+    film = waiting(job)
+    films.make_film(film.pk, clock=clock)
+    film.refresh_from_db()
+    assert film.state == FilmState.QUEUED
+    Job.objects.filter(pk=job.pk).update(observed="succeeded", finished_at=clock.now())
+    put_off(Film.objects.select_related("job").get(pk=film.pk), clock)
+    assert not job.films.exists()
+
+
+def test_a_film_whose_checkpoint_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any, **__: Any) -> Any:
+        raise FilmFailed("Checkpoint cannot be read.")
+
+    clock = FixedClock()
+    job, _ = make_running_job(clock=clock)
+    film = waiting(job)
+    monkeypatch.setattr(films.short_films, "shoot", gone)
+    clock.moment += timedelta(hours=1)
+    films.make_film(film.pk, clock=clock)
+    assert not job.films.exists()
+
+
+def test_a_deleted_jobs_film_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FixedClock()
+    job, _ = make_running_job(clock=clock)
+    film = waiting(job)
+
+    def deleted_meanwhile(checkpoint: Path, file: Path, **_: Any) -> Any:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(PICTURE)
+        job.films.all().delete()
+        return {"cpu_s": 0.1, "byte_count": len(PICTURE)}
+
+    monkeypatch.setattr(films.short_films, "shoot", deleted_meanwhile)
+    clock.moment += timedelta(hours=1)
+    films.make_film(film.pk, clock=clock)
+    assert not film_path(film).parent.joinpath(job.pk).exists()
+
+
+def test_too_many_films_are_thinned_out_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation_films, "KEPT_FILMS", 5)
+    job, _ = make_running_job()
+    made = {round_no: ready(job, round_no) for round_no in (20, 40, 60, 80, 100, 120, 400, 420)}
+    thin_out(job.pk)
+    assert [film.round_no for film in job.films.order_by("round_no")] == [20, 60, 120, 400, 420]
+    assert not film_path(made[40]).exists()
+    assert film_path(made[60], still=True).exists()
+    Film.objects.filter(round_no=60).update(
+        facts={**made[60].facts, "byte_count": evaluation_films.KEPT_BYTES}
+    )
+    thin_out(job.pk)
+    assert 60 not in [film.round_no for film in job.films.all()]
+
+
+def test_a_user_may_have_a_short_film_made_in_full() -> None:
+    job, _ = make_running_job()
+    ready(job, 20)
+    chosen = [row for row in list_checkpoints(job) if row.round_no == 20]
+    assert not chosen  # its checkpoint is gone, its film stays
+    recorded = written(checkpoint_path(job.pk, ""), make_spec().training, 40)
+    film = ready(job, 40)
+    Film.objects.filter(pk=film.pk).update(sha256=recorded.sha256)
+    job.checkpoints.create(
+        round_no=40,
+        epoch=1,
+        name=recorded.name,
+        sha256=recorded.sha256,
+        byte_count=recorded.byte_count,
+        at=job.since,
+    )
+    asked = films.ask_for_film(job=job, chosen=list_checkpoints(job)[0], user=job.created_by)
+    assert (asked.pk, asked.state, asked.automatic) == (film.pk, FilmState.QUEUED, False)
+
+
+def test_the_page_shows_films_by_round_or_says_why_there_is_none(client: Client) -> None:
+    project = make_project(make_user())
+    job, _ = make_running_job(project=project)
+    client.force_login(job.created_by)
+    address = f"/p/{project.slug}/jobs/{job.pk}/"
+    assert "The first film follows the first evaluation." in client.get(address).content.decode()
+    Film.objects.create(
+        job=job,
+        checkpoint="c",
+        sha256="0" * 64,
+        round_no=20,
+        since=job.since,
+        state=FilmState.FAILED,
+        reason="This machine cannot draw.",
+    )
+    assert client.get(f"{address}films.json").json() == {"films": [], "sentence": "This machine cannot draw."}
+    late, early = ready(job, 60), ready(job, 40)
+    listed = client.get(f"{address}films.json").json()["films"]
+    assert [film["round"] for film in listed] == [40, 60]
+    assert listed[1]["film"] == f"{address}films/{late.pk}-film.webp"
+    assert f'src="{address}films/{late.pk}-still.webp"' in client.get(address).content.decode()
+    for part in ("film", "still"):
+        answer = client.get(f"{address}films/{early.pk}-{part}.webp")
+        assert b"".join(answer.streaming_content) == PICTURE  # type: ignore[attr-defined]
+    client.force_login(make_user())
+    assert client.get(f"{address}films.json").status_code == 404
+
+
+def test_a_job_that_makes_no_films_has_no_place_for_them() -> None:
+    without, _ = make_running_job(spec=make_spec(films=False))
+    assert film_card(without) is None
+    over, _ = make_running_job()
+    Job.objects.filter(pk=over.pk).update(observed="succeeded")
+    over.refresh_from_db()
+    assert film_card(over) is None
+    before, _ = make_running_job()
+    del before.spec["films"]  # launched before there were any
+    assert film_card(before) is not None
+
+
+def test_one_process_makes_short_films_until_it_is_idle_or_ends(tmp_path: Path) -> None:
+    from PIL import Image
+
+    spec = TrainingSpec.model_validate({"environment": {"id": "CartPole-v1"}})
+    checkpoint = tmp_path / written(tmp_path, spec, 1).name
+    makes = ShortFilms()
+    first, second = (makes.shoot(checkpoint, tmp_path / f"{no}.webp", cpu_s=3.0) for no in (1, 2))
+    assert first["cpu_s"] > second["cpu_s"] > 0, "the first one started the process"
+    with Image.open(tmp_path / "2.webp") as film:
+        assert film.n_frames == second["frames"] > 1  # type: ignore[attr-defined]
+        assert film.size == (second["width"], second["height"]) == (320, 213)
+    with pytest.raises(FilmFailed, match="cannot be read"):
+        makes.shoot(tmp_path / "gone.checkpoint", tmp_path / "3.webp", cpu_s=3.0)
+    makes.end_if_idle()
+    assert makes.is_warm
+    process = makes._process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    with pytest.raises(FilmFailed, match="took longer than 0 s"):
+        makes.shoot(checkpoint, tmp_path / "4.webp", cpu_s=3.0, within_s=0.2)
+    assert not makes.is_warm
+    assert makes.shoot(checkpoint, tmp_path / "5.webp", cpu_s=3.0)["frames"] == second["frames"]
+    makes.end_if_idle(0.0)
+    assert not makes.is_warm

@@ -1,0 +1,105 @@
+"""Short films after evaluations: the job's process queues one, the worker makes it while the job has time for it.
+
+Films of a job take at most a twentieth of its time: the processor time of each is measured, with the start of the
+process that draws, and the next one waits until its job has run long enough. A film that waits gives way to a newer
+one. Films that are too many or too large are thinned out evenly over the rounds.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, transaction
+
+from training.messages import CheckpointSaved
+from webapp.celery import send_hint
+from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.job_states import TERMINAL
+from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.policies.film_files import remove_film_files
+from webapp.jobs.policies.film_process import short_films
+
+log = logging.getLogger(__name__)
+
+SHARE = 0.05
+MOST_CPU_S = 3.0
+KEPT_FILMS = 40
+KEPT_BYTES = 8_000_000
+_FIRST_CPU_S = 1.5
+"""What a film takes with the start of its process, before one was measured."""
+_WARM_CPU_S = 0.5
+
+
+def queue_film(job_id: str, saved: CheckpointSaved, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Queue a short film of this checkpoint in place of one that still waits. A job never fails for a film."""
+    try:
+        _queue(job_id, saved, clock)
+    except DatabaseError as error:
+        log.warning("no film of round %s of %s: %s", saved.round_no, job_id, error)
+
+
+@transaction.atomic
+def _queue(job_id: str, saved: CheckpointSaved, clock: Clock) -> None:
+    of_job = Film.objects.filter(job_id=job_id, asked_by=None)
+    if of_job.filter(state=FilmState.FAILED).exists():  # the next one would fail as well
+        return
+    of_job.filter(state=FilmState.QUEUED).delete()
+    wanted = {"checkpoint": saved.name, "round_no": saved.round_no, "since": clock.now()}
+    film, made = Film.objects.get_or_create(job_id=job_id, sha256=saved.sha256, defaults=wanted)
+    if made:
+        transaction.on_commit(lambda: send_hint("webapp.jobs.tasks.film", film.pk), robust=True)
+
+
+def allowed_cpu_s(film: Film, clock: Clock) -> float:
+    """Return how much processor time this film may take now; 0 if its job has not run long enough for one."""
+    used_s, last_s = _used_cpu_s(film.job)
+    free_s = SHARE * _job_s(film.job, clock, expected=not used_s) - used_s
+    if not short_films.is_warm:
+        needed_s = _FIRST_CPU_S
+    else:
+        needed_s = last_s or _WARM_CPU_S
+    return min(free_s, MOST_CPU_S) if free_s >= needed_s else 0.0
+
+
+def _used_cpu_s(job: Job) -> tuple[float, float]:
+    """Return the processor time of all short films of the job, and of the last one."""
+    facts = job.films.filter(asked_by=None, state=FilmState.READY).values_list("facts", flat=True)
+    last = max(facts, key=lambda one: float(one["used_cpu_s"]), default=None)
+    return (float(last["used_cpu_s"]), float(last["cpu_s"])) if last else (0.0, 0.0)
+
+
+def with_used_time(job: Job, facts: dict[str, object]) -> dict[str, object]:
+    """Return a film's facts with `used_cpu_s`, what all short films of the job took, also those deleted since."""
+    return {**facts, "used_cpu_s": _used_cpu_s(job)[0] + float(str(facts["cpu_s"]))}
+
+
+def _job_s(job: Job, clock: Clock, *, expected: bool) -> float:
+    """Return the job's time since its start; `expected`: until its end, at its pace so far."""
+    if job.started_at is None:
+        return 0.0
+    passed_s = ((job.finished_at or clock.now()) - job.started_at).total_seconds()
+    limit = job.training_facts.progress_limit
+    return passed_s * max(1.0, limit / job.env_steps) if expected and limit and job.env_steps else passed_s
+
+
+def put_off(film: Film, clock: Clock) -> None:
+    """Let the film wait while its job runs; delete it if the job has ended."""
+    if film.job.observed in TERMINAL:
+        film.delete()
+    else:
+        Film.objects.filter(pk=film.pk, state=FilmState.QUEUED).update(since=clock.now())
+
+
+def thin_out(job_id: str) -> None:
+    """Delete short films until they are few and small enough: first those with near neighbours, never the ends."""
+    rows = Film.objects.filter(job_id=job_id, asked_by=None, state=FilmState.READY)
+    films = list(rows.order_by("round_no", "pk"))
+    while len(films) > 2 and (len(films) > KEPT_FILMS or _byte_count(films) > KEPT_BYTES):
+        inner = range(1, len(films) - 1)
+        gone = films.pop(min(inner, key=lambda at: films[at + 1].round_no - films[at - 1].round_no))
+        gone.delete()
+        remove_film_files(gone.file)
+
+
+def _byte_count(films: list[Film]) -> int:
+    return sum(int(film.facts["byte_count"]) for film in films)
