@@ -118,13 +118,8 @@ export function listChanges(form, changes) {
     }
     return row;
   });
-  if (!rows.length) {
-    const none = document.createElement("li");
-    none.className = "secondary";
-    none.textContent = "Nothing.";
-    rows.push(none);
-  }
   list.replaceChildren(...rows);
+  list.closest("[data-changed-part]").hidden = !rows.length;
 }
 
 /** Resetting happens on the page, without a request. */
