@@ -16,7 +16,7 @@ from cloud import failures
 from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
 from training.functions.body import Result, WarmCache
-from training.functions.run import execute, warm_learner
+from training.functions.run import execute
 from training.messages import Call
 
 _JOIN_S = 5.0
@@ -32,7 +32,7 @@ class _Task:
 
 
 class LearnerThread:
-    """Takes calls in order. Its thread begins with importing torch, while actors already sample."""
+    """Takes calls in order. Torch is imported by the first call that needs it: most learn without, and start sooner."""
 
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
@@ -94,10 +94,6 @@ class LearnerThread:
     def _work(self) -> None:
         me = threading.current_thread()
         warm_cache = WarmCache()
-        try:
-            warm_learner()
-        except Exception:
-            pass
         while (task := self._next_task(me)) is not None:
             try:
                 result: Result | Failure = execute(task.call, task.weights, warm_cache)
