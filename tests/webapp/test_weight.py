@@ -1,4 +1,6 @@
-"""What a first visit to a long job's page weighs, compressed: the page, all it loads, and the picture it asks for."""
+"""What a first visit weighs, compressed: a long job's page with all it loads and the picture it asks for, and the first
+page of all with its films.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 
 from benchmarks.watching.rounds import long_history
-from tests.factories import make_running_job
+from tests.factories import make_project, make_running_job, make_user
 from webapp.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.django_db
 AT_MOST_KB = 250
 ROUNDS = 1_500
 """In 375 points of 400 at most, each with the least and the most of it: as heavy as any longer run."""
-_LOADED = re.compile(r'(?:src|href)="/static/([^"]+)"')
+_LOADED = re.compile(r'(?:src|href|data-film)="/static/([^"]+)"')
 _IMPORTED = re.compile(r'(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"')
 _IN_STYLES = re.compile(r"(?:url\(|@import )[\"']?(?!data:)([^\"')]+)")
 
@@ -62,5 +64,17 @@ def test_a_first_visit_weighs_at_most_250_kb(client: Client) -> None:
     weights = {name: len(gzip.compress(content)) for name, content in files.items()}
     weights["the page"] = _sent(client.get(address, headers=browser))
     weights["the picture"] = _sent(client.get(f"{address}stream?after=0", headers=browser))
+    heaviest = sorted(weights.items(), key=lambda one: -one[1])[:8]
+    assert sum(weights.values()) <= AT_MOST_KB * 1000, heaviest
+
+
+def test_the_first_page_of_all_weighs_no_more_with_its_films(client: Client) -> None:
+    user = make_user()
+    address = f"/p/{make_project(user).slug}/"
+    client.force_login(user)
+    files = _loaded(client.get(address).content.decode())
+    assert {"demo/first.webp", "demo/best.webp", "demo/best-still.webp"} <= files.keys()
+    weights = {name: len(gzip.compress(content)) for name, content in files.items()}
+    weights["the page"] = _sent(client.get(address, headers={"Accept-Encoding": "gzip, deflate"}))
     heaviest = sorted(weights.items(), key=lambda one: -one[1])[:8]
     assert sum(weights.values()) <= AT_MOST_KB * 1000, heaviest

@@ -19,6 +19,7 @@ from webapp.jobs.headings import headings_of
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
 from webapp.overview.first_steps import guide_for
+from webapp.overview.recording import demo_card
 from webapp.overview.spend_rate import rate, state_sentence
 
 NEEDS_SOMEBODY = 4
@@ -38,8 +39,10 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
     alerts = bell_of(request.user, project).alerts
     needs = [alert_row(alert) for alert in alerts if alert.severity != Severity.INFO]
     recent = running_jobs.recent(project)
+    guided = membership.allows("editor")
     return {
-        "guide": guide_for(membership) if membership.allows("editor") else None,
+        "guide": guide_for(membership) if guided else None,
+        "demo": demo_card(project) if guided and membership.guide_put_away_at is None else None,
         "sentence": state_sentence(burn),
         "running": rows,
         "headings": headings_of(row.job for row in rows),

@@ -5,6 +5,8 @@ const EVERY_MS = 3000;
 const place = document.querySelector("[data-now]");
 const TOKEN = document.querySelector("[name=csrfmiddlewaretoken]").value;
 for (const token of place.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
+let playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+setMotion(place);
 
 async function refresh() {
   // A reader who is at a link, or has the table open, keeps it.
@@ -25,12 +27,35 @@ function take(text) {
   // The token of a form differs each time and says nothing new.
   for (const token of fresh.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
   fresh.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
-  [...fresh.children].forEach((part, at) => {
-    const shown = place.children[at];
-    if (!shown) place.append(part.cloneNode(true));
-    else if (!shown.isEqualNode(part)) shown.replaceWith(part.cloneNode(true));
-  });
-  while (place.children.length > fresh.children.length) place.lastElementChild.remove();
+  setMotion(fresh);
+  exchange(place, fresh);
 }
+
+/** Replaces what differs. Of what has parts only those that differ, so that films play on. */
+function exchange(here, fresh) {
+  [...fresh.children].forEach((part, at) => {
+    const shown = here.children[at];
+    if (!shown) here.append(part.cloneNode(true));
+    else if (shown.isEqualNode(part)) return;
+    else if ("parts" in shown.dataset && "parts" in part.dataset) exchange(shown, part);
+    else shown.replaceWith(part.cloneNode(true));
+  });
+  while (here.children.length > fresh.children.length) here.lastElementChild.remove();
+}
+
+/** Lets films play, or shows their first pictures. */
+function setMotion(root) {
+  for (const film of root.querySelectorAll("[data-film]")) film.setAttribute("src", playing ? film.dataset.film : film.dataset.still);
+  for (const button of root.querySelectorAll("[data-films-play]")) {
+    button.classList.toggle("playing", playing);
+    button.querySelector("span").textContent = playing ? "Stop" : "Play";
+  }
+}
+
+place.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-films-play]")) return;
+  playing = !playing;
+  setMotion(place);
+});
 
 setInterval(refresh, EVERY_MS);

@@ -1,0 +1,159 @@
+"""The demo on the first page of a project: a recorded run, and the points of the demo job over it as they come.
+
+`manage.py record-demo static/demo` made the recording by running the demo's preset: its curve, and short films of its
+first and its best evaluated policy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from math import floor, log10
+from typing import Any
+
+from django.conf import settings
+from django.templatetags.static import static
+from django.urls import reverse
+
+from webapp.accounts.models import Project
+from webapp.formatting import format_count, format_day, format_score, svg_points
+from webapp.jobs.charts.figures import SCORE
+from webapp.jobs.charts.sparklines import sampled
+from webapp.jobs.form.presets import Preset, presets
+from webapp.jobs.models import Film, FilmState, Job, Round
+
+PRESET = "hopper-simulated"
+RECORDING = "recording.json"
+FILMS = ("first.webp", "best.webp")
+WIDTH, HEIGHT = 640, 220
+_FOLDER = "demo"
+_STEPS = "report__total_env_steps"
+
+Points = Sequence[tuple[float, float]]
+"""Steps and return."""
+Ticks = tuple[tuple[str, str], ...]
+"""How far along the axis, in percent, and the label."""
+
+
+@dataclass(frozen=True)
+class DemoFilm:
+    """`words` say which policy it shows."""
+
+    film: str
+    still: str
+    words: str
+
+
+@dataclass(frozen=True)
+class DemoCard:
+    """`job` is the demo job, once there is one; `recorded` and `live` are drawn lines, empty without points."""
+
+    job: Job | None
+    recorded_on: str
+    recorded_steps: str
+    recorded: str
+    live: str
+    across: Ticks
+    up: Ticks
+    words: str
+    films: tuple[DemoFilm, ...]
+    presets: tuple[Preset, ...]
+
+
+@cache
+def recording() -> dict[str, Any]:
+    """Return the recording as it was written."""
+    path = settings.BASE_DIR / "static" / _FOLDER / RECORDING
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def demo_card(project: Project) -> DemoCard | None:
+    """Return the card of a project that has no job yet, or the demo job alone; None for others."""
+    jobs = list(Job.objects.filter(project=project).select_related("project")[:2])
+    job = jobs[0] if jobs else None
+    if len(jobs) > 1 or (job is not None and not _is_demo(job)):
+        return None
+    recorded: Points = recording()["curve"]
+    live = _points_of(job) if job is not None else []
+    if live and live[-1][0] > recorded[-1][0]:
+        recorded = []
+    right, top = (max(point[at] for point in (*recorded, *live)) for at in (0, 1))
+    across, up = _ticks(right), _ticks(top)
+    return DemoCard(
+        job=job,
+        recorded_on=format_day(date.fromisoformat(recording()["recorded_on"])),
+        recorded_steps=format_count(recording()["env_steps"]),
+        recorded=_line(recorded, right, top),
+        live=_line(live, right, top),
+        across=tuple((f"{100 * at / right:.2f}%", format_count(round(at))) for at in across),
+        up=tuple((f"{100 - 100 * at / (1.08 * top):.2f}%", format_count(round(at))) for at in up),
+        words=_in_words(recorded, live),
+        films=_films_of(job) or _recorded_films(),
+        presets=tuple(preset for preset in presets().values() if preset.first),
+    )
+
+
+def _is_demo(job: Job) -> bool:
+    return job.simulated and job.training_facts.subject == presets()[PRESET].spec.training.subject
+
+
+def _points_of(job: Job) -> Points:
+    rows = Round.objects.filter(
+        job=job, round_no__in=sampled(job.round_no) if job.round_no else [], **{f"{SCORE}__isnull": False}
+    )
+    return list(rows.order_by("round_no").values_list(_STEPS, SCORE))
+
+
+def _line(points: Points, right: float, top: float) -> str:
+    if len(points) < 2:
+        return ""
+    return svg_points((WIDTH * x / right, HEIGHT * (1 - y / (1.08 * top))) for x, y in points)
+
+
+def _ticks(most: float) -> list[float]:
+    """Return whole steps of 1, 2 or 5 from 0 up: three to six of them."""
+    power = 10 ** floor(log10(most / 2))
+    step = next(size * power for size in (10, 5, 2, 1) if size * power <= most / 2)
+    return [step * at for at in range(int(most / step) + 1)]
+
+
+def _in_words(recorded: Points, live: Points) -> str:
+    told = [
+        f"{name}: return from {format_score(line[0][1])} to {format_score(line[-1][1])}"
+        f" in {format_count(int(line[-1][0]))} steps."
+        for name, line in (("Recorded run", recorded), ("Your demo job", live))
+        if line
+    ]
+    return " ".join(told)
+
+
+def _recorded_films() -> tuple[DemoFilm, ...]:
+    return tuple(
+        DemoFilm(
+            static(f"{_FOLDER}/{file}"),
+            static(f"{_FOLDER}/{still_name}"),
+            f"After {format_count(facts['env_steps'])} steps: return {format_score(facts['return'])}",
+        )
+        for file, facts in zip(FILMS, recording()["films"], strict=True)
+        for still_name in (file.replace(".webp", "-still.webp"),)
+    )
+
+
+def _films_of(job: Job | None) -> tuple[DemoFilm, ...]:
+    """Return the first and the newest film of the demo job, once it has one."""
+    if job is None:
+        return ()
+    rows = list(job.films.filter(state=FilmState.READY).order_by("round_no", "pk"))
+    return tuple(_film_of(job, row) for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows))
+
+
+def _film_of(job: Job, film: Film) -> DemoFilm:
+    moving, still = (
+        reverse("jobs:film", args=[job.project.slug, job.pk, film.pk, part]) for part in ("film", "still")
+    )
+    words = f"Round {format_count(film.round_no)}: return {format_score(film.returned)}"
+    return DemoFilm(moving, still, words)
