@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
+from tests.training.models.descent import descend
 from training.data.dataset import write_dataset
 from training.data.glyphs import draw_glyphs
 from training.data.manifest import Manifest
@@ -20,7 +21,6 @@ from training.data.rows import Rows
 from training.data.shipped import SHIPPED
 from training.data.store import MemoryStore, read_rows
 from training.models.click_through import ClickThrough
-from training.models.descent import descend
 from training.models.lenet import KERNEL, PAD, LeNet
 from training.models.logistic import LogisticRegression
 from training.models.model import Model

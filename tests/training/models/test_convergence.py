@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.training.models.descent import descend
 from training.data.dataset import Table, write_dataset
 from training.data.generated import sparse_table
 from training.data.glyphs import draw_glyphs
@@ -11,7 +12,6 @@ from training.data.rows import DenseFeatures, Rows
 from training.data.shipped import SHIPPED
 from training.data.store import MemoryStore, read_rows
 from training.models.click_through import ClickThrough
-from training.models.descent import descend
 from training.models.lenet import LeNet
 from training.models.logistic import LogisticRegression
 from training.models.metrics import judge, majority_loss, summary

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from tests.training.models.descent import BadLoss, descend
 from training.data.rows import DenseFeatures, Rows
-from training.models.descent import BadLoss, descend
 from training.models.logistic import LogisticRegression
 from training.models.optimisers import SGD, Adam, AnyOptimiser, Momentum
 
