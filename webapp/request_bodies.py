@@ -1,7 +1,7 @@
 """Limits on request bodies: their size, their progress and their number at once, checked before a byte is read; and on
 the number of values in a document.
 
-Anyone may send a megabyte, which stays in memory. Whoever may send more is known from the headers alone, and only what
+Anyone may send a megabyte, which stays in memory. Who may send more is known from the headers alone, and only what
 they send is written to disk.
 """
 
@@ -193,7 +193,7 @@ class _Body:
 
     async def _write(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `close` ends it, or whoever `opened` it
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `close` ends it, or the caller of `opened`
         piece, self._memory = self._memory, bytearray()
         # A disk may be slow, and everyone else waits for this loop.
         await asyncio.to_thread(self._file.write, piece)

@@ -294,7 +294,7 @@ def test_work_that_was_not_done_is_not_believed(kind: str) -> None:
     call, weights = of(descent(), kind)
     result = _result(call, weights)
     usage = result.usage.model_copy(update={"samples": result.usage.samples + 1})
-    with pytest.raises(ValueError, match="told of"):
+    with pytest.raises(ValueError, match="reported"):
         KINDS[kind].check(call, call.request, type(result)(result.payload, None, usage))
     with pytest.raises(ValueError, match=r"state|carr|too short"):
         KINDS[kind].check(call, call.request, type(result)(result.payload, b"state", result.usage))

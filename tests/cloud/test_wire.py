@@ -192,7 +192,7 @@ WRONG_UPDATES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
     ),
     "more work than there was": (
         lambda good: good.model_copy(update={"work": good.work.model_copy(update={"samples": 17})}),
-        "17 samples are told of",
+        "17 samples are reported",
     ),
     "a larger network": (
         lambda good: good.model_copy(update={"work": good.work.model_copy(update={"macs": 10**9})}),

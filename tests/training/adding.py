@@ -49,7 +49,7 @@ class Add(CallKind[AddRequest]):
         if result.payload != _sum_of(call) or result.env_state is not None:
             raise BadAnswer("sum", "this is not the sum of these numbers")
         if result.usage != self._usage(call, request):
-            raise BadAnswer("work", "the work that is told of is not that of the numbers")
+            raise BadAnswer("work", "the reported work is not that of the numbers")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         return Usage(

@@ -351,7 +351,7 @@ def test_work_and_what_later_passes_need_are_checked():
     check = KINDS["gradient"].check
     samples = result.usage.samples
     for work in ({"samples": samples + 1}, {"minibatches": 2}, {"macs": 1}, {"pictures": True}):
-        with pytest.raises(BadAnswer, match="are told of"):
+        with pytest.raises(BadAnswer, match="are reported"):
             check(call, call.request, replace(result, usage=result.usage.model_copy(update=work)))
     with pytest.raises(BadAnswer, match="lacks or adds what later passes need"):
         check(call, call.request, replace(result, env_state=None))
@@ -409,7 +409,7 @@ def test_an_aggregation_that_is_not_one_of_its_gradients_is_refused():
         with pytest.raises(BadAnswer, match=words):
             check(call, call.request, with_changes(result, wrong))
     steps = result.usage.model_copy(update={"minibatches": 2})
-    with pytest.raises(BadAnswer, match="2 steps are told of"):
+    with pytest.raises(BadAnswer, match="2 steps are reported"):
         check(call, call.request, replace(result, usage=steps))
     for weights in ((1.0, 0.0), (1.0, float("nan")), ()):
         with pytest.raises(ValueError, match=r"weights|positive"):

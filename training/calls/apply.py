@@ -131,7 +131,7 @@ class Apply(CallKind[ApplyRequest]):
         steps = len(gradients) if request.rule == "sequential" else 1
         work = usage.minibatches, usage.macs, usage.pictures
         if work != (steps, learner_macs(request.network, after.spaces), after.spaces.pictures):
-            raise BadAnswer("work", f"{usage.minibatches} steps are told of; {steps} were asked for")
+            raise BadAnswer("work", f"{usage.minibatches} steps are reported; {steps} were requested")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         sizes = planned.sizes

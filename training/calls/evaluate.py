@@ -72,7 +72,7 @@ class Evaluate(CallKind[EvaluateRequest]):
         if (document["lengths"] < 0).any() or (document["lengths"] > _LONGEST_EPISODE).any():
             raise BadAnswer("evaluation", f"lengths are not from 0 to {_LONGEST_EPISODE:,}")
         if result.usage.episodes != episodes or int(document["lengths"].sum()) != result.usage.env_steps:
-            raise BadAnswer("work", "the steps that are told of are not those of the episodes")
+            raise BadAnswer("work", "the reported steps are not those of the episodes")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         sizes = planned.sizes

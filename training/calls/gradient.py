@@ -158,7 +158,9 @@ class Gradient(CallKind[GradientRequest]):
         work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures
         spaces = _spaces(request)
         if work != (1, facts["samples"], learner_macs(request.network, spaces), spaces.pictures):
-            raise BadAnswer("work", f"{result.usage.samples} samples are told of; {facts['samples']} came in")
+            raise BadAnswer(
+                "work", f"{result.usage.samples} samples are reported; {facts['samples']} came in"
+            )
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         rollout, sizes = planned.training.rollout, planned.sizes
@@ -188,7 +190,7 @@ class _Sampled(NamedTuple):
 
 
 def _read(trajectory: bytes) -> _Sampled:
-    """Return what is told of a trajectory."""
+    """Return the report on a trajectory."""
     document = decode(trajectory)
     returns, lengths = document["episode_returns"].copy(), document["episode_lengths"].copy()
     return _Sampled(document["version"], document["rewards"].shape, returns, lengths)
@@ -201,7 +203,7 @@ _read_once = lru_cache(maxsize=32)(_read)
 def slice_facts(
     call: Call, request: GradientRequest, read: Callable[[bytes], _Sampled] = _read
 ) -> dict[str, Any]:
-    """Return what a gradient must tell of its trajectories, which are read but not joined."""
+    """Return what a gradient must report of its trajectories, which are read but not joined."""
     version = call.weights.version if call.weights is not None else 0
     sampled = [read(trajectory) for trajectory in trajectories_of(call, request)]
     steps = sampled[0].shape[0]
@@ -219,8 +221,8 @@ def slice_facts(
     }
 
 
-def told_facts(facts: dict[str, Any], *, last: bool) -> dict[str, Any]:
-    """Return what a pass tells of its slice. What a slice tells of its samples is counted once, with its last pass."""
+def reported_facts(facts: dict[str, Any], *, last: bool) -> dict[str, Any]:
+    """Return the report of a pass over its slice. Facts about the samples are counted once, with its last pass."""
     return {
         "samples": facts["samples"],
         "staleness_mean": facts["staleness_mean"],
@@ -231,7 +233,7 @@ def told_facts(facts: dict[str, Any], *, last: bool) -> dict[str, Any]:
 
 
 def joined_facts(version: int, gradients: list[Document]) -> dict[str, Any]:
-    """Return what the version after `version` tells of its gradients."""
+    """Return the report of the version after `version` on its gradients."""
     samples = [gradient["samples"] for gradient in gradients]
     ended = [gradient for gradient in gradients if gradient["episodes"]]
     episodes = [gradient["episodes"] for gradient in ended]
@@ -307,7 +309,7 @@ def _check_plain(
     counts = [document[f"{name}_count"] for name in moments]
     if moments != wanted or any(type(count) is not float or count != facts["samples"] for count in counts):
         raise BadAnswer("gradient", "the gradient has moments of other samples than its own")
-    for name, value in told_facts(facts, last=last).items():
+    for name, value in reported_facts(facts, last=last).items():
         if type(document[name]) is not type(value) or document[name] != value:
             raise BadAnswer("gradient", f"{name} is {document[name]!r}; the trajectories have {value!r}")
     _check_figures("importance", document["importance"], IMPORTANCE)

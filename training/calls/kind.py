@@ -29,7 +29,7 @@ class CallRequest(Message):
 
 
 class BadAnswer(ValueError):
-    """What came back is not what the call asked for. `code` is for programs, the message for people."""
+    """What came back is not what the call requested. `code` is for programs, the message for people."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)

@@ -71,7 +71,7 @@ class Merge(CallKind[MergeRequest]):
             known.usage.samples,
             known.usage.macs,
         ):
-            raise BadAnswer("work", "the work that is told of is not that of these pushes")
+            raise BadAnswer("work", "the reported work is not that of these pushes")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         training = planned.training

@@ -87,7 +87,7 @@ class Rollout(CallKind[RolloutRequest]):
         try:
             batch.check(document, range(version, version + 1), spaces)
         except (batch.BadTrajectory, TypeError, AttributeError, ValueError, IndexError) as error:
-            raise BadAnswer("trajectory", f"the trajectory is not what was asked for: {error}") from None
+            raise BadAnswer("trajectory", f"the trajectory is not what was requested: {error}") from None
         asked = (request.steps, request.environments)
         if document["rewards"].shape != asked:
             raise BadAnswer("trajectory", f"the trajectory is {document['rewards'].shape}, not {asked}")
@@ -145,7 +145,7 @@ def _check_episodes(usage: Usage, document: Document, samples: int) -> None:
     if len(returns) > samples or not (np.abs(returns) <= FIGURE_LIMIT).all() or (lengths < 0).any():
         raise BadAnswer("trajectory", "episodes that cannot be")
     if (usage.env_steps, usage.episodes) != (samples, len(returns)):
-        raise BadAnswer("work", f"{usage.env_steps} steps are told of; {samples} were asked for")
+        raise BadAnswer("work", f"{usage.env_steps} steps are reported; {samples} were requested")
 
 
 def _check_state(state: bytes | None, environments: int) -> None:

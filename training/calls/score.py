@@ -85,7 +85,9 @@ class ScoreRows(CallKind[ScoreRequest]):
         if result.env_state is not None:
             raise BadAnswer("state", "a score has no state")
         if (result.usage.samples, result.usage.macs) != (request.rows, request.model.macs(request.shape)):
-            raise BadAnswer("work", f"{result.usage.samples} rows are told of; {request.rows} were asked for")
+            raise BadAnswer(
+                "work", f"{result.usage.samples} rows are reported; {request.rows} were requested"
+            )
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         training = planned.training

@@ -88,7 +88,7 @@ class Sgd(CallKind[SgdRequest]):
         work = result.usage.samples, result.usage.minibatches, result.usage.macs
         if work != (request.rows, request.steps, request.model.macs(request.shape)):
             raise BadAnswer(
-                "work", f"{result.usage.samples} samples are told of; {request.rows} were asked for"
+                "work", f"{result.usage.samples} samples are reported; {request.rows} were requested"
             )
 
     def expected_work(self, planned: PlannedCall) -> Usage:

@@ -226,7 +226,7 @@ def _passes(request: UpdateRequest) -> int:
 
 def _check_work(request: UpdateRequest, usage: Usage, after: LearnerState, samples: int) -> None:
     if not 1 <= usage.minibatches <= usage.samples <= samples * _passes(request):
-        raise BadAnswer("work", f"{usage.samples} samples are told of; {samples} came in")
+        raise BadAnswer("work", f"{usage.samples} samples are reported; {samples} came in")
     of_a_sample = learner_macs(request.network, after.spaces), after.spaces.pictures
     if (usage.macs, usage.pictures) != of_a_sample:
-        raise BadAnswer("work", "the multiplications that are told of are not those of the network")
+        raise BadAnswer("work", "the reported multiplications are not those of the network")

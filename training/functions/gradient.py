@@ -10,7 +10,14 @@ import numpy as np
 from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
 from training.architectures import learner_macs
 from training.batch import Batch
-from training.calls.gradient import MOMENTS, PREFIX, GradientRequest, slice_facts, told_facts, trajectories_of
+from training.calls.gradient import (
+    MOMENTS,
+    PREFIX,
+    GradientRequest,
+    reported_facts,
+    slice_facts,
+    trajectories_of,
+)
 from training.codec import Document, decode, encode
 from training.functions.body import Result
 from training.learner import LearnerState, PublishedPolicy
@@ -51,7 +58,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
 
 
 def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Document:
-    facts = told_facts(slice_facts(call, request), last=found.is_last)
+    facts = reported_facts(slice_facts(call, request), last=found.is_last)
     document: Document = {
         "version": call.weights.version if call.weights is not None else 0,
         "pass_no": request.pass_no,

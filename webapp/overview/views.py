@@ -22,7 +22,7 @@ from webapp.overview.first_steps import guide_for
 from webapp.overview.recording import demo_card
 from webapp.overview.spend_rate import rate, state_sentence
 
-NEEDS_SOMEBODY = 4
+SHOWN_NEEDS = 4
 
 
 @live_page()
@@ -47,7 +47,7 @@ def _now(request: HttpRequest, project: Project) -> dict[str, Any]:
         "running": rows,
         "headings": headings_of(row.job for row in rows),
         "more_running": max(0, burn.jobs - len(rows)),
-        "needs": needs[:NEEDS_SOMEBODY],
+        "needs": needs[:SHOWN_NEEDS],
         "recent": recent,
         "nothing_yet": not rows and not recent,
         "months": _months(project, now),

@@ -94,7 +94,7 @@ _DROPPED = {
     "too_old": f"over {AGE_LIMIT} versions old",
     "numbers": "not finite",
     "duplicate": "answered twice",
-    "unknown_version": "of another version than asked for",
+    "unknown_version": "of a version that was not requested",
 }
 
 
