@@ -14,6 +14,7 @@ from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
+from webapp.whole_numbers import read_whole
 
 _PEOPLE_OFFERED = 500
 _NEW_TAG = "new-tag"
@@ -50,11 +51,12 @@ class BudgetForm(forms.Form):
 
     def clean_thresholds(self) -> list[int]:
         texts = [one.strip(" %") for one in self.cleaned_data["thresholds"].split(",") if one.strip(" %")]
-        if not all(one.isdecimal() and 1 <= int(one) <= 100 for one in texts) or len(texts) > 10:
+        shares = {read_whole(one, 100) or 0 for one in texts}
+        if 0 in shares or len(texts) > 10:
             raise forms.ValidationError(
                 "Up to ten whole numbers of percent between 1 and 100, such as 50, 80, 100."
             )
-        return sorted({int(one) for one in texts})
+        return sorted(shares)
 
     def changes(self) -> dict[str, Any]:
         """Return the form's values as fields of the budget."""

@@ -10,6 +10,7 @@ from typing import Any
 from training.tasks.score import Score
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job, JobGroup
+from webapp.whole_numbers import read_whole
 
 MOST_SIDES = 10
 MOST_JOBS = 100
@@ -64,7 +65,8 @@ def picked(project: Any, keys: Sequence[str]) -> Picked:
     """The sides that an address names (`job_…`, `group_12`), in its order. A group with several specs becomes several
     sides. Jobs of other projects are never found."""
     keys = list(dict.fromkeys(keys))
-    numbers = [int(key[6:]) for key in keys if key.startswith("group_") and key[6:].isdecimal()]
+    named = [read_whole(key.removeprefix("group_")) for key in keys if key.startswith("group_")]
+    numbers = [number for number in named if number is not None]
     groups = {
         f"group_{group.pk}": group for group in JobGroup.objects.filter(project=project, pk__in=numbers)
     }

@@ -29,6 +29,7 @@ from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
 from webapp.responses import or_404
+from webapp.whole_numbers import read_whole
 
 GROUPS_A_PAGE = 50
 
@@ -122,8 +123,8 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
 def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
     """More seeds of each named job's question; then back to the comparison, in which jobs have become groups."""
     likes = [project.jobs.filter(pk=job_id).first() for job_id in request.POST.getlist("like")[:MOST_SIDES]]
-    count = request.POST.get("count", "")
-    if not likes or not count.isdecimal() or not 1 <= int(count) <= MOST_SEEDS:
+    count = read_whole(request.POST.get("count", ""), MOST_SEEDS)
+    if not likes or not count:
         messages.error(request, f"Nothing was launched: choose between 1 and {MOST_SEEDS} seeds of a run.")
         return redirect("comparing:page", project.slug)
     key, keys = request.POST.get("idempotency_key", "")[:60], request.POST.getlist("of")
@@ -133,12 +134,12 @@ def add_seeds(request: HttpRequest, project: Project) -> HttpResponse:
             raise Http404("There is no such job in this project.")
         try:
             grown = more_seeds(
-                user=request.user, like=like, count=int(count), key=f"{key}:{like.pk}" if key else None
+                user=request.user, like=like, count=count, key=f"{key}:{like.pk}" if key else None
             )
         except SpecRefused as refusal:
             messages.error(request, f"{like.name}: {refusal}")
             continue
-        launched += int(count)
+        launched += count
         keys = [f"group_{grown.pk}" if one == like.pk else one for one in keys]
     if launched:
         messages.success(request, f"{launched} runs are launched; the figures here grow with them.")

@@ -14,6 +14,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.connections.sealing import Secret
+from webapp.whole_numbers import read_whole
 
 _AWS_REGION = RegexValidator(r"^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$", "A region looks like eu-central-1.")
 _AZURE_REGION = RegexValidator(
@@ -101,12 +102,12 @@ class _Sizes(forms.CharField):
     """Whole numbers of MB between commas."""
 
     def clean(self, value: Any) -> list[int]:
-        parts = [part.strip() for part in super().clean(value).split(",")]
-        if not all(part.isdecimal() and _LEAST_MB <= int(part) <= _MOST_MB for part in parts):
+        sizes = {read_whole(part.strip(), _MOST_MB) or 0 for part in super().clean(value).split(",")}
+        if min(sizes) < _LEAST_MB:
             raise forms.ValidationError(WRONG_MEMORY)
-        if len(set(parts)) > MOST_SIZES:
+        if len(sizes) > MOST_SIZES:
             raise forms.ValidationError(f"At most {MOST_SIZES} sizes at a time.")
-        return sorted({int(part) for part in parts})
+        return sorted(sizes)
 
 
 class SetUpForm(forms.Form):

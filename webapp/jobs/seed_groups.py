@@ -18,25 +18,32 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.models import Budget, Scope
+from webapp.whole_numbers import read_whole
 
 MOST_SEEDS = 50
+LARGEST_SEED = 2**31 - 1
 _LONGEST_NAME = 100
 
 
 def parse_seed_count(text: str) -> int:
     """Return the number of seeds in the form; 1 for an empty field. Raises SpecRefused."""
     text = text.strip() or "1"
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
+    count = read_whole(text, MOST_SEEDS)
+    if not count:
         sentence = f"Seeds (seeds) must be a whole number between 1 and {MOST_SEEDS}; {text[:20]} was given."
         raise SpecRefused([Problem("seeds", sentence)])
-    return int(text)
+    return count
 
 
 def with_seed(spec: JobSpec, seed: int) -> JobSpec:
     """Return the same spec with another seed.
 
-    A simulated cloud uses it too, so times and costs vary between seeds as they do between days.
+    A simulated cloud uses it too, so times and costs vary between seeds as they do between days. Raises SpecRefused
+    where no more seeds are left: a spec could not be read with a larger one.
     """
+    if seed > LARGEST_SEED:
+        sentence = f"Seed (training.seed) must be at most {LARGEST_SEED:,}: begin with a smaller one."
+        raise SpecRefused([Problem("training.seed", sentence)])
     training = spec.training.model_copy(update={"seed": seed})
     platform = spec.platform
     if "seed" in type(platform).model_fields:

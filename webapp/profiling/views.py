@@ -27,6 +27,7 @@ from webapp.connections.text import step_rows
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
 from webapp.profiling.text import caution, into_the_form, profile_standing, result_of
+from webapp.whole_numbers import read_whole
 
 _EARLIER_SHOWN = 5
 
@@ -170,9 +171,10 @@ class ProfileForm(forms.Form):
         """Sizes with spaces or commas between; 1,024 is one number."""
         text = re.sub(r"(?<=\d),(?=\d{3}(\D|$))", "", self.cleaned_data["memory_mb"])
         words = re.split(r"[\s,;]+", text.strip())
-        if not all(word.isdecimal() for word in words):
+        sizes = [read_whole(word) for word in words]
+        if None in sizes:
             raise forms.ValidationError("Whole numbers of MB with spaces between, such as 512 1024 1769.")
-        return tuple(int(word) for word in words)
+        return tuple(size for size in sizes if size is not None)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

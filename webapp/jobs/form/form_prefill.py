@@ -21,6 +21,7 @@ from webapp.jobs.models import Job, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, list_checkpoints
 from webapp.jobs.seed_groups import without_seed
 from webapp.jobs.spec import JobSpec
+from webapp.whole_numbers import read_whole
 
 FILE = "file"
 _NAMED = ("preset", "environment", "memory_mb", "copies", "connection", "scheduler", "profile")
@@ -163,10 +164,10 @@ def _changes(query: Mapping[str, Any], training: Training) -> list[dict[str, Any
     found: list[dict[str, Any]] = []
     if query.get("environment"):
         found.append({"training.environment.id": query["environment"]})
-    if query.get("memory_mb", "").isdecimal():
-        found.append({"training.rollout.memory_mb": int(query["memory_mb"])})
-    if query.get("copies", "").isdecimal():
-        found.append({"training.rollout.environments_per_actor": int(query["copies"])})
+    if (memory_mb := read_whole(query.get("memory_mb", ""))) is not None:
+        found.append({"training.rollout.memory_mb": memory_mb})
+    if (copies := read_whole(query.get("copies", ""))) is not None:
+        found.append({"training.rollout.environments_per_actor": copies})
     if query.get("connection"):
         found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
     if query.get("scheduler"):

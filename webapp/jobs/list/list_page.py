@@ -25,6 +25,7 @@ from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
 from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_seeds, job_ids_of
+from webapp.whole_numbers import read_whole
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"
@@ -176,7 +177,7 @@ def view_change(request: HttpRequest, project: Project) -> HttpResponse:
     remove = request.POST.get("remove", "")
     try:
         if remove:
-            run_table.remove_view(project=project, view_id=int(remove) if remove.isdecimal() else 0)
+            run_table.remove_view(project=project, view_id=read_whole(remove) or 0)
         else:
             name, address = request.POST.get("name", ""), request.POST.get("back", "")
             run_table.save_view(project=project, user=request.user, name=name, address=address)
