@@ -148,7 +148,8 @@ def _stored(table: Table, order: npt.NDArray[np.intp], store: WritableDataStore)
     """Store the rows with these numbers as shards, in this order."""
     features = table.features
     if isinstance(features, DenseFeatures):
-        row_bytes = features.values.itemsize * features.width + 4
+        # What waits for being standardised may be wider than what is stored.
+        row_bytes = min(features.values.itemsize, 4) * features.width + 4
     else:
         row_bytes = 12 + 8 * -(-features.nonzeros // max(1, len(features)))
     mean = np.array([column.mean for column in table.columns])

@@ -216,6 +216,30 @@ def test_numbers_become_the_data_set_that_a_table_in_memory_becomes(tmp_path: Pa
     assert abs(rows.features.values.std(axis=0) - 1).max() < 1e-5
 
 
+@pytest.mark.parametrize("beside", ["", "carrier"])
+def test_times_in_seconds_keep_their_last_digits(beside: str, tmp_path: Path) -> None:
+    """Float32 has steps of 128 s there."""
+    rng = np.random.default_rng(22)
+    at, y = 1_700_000_000 + rng.integers(0, 600, 200), rng.integers(0, 2, 200)
+    rows = [f"{a},{b}" + (f",{'xy'[b]}" if beside else "") for a, b in zip(at, y, strict=True)]
+    table = open_table(
+        written(tmp_path, "\n".join(["at,y" + (f",{beside}" if beside else ""), *rows]).encode())
+    )
+    found = survey(table)
+    store = MemoryStore()
+    manifest = prepare(table, found, Choice(target="y"), store, name="t", source="s", scratch_folder=tmp_path)
+    learned = read_rows(store, manifest.ranges(0, manifest.rows)).features
+    if isinstance(learned, DenseFeatures):
+        values = learned.values[:, 0]
+    else:
+        values = learned.values[learned.places == place_of("at", "", Choice(target="y").place_bits)]
+    column = next(one for one in manifest.columns if one.name == "at")
+    back = values.astype(np.float64) / column.scale + column.mean
+    assert np.abs(back - np.rint(back)).max() < 0.001
+    assert {int(one) for one in np.rint(back)} <= set(at.tolist())
+    assert np.std(values) == pytest.approx(1.0, abs=0.01)
+
+
 def test_texts_are_hashed_and_numbers_beside_them_are_standardised(tmp_path: Path) -> None:
     lines = ["size,colour,code,note,y"]
     lines += [

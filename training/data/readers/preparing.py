@@ -37,6 +37,8 @@ from training.data.split import held_out_rows
 from training.data.store import WritableDataStore
 
 _FEWEST_PIXELS = 64
+_LARGE = 2.0**20
+"""From here on float32 has less than four binary digits behind the point, which a time in seconds or an id needs."""
 MOST_SCRATCH_BYTES = 6 * 10**9
 """The shards of numbers take as much as their scratch files, those of texts less than half as much."""
 
@@ -172,6 +174,7 @@ class _DenseScratch(_Scratch):
         super().__init__(*given)
         self._width = sum(one.width for one in self._chosen)
         self._picture = _picture(self._chosen)
+        self._dtype = np.dtype(np.uint8) if self._picture else _dtype(self._chosen)
 
     def add(self, first_row: int, columns: Sequence[Values], count: int) -> None:
         pairs = zip(self._chosen, columns, strict=True)
@@ -179,18 +182,23 @@ class _DenseScratch(_Scratch):
             _numbers(self._table, one.name, first_row, values).reshape(count, -1) for one, values in pairs
         ]
         whole = np.concatenate(parts, axis=1)
-        self._append("rows", whole.astype(np.uint8 if self._picture else np.float32))
+        self._append("rows", whole.astype(self._dtype))
         self._rows += count
 
     def table(self, targets: npt.NDArray[np.int32], choice: Choice) -> _Made:
-        dtype = np.uint8 if self._picture else np.float32
-        features = DenseFeatures(self._mapped("rows", dtype, self._rows, self._width))
+        features = DenseFeatures(self._mapped("rows", self._dtype, self._rows, self._width))
         if self._picture:
             return _Made(features, (), self._picture)
         columns = [
             Column(name=name, missing=one.missing) for one in self._chosen for name in _number_names(one)
         ]
         return _Made(features, tuple(columns), None, standardise=True)
+
+
+def _dtype(columns: Sequence[ColumnSurvey]) -> np.dtype[Any]:
+    """Return how numbers wait to be standardised: those of large columns keep their last digits."""
+    largest = max((max(abs(one.low or 0.0), abs(one.high or 0.0)) for one in columns), default=0.0)
+    return np.dtype(np.float64 if largest >= _LARGE else np.float32)
 
 
 def _number_names(one: ColumnSurvey) -> list[str]:
@@ -220,6 +228,7 @@ class _SparseScratch(_Scratch):
         super().__init__(*given)
         self._numeric = [one for one in self._chosen if one.name not in self._of_text]
         self._numbers_wide = sum(one.width for one in self._numeric)
+        self._dtype = _dtype(self._numeric)
         self._hasher = Hasher(self._choice.place_bits)
         self._stored = 0
 
@@ -241,7 +250,7 @@ class _SparseScratch(_Scratch):
         self._append("places", np.concatenate(places)[order])
         self._append("shares", np.concatenate(shares)[order])
         if numbers:
-            self._append("numbers", np.concatenate(numbers, axis=1).astype(np.float32))
+            self._append("numbers", np.concatenate(numbers, axis=1).astype(self._dtype))
         self._rows += count
         self._stored += len(row)
 
@@ -262,7 +271,7 @@ class _SparseScratch(_Scratch):
 
     def table(self, targets: npt.NDArray[np.int32], choice: Choice) -> _Made:
         rows, wide, width = self._rows, self._numbers_wide, self._hasher.width
-        numbers = self._mapped("numbers", np.float32, rows, wide)
+        numbers = self._mapped("numbers", self._dtype, rows, wide)
         learned = ~held_out_rows(targets, choice.held_out_share, choice.seed)
         mean, scale = _moments(numbers, learned)
         names = [(one, name) for one in self._numeric for name in _number_names(one)]
