@@ -25,6 +25,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files
 from webapp.datasets.models import DataSet, DataState
 from webapp.datasets.services import READ
+from webapp.jobs.models import Job
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
@@ -202,6 +203,8 @@ def _remove(row: DataSet) -> None:
 def _remove_shards(manifest: Manifest, others: QuerySet[DataSet]) -> None:
     """Remove the files that neither the other data sets nor those shipped with Starling name."""
     names = files.names_of(manifest)
+    if Job.objects.filter(spec__training__data=manifest.hash).exists():
+        names.discard(manifest.hash)  # the card and the script of a model need its columns and classes
     theirs = others.exclude(manifest="").values_list("manifest", flat=True)
     for other in {*theirs, *files.shipped_manifests()}:
         kept = files.read_manifest(other)

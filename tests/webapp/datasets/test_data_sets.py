@@ -316,6 +316,9 @@ def test_a_data_set_in_use_says_so_and_is_not_deleted() -> None:
     worker_reads(made)
     assert not DataSet.objects.exists()
     assert Job.objects.get(pk=job.pk).account.limit_picodollars == job.account.limit_picodollars
+    # The card and the script of its model need the names of columns and classes.
+    assert {path.name for path in files.shards().iterdir()} == {made.manifest}
+    assert files.read_manifest(made.manifest) is not None
 
 
 def test_a_page_says_that_shards_are_gone() -> None:
