@@ -19,6 +19,7 @@ from tests.journeys import (
     comparing_scenes,
     data_scenes,
     machine_scenes,
+    model_scenes,
     opened,
     people_scenes,
     report_scenes,
@@ -78,6 +79,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     trained = scheduler_scenes.schedulers_in_every_state(project, ada)
     schedulers = f"/p/{project.slug}/schedulers/"
     tables = data_scenes.data_sets_in_every_state(project)
+    model = f"{jobs}{model_scenes.trained_model_of(project).pk}/"
     data = f"/p/{project.slug}/data/"
     scheduler = trained["done"].version.scheduler_id
     month = budget_scenes.budgets_of(
@@ -107,6 +109,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "groups-none": (f"/p/{empty.slug}/groups/", None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
         "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
+        "form-model": (f"{jobs}new/?preset=siren-digits", _until_forecast),
         "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
         "form-forecast": (f"{jobs}new/?preset=hopper-simulated", _open_forecast),
         "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
@@ -122,6 +125,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "numbers": (f"/p/{project.slug}/numbers/lambda/starling-stack/", None),
         "job-spec": (f"{live}spec/", None),
         "job-policy": (f"{live}checkpoints/", None),
+        "model-charts": (model, _until_drawn),
+        "model-judged": (f"{model}checkpoints/", None),
         "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
         "job-standing": (f"{jobs}{on_lambda.pk}/", None),
         "job-archived": (f"{jobs}{archived.pk}/", _ask_to_delete),

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.factories import make_project, make_running_job
+from cloud.simulated_options import SimulatedOptions
+from tests.factories import make_project, make_running_job, make_spec
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
@@ -19,9 +20,14 @@ from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import dense_table
 from training.data.store import MemoryStore
+from training.tasks.supervised import trained_model
+from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
 from webapp.jobs.launch.cloud_requirements import _too_many_rows
+from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
+from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
+from webapp.jobs.policies.model_report import report_of
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.spec import JobSpec
@@ -68,6 +74,58 @@ def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client,
     assert series.status_code == 200
     assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after round 2.")
     assert reference_sentence(job).startswith("Reference loss 2.3025: always telling how often each class")
+
+
+def test_a_job_that_is_over_says_how_good_its_model_is(client: Client, job: Job) -> None:
+    client.force_login(job.created_by)
+    address = reverse("jobs:checkpoints", args=[job.project.slug, job.pk])
+    assert "held-out rows</h2>" not in text(client.get(address))
+    Job.objects.filter(pk=job.pk).update(observed=Observed.SUCCEEDED)
+    page = text(client.get(address))
+    assert "On 359 held-out rows" in page
+    found = trained_model(
+        checkpoint_path(job.pk, list_checkpoints(job)[0].name), name="", cost="", simulated=None
+    )
+    assert found.metrics is not None
+    accuracy = found.metrics.accuracy
+    assert f"{accuracy.value:.3f}" in page
+    assert f"{accuracy.low:.3f}–{accuracy.high:.3f}" in page
+    assert "2.3025" in page
+    assert "Area under the ROC curve" in page
+    assert page.count('class="number right"') == 10
+    assert "Largest coefficients" not in page, "pixels have no names"
+
+
+def test_the_largest_coefficients_are_named() -> None:
+    spec = JobSpec.model_validate(
+        {"training": descent(data="breast_cancer").model_dump(mode="json"), "platform": {"kind": "simulated"}}
+    )
+    made, epoch = make_running_job(project=make_project(), spec=spec)
+    recorder = Recorder(made.pk, epoch, keep_checkpoints=3, score=spec.training.score)
+    store = FileCheckpointStore(checkpoint_folder(made.pk))
+    for event in events_of(spec.training, InlinePlatform(), checkpoints=store)[:-1]:
+        recorder.record(event)
+    Job.objects.filter(pk=made.pk).update(observed=Observed.SUCCEEDED)
+    over = Job.objects.get(pk=made.pk)
+    report = report_of(over, list_checkpoints(over)[0])
+    assert report is not None
+    assert [line for line, _ in report.confusion] == list(report.classes)
+    assert sum(sum(counts) for _, counts in report.confusion) == report.rows
+    weights = [abs(one.weight) for one in report.coefficients]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[0] > 0
+    assert all(one.column for one in report.coefficients)
+
+
+def test_the_form_says_what_one_plain_machine_would_take() -> None:
+    functions = JobSpec.model_validate(
+        {"training": descent().model_dump(mode="json"), "platform": {"kind": "simulated"}, "budget_usd": "5"}
+    )
+    words = panel(functions)["machine"]
+    assert words.startswith("One plain machine (c5.4xlarge): about $0.0")
+    there = functions.model_copy(update={"platform": SimulatedOptions(profile="one-machine")})
+    assert panel(there)["machine"] == ""
+    assert panel(make_spec())["machine"] == ""
 
 
 def test_its_model_leaves_with_a_card_and_a_script(client: Client, job: Job) -> None:

@@ -8,10 +8,14 @@ from typing import Any
 
 from cloud.forecast import Band, Forecast, NoForecast
 from cloud.forecasting.bill import forecast_parts
+from cloud.simulated_options import SimulatedOptions
+from training.scaling.fixed import Fixed
+from training.tasks.supervised_spec import Supervised
 from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, display_least_usd
 
+_ONE_MACHINE, _CORES = "one-machine", 16
 _UNITS = (("s", 1 / 60, 1.5), ("min", 1.0, 90.0), ("h", 60.0, 48 * 60.0), ("days", 1440.0, float("inf")))
 
 
@@ -41,6 +45,7 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
         "time": time(found.minutes),
         "until": until(found, spec),
         "note": keep_ranges_together(note(found, spec)),
+        "machine": keep_ranges_together(on_one_machine(spec)),
         "assumptions": [keep_ranges_together(sentence) for sentence in found.assumptions],
         "parts": breakdown(found),
         "figures": [
@@ -51,6 +56,29 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
         ],
         "matters": [(matter.title, spread(matter, found)) for matter in found.matters],
     }
+
+
+def on_one_machine(spec: JobSpec) -> str:
+    """Return what the same training of a model would take and cost on one plain machine; empty for other jobs, for one
+    that runs there, and without a forecast.
+    """
+    training, platform = spec.training, spec.platform
+    if not isinstance(training, Supervised) or getattr(platform, "profile", "") == _ONE_MACHINE:
+        return ""
+    workers = Fixed(actors=min(_CORES, training.scaling.largest))
+    changes = {
+        "training": training.model_copy(update={"scaling": workers}),
+        "platform": SimulatedOptions(profile=_ONE_MACHINE),
+    }
+    try:
+        found = forecast_of(spec.model_copy(update=changes))
+    except NoForecast:
+        return ""
+    if found.rounds.p90 == 0:
+        return ""
+    ends = "" if found.ends_by != "budget" else ", where the budget would end it"
+    figures = f"about {money(found.dollars)} and {time(found.minutes)} with its start"
+    return f"One plain machine (c5.4xlarge): {figures}{ends}."
 
 
 def keep_ranges_together(sentence: str) -> str:

@@ -21,6 +21,7 @@ from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies.film_files import film_path
 from webapp.jobs.policies.films import ask_for_film
+from webapp.jobs.policies.model_report import report_of
 from webapp.jobs.queries import job_in
 
 _PENDING = (FilmState.QUEUED, FilmState.FILMING)
@@ -34,6 +35,7 @@ def panel(job: Job) -> dict[str, Any]:
         "job": job,
         "kept": kept,
         "policy_over": job.observed in TERMINAL,
+        "model": report_of(job, kept[0]) if kept else None,
         "policy_pending": any(film.state in _PENDING for film in films),
         "policy_state": "|".join(f"{row.sha256[:8]}{row.film.state if row.film else ''}" for row in kept),
     }
