@@ -105,19 +105,28 @@ class _Attempt:
     def _survey(self, ask: Reader) -> None:
         path = files.upload_path(self._row.pk)
         answer = _unless_refused(ask(["survey", str(path)], ""))
+        if "format" in answer:  # it says itself what is learned: there is nothing to choose
+            asked = {"name": self._row.name, "file_name": self._row.file_name}
+            self._store(ask, ["known", answer["format"]], asked)
+            return
         self._write(state=DataState.CHOOSING, survey=answer["survey"], reason="")
 
     def _prepare(self, ask: Reader) -> None:
-        row, path = self._row, files.upload_path(self._row.pk)
+        row = self._row
         asked = {
             "survey": row.survey,
             "choice": row.choice,
             "name": row.name,
             "source": f"{row.file_name}, uploaded {row.uploaded_at:%Y-%m-%d}",
         }
+        self._store(ask, ["prepare"], asked)
+
+    def _store(self, ask: Reader, way: list[str], asked: dict[str, Any]) -> None:
+        """Store the shards that the process makes of the table; then the data set is ready."""
+        row, path = self._row, files.upload_path(self._row.pk)
         folder = files.prepared_folder(row.pk, row.attempt)
         try:
-            answer = _unless_refused(ask(["prepare", str(path), str(folder)], json.dumps(asked)))
+            answer = _unless_refused(ask([*way, str(path), str(folder)], json.dumps(asked)))
             manifest = files.take_over(folder, answer["manifest"])
         finally:
             files.remove(folder)

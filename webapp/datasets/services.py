@@ -87,7 +87,7 @@ def _check_room(project: Any) -> None:
 def _title(file_name: str) -> str:
     """The file's name without its folders and endings: flights of data/flights.csv.gz."""
     bare = file_name.replace("\\", "/").rpartition("/")[2]
-    for ending in (".gz", ".csv", ".tsv", ".txt", ".npz"):
+    for ending in (".gz", ".tgz", ".tar", ".zip", ".csv", ".tsv", ".txt", ".npz"):
         bare = bare[: -len(ending)] if bare.lower().endswith(ending) else bare
     return bare.strip() or "table"
 

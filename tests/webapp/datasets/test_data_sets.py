@@ -17,6 +17,8 @@ from django.urls import reverse
 from tests.factories import FixedClock, make_job, make_project, make_user
 from tests.members import add_member
 from tests.signed_in import signed_in
+from tests.training.data.test_known_files import mnist, zipped
+from tests.webapp.api_callers import ApiCaller
 from tests.webapp.data_tables import FLOWERS, read, ready, upload, worker_reads
 from training.data.manifest import Manifest
 from training.data.readers.__main__ import answer
@@ -179,6 +181,22 @@ def test_only_what_waits_can_be_chosen() -> None:
     made = ready(make_project())
     with pytest.raises(services.DataRefused, match="nothing to choose"):
         services.choose(data_set=made, choice=Choice(target="kind"))
+
+
+def test_a_file_in_a_known_format_is_ready_without_a_choice() -> None:
+    project = make_project()
+    client = signed_in(project.people.first())
+    uploaded = SimpleUploadedFile("mnist.zip", zipped(mnist()))
+    client.post(reverse("datasets:upload", args=[project.slug]), {"file": uploaded})
+    made = DataSet.objects.get()
+    reading.read(made.pk)
+    made.refresh_from_db()
+    assert (made.name, made.state, made.reason) == ("mnist", DataState.READY, "")
+    assert (made.facts["rows"], made.facts["picture"]) == (24, [4, 5])
+    assert "Classes of “label”" in page(client, project, made)
+    api = ApiCaller(project.people.first()).get(f"/projects/{project.slug}/datasets/{made.pk}").json()
+    assert (api["table"], api["choice"]) == (None, None)
+    assert not list(files.uploads().iterdir())
 
 
 def test_deleting_removes_the_files_that_no_other_data_set_names() -> None:

@@ -1,9 +1,10 @@
 """Reads one uploaded table in a process of its own, with a limit of memory, and prints one JSON object.
 
-`python -m training.data.readers survey FILE` prints the survey. `python -m training.data.readers prepare FILE STORE`
-reads {"survey", "choice", "name", "source"} from standard input and prints the manifest's hash. What is wrong with the
-file is {"refused": sentence}. `python -m training.data.readers ship KEY STORE` stores a data set that comes with
-Starling, without the limit, and prints its manifest's hash alone.
+`python -m training.data.readers survey FILE` prints the survey, or {"format": key} for a file in a known format. `known
+KEY FILE STORE` reads {"name", "file_name"} from standard input and prints the hash of the manifest of what such a file
+holds; `prepare FILE STORE` reads {"survey", "choice", "name", "source"} and prints the manifest's hash. What is wrong
+with the file is {"refused": sentence}. `ship KEY STORE` stores a data set that comes with Starling, without the limit,
+and prints its manifest's hash alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from training.data.dataset import BadTable, write_dataset
 from training.data.readers.choice import Choice
+from training.data.readers.known import known_format, store_known
 from training.data.readers.preparing import prepare
 from training.data.readers.survey import TableSurvey, survey
 from training.data.readers.tables import TableRefused, open_table
@@ -38,7 +40,21 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
     try:
         match arguments:
             case ["survey", file]:
+                if (key := known_format(Path(file))) is not None:
+                    return {"format": key}
                 return {"survey": survey(open_table(Path(file))).model_dump(mode="json")}
+            case ["known", key, file, store]:
+                asked, unpacked = json.loads(given), Path(store) / "unpacked"
+                unpacked.mkdir(parents=True, exist_ok=True)
+                known = store_known(
+                    Path(file),
+                    key,
+                    FolderStore(Path(store)),
+                    name=asked["name"],
+                    file_name=asked["file_name"],
+                    folder=unpacked,
+                )
+                return {"manifest": known.hash}
             case ["prepare", file, store]:
                 asked = json.loads(given)
                 Path(store).mkdir(parents=True, exist_ok=True)
@@ -75,4 +91,6 @@ if __name__ == "__main__":
         print(ship(sys.argv[2], Path(sys.argv[3])))
         raise SystemExit
     limit_memory(MEMORY_LIMIT_BYTES)
-    json.dump(answer(sys.argv[1:], sys.stdin.read() if sys.argv[1:2] == ["prepare"] else ""), sys.stdout)
+    json.dump(
+        answer(sys.argv[1:], sys.stdin.read() if sys.argv[1] in ("known", "prepare") else ""), sys.stdout
+    )

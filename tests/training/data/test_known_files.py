@@ -1,0 +1,140 @@
+"""Files in known formats are told by their contents, alone or packed into one, and become data sets as they are."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.training.data.test_formats import idx, pictures_and_labels
+from training.data.manifest import Manifest
+from training.data.readers import known
+from training.data.readers.__main__ import answer
+from training.data.readers.known import known_format
+from training.data.readers.tables import TableRefused
+from training.data.store import FolderStore
+
+CLICKS = "".join(
+    "\t".join([str(row % 2), *(str(row + at) for at in range(13)), *(f"c{row % 3}{at}" for at in range(26))])
+    + "\n"
+    for row in range(20)
+)
+REVIEWS = "".join(f"__label__{row % 2 + 1} it was {'good' if row % 2 else 'bad'}\n" for row in range(20))
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def tarred(files: Mapping[str, bytes], mode: str = "w") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def mnist() -> dict[str, bytes]:
+    pictures, labels = pictures_and_labels(30)
+    return {"mnist/train-images-idx3-ubyte": idx(pictures), "mnist/train-labels-idx1-ubyte": idx(labels)}
+
+
+def one_a_review() -> dict[str, bytes]:
+    return {
+        f"aclImdb/{side}/{at}.txt": f"a {side} film".encode() for at in range(12) for side in ("pos", "neg")
+    }
+
+
+def stored(folder: Path, content: bytes, file_name: str) -> Manifest:
+    """What the limited process makes of an upload, whose name in our folder says nothing."""
+    path = folder / "7.table"
+    path.write_bytes(content)
+    key = answer(["survey", str(path)])["format"]
+    given = json.dumps({"name": "Mine", "file_name": file_name})
+    made = answer(["known", key, str(path), str(folder / "store")], given)
+    return Manifest.decode(FolderStore(folder / "store").get(made["manifest"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "file_name", "classes", "rows"),
+    [
+        (zipped(mnist()), "mnist.zip", ("0", "1", "2"), 30),
+        (tarred({name: gzip.compress(data) for name, data in mnist().items()}), "m.tar", ("0", "1", "2"), 30),
+        (tarred(mnist(), "w:gz"), "mnist.tgz", ("0", "1", "2"), 30),
+        (CLICKS.encode(), "day_0", ("no", "yes"), 20),
+        (gzip.compress(CLICKS.encode()), "day_0.gz", ("no", "yes"), 20),
+        (REVIEWS.encode(), "test.ft.txt", ("1", "2"), 20),
+        (zipped({"reviews.neg": b"bad\n" * 10, "reviews.pos": b"good\n" * 10}), "mr.zip", ("neg", "pos"), 20),
+        (tarred(one_a_review(), "w:gz"), "aclImdb_v1.tar.gz", ("neg", "pos"), 24),
+    ],
+)
+def test_each_format_is_known_and_read(
+    tmp_path: Path, content: bytes, file_name: str, classes: tuple[str, ...], rows: int
+) -> None:
+    manifest = stored(tmp_path, content, file_name)
+    assert (manifest.name, manifest.classes) == ("Mine", classes)
+    assert manifest.rows + manifest.held_out_rows == rows
+
+
+def test_a_table_is_no_known_format(tmp_path: Path) -> None:
+    numbers = io.BytesIO()
+    np.savez(numbers, x=np.zeros((20, 2)), y=np.arange(20) % 2)
+    for content in (
+        b"a,b\n1,2\n",
+        numbers.getvalue(),
+        zipped({"notes.doc": b"x"}),
+        b"\x1f\x8b damaged",
+        b"PK\x03\x04",
+    ):
+        path = tmp_path / "table"
+        path.write_bytes(content)
+        assert known_format(path) is None
+
+
+def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, pictures = tmp_path / "7.table", idx(pictures_and_labels(30)[0])
+
+    def refused(content: bytes, key: str) -> Any:
+        path.write_bytes(content)
+        given = json.dumps({"name": "Mine", "file_name": "../../x"})
+        return answer(["known", key, str(path), str(tmp_path / "store")], given)["refused"]
+
+    assert refused(pictures, "mnist").startswith("MNIST needs a file of labels for each file of pictures")
+    assert "damaged" in refused(zipped(mnist())[:-60], "mnist")
+    assert refused(zipped({f"{at}": b"x" for at in range(9)}), "mnist").startswith(
+        "The archive has more than 8"
+    )
+    monkeypatch.setattr(known, "MOST_UNPACKED_BYTES", 1000)
+    assert refused(zipped({"zeros": bytes(5000)}), "mnist").startswith("The archive unpacks to more than")
+    assert not (tmp_path.parent / "x").exists()
+
+
+def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
+    renamed = {f"../../{name}": data for name, data in mnist().items()}
+    path = tmp_path / "inner" / "7.table"
+    path.parent.mkdir()
+    path.write_bytes(tarred(renamed))
+    made = known.store_known(
+        path, "mnist", FolderStore(tmp_path / "s"), name="m", file_name="m.tar", folder=path.parent
+    )
+    assert made.rows == 24
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["inner", "s"]
+    with pytest.raises(TableRefused):
+        path.write_bytes(tarred({"a": b"x"}))
+        known.store_known(
+            path, "mnist", FolderStore(tmp_path / "s"), name="m", file_name="m.tar", folder=path.parent
+        )
