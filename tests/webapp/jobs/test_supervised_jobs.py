@@ -131,7 +131,7 @@ def test_the_form_says_what_one_plain_machine_would_take() -> None:
 def test_its_model_leaves_with_a_card_and_a_script(client: Client, job: Job) -> None:
     client.force_login(job.created_by)
     page = text(client.get(reverse("jobs:checkpoints", args=[job.project.slug, job.pk])))
-    assert "A model leaves as an ONNX file" in page
+    assert "a card with its score on held-out rows" in page
     assert "Film it" not in page
     answer = client.get(reverse("jobs:policy_zip", args=[job.project.slug, job.pk]))
     with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
