@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import ItemsView
 from typing import Any, TypeVar
@@ -75,6 +76,21 @@ def refused(words: str) -> HttpResponse:
 
 
 HIDDEN = "(not shown)"
+_SECRET_ADDRESS = re.compile(r"(/(?:s|shared|join|sign-in)/)[^/\s\"']+")
+
+
+class AddressRedaction(logging.Filter):
+    """Hides the secrets of links in log messages: whoever reads a log must not be able to open them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg = _hide_secrets(record.msg)
+        if isinstance(record.args, tuple):  # kept apart: the web server's formatter reads them one by one
+            record.args = tuple(_hide_secrets(one) for one in record.args)
+        return True
+
+
+def _hide_secrets(value: Any) -> Any:
+    return _SECRET_ADDRESS.sub(rf"\g<1>{HIDDEN}", value) if isinstance(value, str) else value
 
 
 class ValueRedaction(SafeExceptionReporterFilter):

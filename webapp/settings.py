@@ -158,6 +158,7 @@ INSTALLED_APPS = [
     "webapp.profiling",
     "webapp.projects",
     "webapp.schedulers",
+    "webapp.sharing",
     "webapp.surfaces",
     "webapp.resources",
     "webapp.reports",
@@ -418,7 +419,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"addresses": {"()": "webapp.responses.AddressRedaction"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["addresses"]}},
     "root": {"handlers": ["stderr"], "level": _text("STARLING_LOG_LEVEL", "INFO").upper()},
     "loggers": {
         # Two lines a message, every 5 seconds, are of no use.

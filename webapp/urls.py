@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("webapp.profiling.urls")),
     path("", include("webapp.projects.urls")),
     path("", include("webapp.schedulers.urls")),
+    path("", include("webapp.sharing.urls")),
     path("", include("webapp.surfaces.urls")),
     path("", include("webapp.resources.urls")),
     path("", include("webapp.trackers.urls")),

@@ -26,6 +26,7 @@ from tests.journeys import (
     resource_scenes,
     scenes,
     scheduler_scenes,
+    sharing_scenes,
 )
 from tests.webapp.trackers.rows import make_tracker
 from webapp.accounts import services as accounts
@@ -50,7 +51,6 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     accounts.join_project(project, bob, "viewer")
     people_scenes.confirm(ada)
     _, join = people_scenes.invitations_of(project, ada)
-    people_scenes.budget_of_person(project, ada)
     empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
     old = people_scenes.archived_project(ada)
     scenes.jobs_in_every_state(project, ada)
@@ -85,6 +85,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     month = budget_scenes.budgets_of(
         project, ada, by_name["Hopper, simulated cloud"], by_name["Hopper, wide"]
     )
+    people_scenes.budget_of_person(project, ada)
+    sides = [f"group_{group.pk}" for group in project.job_groups.filter(name__startswith="Hopper with")]
+    shared = sharing_scenes.shared_pages(project, ada, by_name["Hopper, simulated cloud"], sides)
     return {
         "overview": (f"/p/{project.slug}/", None),
         "overview-first": (f"/p/{empty.slug}/", None),
@@ -206,6 +209,14 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "tokens": ("/account/tokens/", None),
         "tokens-made": ("/account/tokens/", _make_token),
         "api": ("/api/", _open_operation),
+        "links": (f"/p/{project.slug}/links/", None),
+        "links-none": (f"/p/{empty.slug}/links/", None),
+        "links-job": (f"/p/{project.slug}/links/?of={live.split('/')[-2]}", None),
+        "links-made": (f"/p/{project.slug}/links/?of={live.split('/')[-2]}", _make_link),
+        **{
+            name: (path, _until_drawn if "job" in name or "embedded" in name else None)
+            for name, path in shared.items()
+        },
         "missing": ("/nowhere/", None),
         **_admin(by_name["Hopper, simulated cloud"], connected["ready"]),
         **opened.opened(
@@ -244,10 +255,17 @@ GATES = {
     "inactive": "/accounts/inactive/",
     "link-refused": "/sign-in/nonsense/",
     "invitation-over": "/join/nonsense/",
+    "shared-over": "/s/nonsense/",
 }
 """What is seen before signing in."""
 
-SAYS_NO = {"link-refused": 403, "invitation-over": 404, "missing": 404, "job-deleted": 410}
+SAYS_NO = {
+    "link-refused": 403,
+    "invitation-over": 404,
+    "shared-over": 404,
+    "missing": 404,
+    "job-deleted": 410,
+}
 """Pages that say no, with the status they say it with."""
 
 PARTS = {
@@ -289,6 +307,7 @@ FILES = {
         "jobs:series",
         "jobs:spec_file",
     ),
+    *("sharing:stream", "sharing:series"),
     *("jobs:stream", "livez", "metrics", "jobs:cost_csv", "readyz", "reports:built", "reports:file"),
     *("reports:installation_built", "reports:installation_file", "schedulers:export"),
 }
@@ -360,6 +379,12 @@ def _open_keys(page: Page) -> None:
 def _ask_to_delete(page: Page) -> None:
     page.click(".job-menu > summary")
     page.click("[data-dialog=delete-dialog]")
+
+
+def _make_link(page: Page) -> None:
+    page.fill("[name=sites]", "https://wiki.example.org")
+    page.click("button:has-text('Make the link')")
+    page.wait_for_selector("[data-copy-text=embed]")
 
 
 def _show_archived(page: Page) -> None:

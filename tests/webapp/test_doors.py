@@ -27,6 +27,9 @@ from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Budget, Charge
 from webapp.reports.models import ReportFile, Schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
+from webapp.sharing.consumers import websocket_urlpatterns as shared_urlpatterns
+from webapp.sharing.models import SharedLink
+from webapp.sharing.services import make_link
 from webapp.trackers.models import Tracker
 
 pytestmark = pytest.mark.django_db
@@ -154,6 +157,9 @@ DOORS: dict[str, Door] = {
     "reports:unschedule": Door("editor", "post"),
     "reports:bills": Door("viewer"),
     "reports:hand_over_bill": Door("owner", "post"),
+    "sharing:links": Door("editor"),
+    "sharing:make": Door("editor", "post"),
+    "sharing:revoke": Door("editor", "post"),
     "surfaces:surfaces": Door("viewer"),
     "surfaces:ask": Door("editor", "post"),
     "schedulers:decisions": Door("viewer"),
@@ -203,9 +209,10 @@ STAFF = {
 """For this installation's staff; others get a 404 (see test_reports.py and test_admin.py)."""
 ELSEWHERE = {
     *("api:token_revoke", "metrics"),
+    *(f"sharing:{name}" for name in ("shared", "embedded", "stream", "series")),
     *("accounts:accept", "accounts:decline", "accounts:sign_out_everywhere"),
 }
-"""Whose doors are tested in test_api_pages.py, test_invitations.py and test_signed_out.py.
+"""Whose doors are tested in test_api_pages.py, test_invitations.py, test_signed_out.py and sharing/test_links.py.
 
 Those of the API itself are in test_api_doors.py."""
 ALSO_ABSENT = {
@@ -296,6 +303,7 @@ class Scene:
             "profile": "lambda",
             "stack": "starling-stack",
             "invitation_id": invite(project, "eve@example.org", "viewer", owner)[0].pk,
+            "link_id": make_link(project=project, user=owner, of=[job.pk])[0].pk,
             "membership_id": project.memberships.get(user=guest).pk,
             "people": people,
         }
@@ -333,6 +341,7 @@ def _rows() -> dict[str, list[Any]]:
         DataSet,
         ABTest,
         Tracker,
+        SharedLink,
     )
     return {kind.__name__: list(kind.objects.order_by("pk").values()) for kind in kinds}
 
@@ -380,6 +389,7 @@ def test_who_may_go_where(name: str, scene: Scene) -> None:
         "group_id",
         "data_set_id",
         "test_id",
+        "link_id",
     ):
         if parameter in _parameters(name):
             crossed = scene.address(name, scene.mine, **{parameter: scene.theirs[parameter]})
@@ -416,6 +426,10 @@ def test_writing_wants_the_forms_token(name: str, scene: Scene) -> None:
     assert _rows() == before
 
 
-def test_the_only_socket_is_the_one_whose_doors_are_tested() -> None:
-    """Who may follow a job is tested in test_live.py."""
-    assert [str(pattern.pattern) for pattern in websocket_urlpatterns] == ["ws/v1/jobs/<str:job_id>/"]
+def test_the_only_sockets_are_those_whose_doors_are_tested() -> None:
+    """Who may follow a job is tested in test_live.py, what a link lets through in sharing/test_shared_live.py."""
+    patterns = [*websocket_urlpatterns, *shared_urlpatterns]
+    assert [str(pattern.pattern) for pattern in patterns] == [
+        "ws/v1/jobs/<str:job_id>/",
+        "ws/v1/shared/<str:secret>/",
+    ]

@@ -29,6 +29,7 @@ from webapp.reports.bills.bill_reading import NotTaken
 from webapp.reports.report_builds import TooMany
 from webapp.responses import Gone
 from webapp.schedulers.services import TrainingRefused
+from webapp.sharing.services import LinkRefused
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +125,7 @@ _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     DataRefused: ("data", "Nothing was changed.", "Read the data set, and try again then."),
     DraftRefused: ("draft", "Nothing was saved.", "Then save it again."),
     KeysUnusable: ("keys", "Nothing was stored.", "Ask the operator to correct that; then send it again."),
+    LinkRefused: ("link", "Nothing was shared.", "Correct that, and send it again."),
     MembershipError: ("members", "Nothing was changed.", "See who is a member, and try again."),
     NoForecast: ("no-forecast", "There is no forecast.", "Launch it without."),
     ProjectBusy: ("project", "Nothing was archived.", "End what runs, or send end_running."),

@@ -163,7 +163,7 @@ ROUTES = (
     ),
     *("schedules", "bills", "alert_rules", "channels", "trackers", "connections", "people"),
     *("reward_surfaces", "films"),
-    *("schedulers", "profiles", "datasets", "papers"),
+    *("schedulers", "profiles", "datasets", "links", "papers"),
 )
 """The modules of `routes`, in the order of the description."""
 

@@ -73,6 +73,7 @@ Viewer = Annotated[Membership, Dependency(member_of, "viewer")]
 Editor = Annotated[Membership, Dependency(member_of, "editor")]
 Owner = Annotated[Membership, Dependency(member_of, "owner")]
 ArchivedOwner = Annotated[Membership, Dependency(member_of_archived, "owner")]
+ArchivedEditorsProject = Annotated[Project, Dependency(archived_project_of, "editor")]
 ArchivedOwnersProject = Annotated[Project, Dependency(archived_project_of, "owner")]
 """For what may be done in an archived project as well."""
 ViewersJob = Annotated[Job, Dependency(job_of, "viewer")]

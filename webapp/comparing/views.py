@@ -115,6 +115,7 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
         ),
         "over": request.GET.get("over") if request.GET.get("over") in AXES else AXES[0],
         "simulated": any(side.unreal for side in chosen.sides),
+        "chart_unreal": next((side.unreal for side in chosen.sides if side.unreal), ""),
         "idempotency_key": secrets.token_urlsafe(12),
     }
 

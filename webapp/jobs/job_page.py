@@ -101,16 +101,16 @@ def _head(job: Job) -> dict[str, Any]:
 
 @_tab("detail")
 def job_charts(request: HttpRequest, job: Job) -> dict[str, Any]:
+    return {**charts_of(job), "tracked": runs_of(job), "film_card": policy_views.film_card(job)}
+
+
+def charts_of(job: Job) -> dict[str, Any]:
+    """Return the charts of a job's page, and the reference that the first one draws."""
     training = job.training_facts
     reference: Any = catalogue.ENTRIES.get(training.subject)
     if training.kind == SupervisedLearning.kind and (known := job_summary.reference_of(job)) is not None:
         reference = {"reference_return": known[0], "reference_spread": None}
-    return {
-        "environment": reference,
-        "panels": panels_of(training),
-        "tracked": runs_of(job),
-        "film_card": policy_views.film_card(job),
-    }
+    return {"environment": reference, "panels": panels_of(training)}
 
 
 def _actors(request: HttpRequest, job: Job) -> dict[str, Any]:

@@ -112,6 +112,9 @@ def _places(slug: str) -> list[Found]:
         Found("Alerts", "What happened", "bell", reverse("alerts:list", args=[slug])),
         Found("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
         Found("Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])),
+        Found(
+            "Shared links", "Who sees what from outside", "link-45deg", reverse("sharing:links", args=[slug])
+        ),
         Found("Projects", "Make, rename, archive", "folder2", reverse("projects:list")),
         Found("Trackers", "MLflow and W&B", "graph-up", reverse("trackers:list", args=[slug])),
         Found("API tokens", "For programs", "key", reverse("api:tokens")),

@@ -42,7 +42,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
             return redirect("overview:page", made.slug)
     rows = memberships_of(person)
     context: dict[str, Any] = {
-        "section": "account",
+        "section": "projects",
         "form": form,
         "open": [row for row in rows if row.project.archived_at is None],
         "archived": [row for row in rows if row.project.archived_at is not None],

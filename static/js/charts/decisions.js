@@ -22,6 +22,7 @@ export class Decisions {
   }
 
   async load(afterMs = AGAIN_MS) {
+    if (document.querySelector("[data-shared]")) return; // reasons are not shared
     if (Date.now() - this.askedAt < afterMs) return;
     this.askedAt = Date.now();
     try {

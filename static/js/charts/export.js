@@ -23,8 +23,13 @@ function pageTitle() {
   return document.querySelector("h1").textContent.trim();
 }
 
+/** "simulated" or "emulated" on pages of money that no one pays; empty on others. */
+function unreal() {
+  return document.querySelector("[data-unreal]")?.dataset.unreal ?? "";
+}
+
 function fileName(title, ending) {
-  return `${pageTitle()} ${title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-") + ending;
+  return `${pageTitle()} ${title} ${unreal()}`.trim().toLowerCase().replace(/[^a-z0-9]+/g, "-") + ending;
 }
 
 function save(blob, name) {
@@ -53,7 +58,7 @@ export function saveDrawn(plot, title, entries) {
   const family = getComputedStyle(document.body).fontFamily;
   context.fillStyle = colour("--text");
   context.font = `600 14px ${family}`;
-  context.fillText(`${pageTitle()}: ${title}`, MARGIN, MARGIN + 14);
+  context.fillText(`${pageTitle()}: ${title}${unreal() && ` (${unreal()})`}`, MARGIN, MARGIN + 14);
   context.font = `12px ${family}`;
   context.fillStyle = colour("--text-2");
   context.fillText(entries.join("   "), MARGIN, MARGIN + 36);
@@ -69,7 +74,8 @@ function saveNumbers(chart) {
 /** @param {string} title @param {string[]} head @param {any[][]} rows */
 export function saveTable(title, head, rows) {
   const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
-  const text = [head, ...rows].map((row) => row.map(cell).join(",")).join("\n");
+  const named = head.map((name) => (unreal() ? name.replace("[USD]", `[USD, ${unreal()}]`) : name));
+  const text = [named, ...rows].map((row) => row.map(cell).join(",")).join("\n");
   save(new Blob([`${text}\n`], { type: "text/csv" }), fileName(title, ".csv"));
 }
 
@@ -77,9 +83,10 @@ export function saveTable(title, head, rows) {
 function numbersOf(chart) {
   const { axes, perPoint } = chart.sight.columns;
   const { head, columns } = chart.recipe.table();
-  const places = ["round", "steps", "wall_s", "platform_s", "spent_usd"];
-  const rows = axes.round.map((_, at) => [...places.map((name) => axes[name][at]), perPoint, ...columns.map((column) => column[at] ?? "")]);
-  return { head: ["round", "steps", "wall time [s]", "platform time [s]", "spent [USD]", "rounds in this point", ...head], rows };
+  const places = { round: "round", steps: "steps", wall_s: "wall time [s]", platform_s: "platform time [s]", spent_usd: "spent [USD]" };
+  if (document.querySelector("[data-no-money]")) delete places.spent_usd; // not known here, which is not nothing
+  const rows = axes.round.map((_, at) => [...Object.keys(places).map((name) => axes[name][at]), perPoint, ...columns.map((column) => column[at] ?? "")]);
+  return { head: [...Object.values(places), "rounds in this point", ...head], rows };
 }
 
 function toggleTable(chart) {

@@ -98,6 +98,6 @@ export class SpendRecipe {
   }
 
   table() {
-    return { head: ["Spent"], columns: [this.sight.columns.axes.spent_usd] };
+    return { head: ["spent [USD]"], columns: [this.sight.columns.axes.spent_usd] };
   }
 }

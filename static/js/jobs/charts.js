@@ -32,7 +32,7 @@ function shareRange() {
 }
 
 function measureReach() {
-  const ends = [sight.columns.axes[view.axis.column].at(-1) ?? 0, spend.recipe.data()[0].at(-1) ?? 0];
+  const ends = [sight.columns.axes[view.axis.column].at(-1) ?? 0, spend?.recipe.data()[0].at(-1) ?? 0];
   const reach = Math.max(...ends);
   if (reach < sight.reach) shareRange(); // a resume took rounds back
   sight.reach = reach;
@@ -97,8 +97,8 @@ joinIn({
     }
   },
   draw(job) {
-    if (spend.recipe.setLimit(Number(job.limit_usd))) fresh = true;
-    if (spend.recipe.setAhead(job.ahead)) fresh = true;
+    if (spend?.recipe.setLimit(Number(job.limit_usd))) fresh = true;
+    if (spend?.recipe.setAhead(job.ahead)) fresh = true;
     if (!fresh) return;
     fresh = false;
     if (!view.zoom) measureReach();

@@ -18,18 +18,20 @@ export function showHeader(job) {
   write("steps", count(job.env_steps));
   write("actors", job.actors ? count(job.actors) : UNKNOWN);
   write("round", job.round_no ? `round ${count(job.round_no)}` : "no round yet");
-  write("spent", money(job.spent_usd));
-  write("limit", money(job.limit_usd));
+  if (slots.spent) {
+    write("spent", money(job.spent_usd));
+    write("limit", money(job.limit_usd));
+  }
   write("time", job.platform_s ? duration(job.platform_s) : UNKNOWN);
   write("reason", reasonInWords(job));
-  write("burn", inLocalTime(job.burn));
+  write("burn", inLocalTime(job.burn ?? ""));
   write("reached", job.reached);
   write("progress", job.progress);
   write("no-news", job.no_news);
   write("plan", job.plan);
   write("elsewhere", job.elsewhere);
-  showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
-  showSentences(job);
+  if (slots.bar) showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
+  if (slots["money-sentence"]) showSentences(job);
   showState(job);
 }
 
@@ -86,7 +88,7 @@ function showState(job) {
   pill.append(icon(state.icon), word);
   slots.pill.replaceChildren(pill);
   slots.since.replaceChildren(timeElement(job.since, "since"));
-  slots["budget-box"].hidden = !(job.observed === "paused" && job.reason_code === "budget");
+  if (slots["budget-box"]) slots["budget-box"].hidden = !(job.observed === "paused" && job.reason_code === "budget");
   if (!slots["stop-form"]) return;
   const able = slots["pause-form"].dataset.able === "yes";
   slots["stop-form"].hidden = OVER.has(job.observed);
@@ -102,7 +104,7 @@ export function showStatus(status, heardAt, over) {
     live: over ? "finished" : `live \u2013 ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s ago`,
     polling: `every 2 s \u2013 ${seconds.toFixed(1)} s ago`,
     reconnecting: seconds < 3 ? "reconnecting\u2026" : `reconnecting\u2026 ${Math.round(seconds)} s old`,
-    closed: "sign in again to continue",
+    closed: mark.dataset.closed ?? "sign in again to continue",
   }[status];
   if (words === undefined) return;
   mark.dataset.state = status;

@@ -46,6 +46,8 @@ from webapp.profiling.models import MemoryProfile
 from webapp.reports.models import CloudBill, ReportFile, Schedule
 from webapp.reports.schedules import add_schedule
 from webapp.schedulers.models import Scheduler, SchedulerTraining
+from webapp.sharing.models import SharedLink
+from webapp.sharing.services import make_link
 from webapp.surfaces.models import Surface
 from webapp.trackers.models import Tracker
 
@@ -86,6 +88,8 @@ EDITORS = {
     "schedules_add_schedule",
     "schedules_change_schedule",
     "schedules_stop_schedule",
+    "links_list_links",
+    "links_revoke_link",
     "drafts_list_drafts",
     "drafts_get_draft",
     "drafts_save_draft",
@@ -162,6 +166,7 @@ class Scene:
             "{invitation_id}": str(invite(self.project, "eve@example.org", "viewer", owner)[0].pk),
             "{channel_id}": channel.pk,
             "{delivery_id}": delivery.pk,
+            "{link_id}": str(make_link(project=self.project, user=owner, of=[self.job.pk])[0].pk),
             "{draft_id}": str(draft.pk),
             "{view_id}": str(view.pk),
             "{schedule_id}": str(schedule.pk),
@@ -240,6 +245,7 @@ def body_for(operation: reference.Operation) -> Any:
         },
     }
     bodies |= {
+        "NewLink": {"of": [], "range": "this-month", "money": True},
         "NewProject": {"name": "New"},
         "ProjectChange": {"name": "Renamed"},
         "NewInvitation": {"email": "somebody@example.org"},
@@ -282,7 +288,7 @@ def _rows() -> list[Any]:
         Schedule,
         Draft,
     )
-    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile, DataSet, Tracker)
+    kinds = (*kinds, Surface, Film, Scheduler, SchedulerTraining, MemoryProfile, DataSet, Tracker, SharedLink)
     return [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
 
@@ -292,7 +298,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(OPERATIONS) == 134
+    assert len(OPERATIONS) == 137
     assert set(OPERATIONS) >= EDITORS | NOTHING_THERE | NOT_YET
     assert {one.scope for one in OPERATIONS.values()} == set(SCOPES)
     # What is written wants more than reading; a forecast and a report change nothing of anybody's.

@@ -13,7 +13,7 @@ from .tables import Part
 
 
 class Option(NamedTuple):
-    """`kind`: text, whole, number, list (commas), pairs (PATH=VALUES, repeated), yes (no value)."""
+    """`kind`: text, whole, number, days, list (commas), pairs (PATH=VALUES, repeated), yes (no value)."""
 
     name: str
     words: str
@@ -71,6 +71,13 @@ _TASK = (
     Option("--rounds", "of an episode, at most", "whole"),
     Option("--budget-usd", "of an episode, simulated"),
 )
+_MONEY = Option("--money", "show money too", "yes")
+_DAYS = Option("--days", "how long it works (default 30)", "days")
+_EMBED = Option(
+    "--embed-on", "sites that may embed it, with commas between, such as https://wiki.example.org", "list"
+)
+_SHARED_BY = Option("--by", "day (default), month, job, cloud, service, tag",
+                    choices=("day", "month", "job", "cloud", "service", "tag"))  # fmt: skip
 _MEASURED = (
     Option("--memory-mb", "sizes, with commas between", "wholes"),
     Option("--steps", "of a call", "whole"),
@@ -288,6 +295,12 @@ COMMANDS: tuple[Command, ...] = (
             out.PROJECTS, (Option("--end-running", "end its jobs and trainings", "yes"),), {"archived": True}),
     Command("projects unarchive SLUG", "Open an archived one again (scope: manage).", "PUT //projects/{slug}",
             out.PROJECTS, sends={"archived": False}),
+    Command("links list", "Links for people without an account.", "GET /links", out.LINKS, (_LIMIT,)),
+    Command("links make OF...", "Share a job, or the jobs and groups of a comparison (scope: manage).", "POST /links",
+            out.MADE_LINK, (_MONEY, _DAYS, _EMBED)),
+    Command("links costs RANGE", "Share costs: this-month, last-month, last-7-days, last-30-days (scope: manage).",
+            "POST /links", out.MADE_LINK, (_SHARED_BY, _PRICES, _DAYS, _EMBED), {"money": True}),
+    Command("links revoke LINK", "Revoke a link: it works no longer.", "DELETE /links/{link}"),
     Command("people list", "Members of the project.", "GET /members", out.MEMBERS, (_LIMIT,)),
     Command("people invite EMAIL", "Invite a person, also one without an account (scope: manage).",
             "POST /invitations", out.INVITED, (

@@ -27,6 +27,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "list": lambda text: [word.strip() for word in text.split(",") if word.strip()],
     "wholes": lambda text: [int(word) for word in text.split(",")],
     "truth": lambda text: text == "yes",
+    "days": lambda text: None if text == "never" else int(text),
     "pairs": lambda pairs: dict(_pair(one) for one in pairs),
 }
 # Whence a spec is taken, and where a file is kept: they are sent only where a path or an option names them.

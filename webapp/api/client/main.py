@@ -26,6 +26,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "number": {"type": float},
     "yes": {"action": "store_const", "const": True},
     "truth": {"choices": ("yes", "no")},
+    "days": {"choices": ("7", "30", "90", "never")},
     "list": {},
     "wholes": {},
     "pairs": {"action": "append", "metavar": "PATH=VALUES"},

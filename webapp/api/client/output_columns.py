@@ -218,6 +218,10 @@ PRESETS = (
     ),
 )
 PROJECTS = (Part("project=slug role archived=archived_at:at name page=url"),)
+LINKS = (
+    Part("link=id:whole kind money:yes last_used=last_used_at:at ends=ends_at:at ended made_by job title"),
+)
+MADE_LINK = (Part("link=id:whole kind title money:yes ends=ends_at:at address=link embed", tall=True),)
 MEMBERS = (Part("member=id:whole email role you:yes since:at"),)
 INVITATIONS = (Part("invitation=id:whole email role invited_by ends=ends_at:at"),)
 INVITED = (Part("invitation=id:whole email role ends=ends_at:at link not_mailed", tall=True),)

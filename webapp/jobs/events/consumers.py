@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager
 from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -31,7 +33,7 @@ SPOKE = 4400
 TOO_MANY = 4429
 TOO_SLOW = 4008
 
-_open_sockets: Counter[int] = Counter()
+_open_sockets: Counter[Hashable] = Counter()
 """By user. Anonymous clients are refused anyway."""
 
 
@@ -53,8 +55,17 @@ class JobConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
+    def _person(self) -> Hashable | None:
+        """Return whose sockets are counted together."""
+        person: int | None = self.scope["user"].pk
+        return person
+
+    def _seat(self, feeds: FeedHub) -> AbstractAsyncContextManager[LiveViewer | int]:
+        """Return a seat, with the check of access that goes with it."""
+        return feeds.seats.seat(Viewer(self.scope["session"].session_key, self._job_id))
+
     async def _serve(self) -> None:
-        person = self.scope["user"].pk
+        person = self._person()
         if person is not None and _open_sockets[person] >= SOCKETS_A_PERSON:
             await self.close(TOO_MANY)
             return
@@ -69,7 +80,7 @@ class JobConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has
     async def _follow(self) -> None:
         feeds = hub()
         try:
-            async with feeds.seats.seat(Viewer(self.scope["session"].session_key, self._job_id)) as seat:
+            async with self._seat(feeds) as seat:
                 code = seat if isinstance(seat, int) else await self._tell_in(seat, feeds)
             await self.close(code)
         except TimeoutError:

@@ -184,6 +184,11 @@ class FeedHub:
         self._readers: Readers | None = None
         self._ear: asyncio.Task[None] | None = None
         self.seats = LiveViewers(self.read)
+        self._other_seats: dict[Callable[..., Any], LiveViewers] = {}
+
+    def seats_by(self, check: Callable[..., Any]) -> LiveViewers:
+        """Return the seats of viewers whose access this query checks, for those who are no people with a session."""
+        return self._other_seats.setdefault(check, LiveViewers(self.read, check))
 
     def feed(self, job_id: str) -> JobFeed:
         """Return the job's feed, started if necessary. Add a viewer at once, or it may stop again."""

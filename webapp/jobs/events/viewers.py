@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -96,7 +96,7 @@ def _holds(claim: dict[str, Any], person: Any) -> bool:
 class LiveViewer:
     """A viewer with access. `lost` resolves to the close code when access is lost."""
 
-    viewer: Viewer
+    viewer: Hashable
     role: Role
     lost: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -114,17 +114,23 @@ class LiveViewer:
 
 
 class LiveViewers:
-    """All open sockets of an event loop. `read` runs a query without blocking the loop."""
+    """All open sockets of an event loop. `read` runs a query without blocking the loop, `check` is such a query that
+    says who of many viewers has access; without it they are people with a session."""
 
-    def __init__(self, read: Callable[..., Awaitable[Answers]]) -> None:
+    def __init__(
+        self,
+        read: Callable[..., Awaitable[Any]],
+        check: Callable[..., Mapping[Any, Role | int]] | None = None,
+    ) -> None:
         self._read = read
+        self._given_check = check
         self._taken: set[LiveViewer] = set()
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def seat(self, viewer: Viewer) -> AsyncIterator[LiveViewer | int]:
+    async def seat(self, viewer: Hashable) -> AsyncIterator[LiveViewer | int]:
         """Yield a seat while the block runs, or the code to refuse with."""
-        answer = (await self._read(check_access, [viewer]))[viewer]
+        answer = (await self._read(self._check, [viewer]))[viewer]
         if isinstance(answer, int):
             yield answer
             return
@@ -140,12 +146,16 @@ class LiveViewers:
                 self._task.cancel()
                 self._task = None
 
+    @property
+    def _check(self) -> Callable[..., Mapping[Any, Role | int]]:
+        return self._given_check or check_access
+
     async def _watch(self) -> None:
         failed = 0
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             try:
-                answers = await self._read(check_access, {one.viewer for one in self._taken})
+                answers = await self._read(self._check, {one.viewer for one in self._taken})
                 failed = 0
             except (
                 Exception

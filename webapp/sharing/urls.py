@@ -1,0 +1,16 @@
+"""URLs of shared links: the page that makes and lists them, and what whoever has one opens."""
+
+from django.urls import path
+
+from webapp.sharing import views
+
+app_name = "sharing"
+urlpatterns = [
+    path("p/<slug:slug>/links/", views.links, name="links"),
+    path("p/<slug:slug>/links/make/", views.make, name="make"),
+    path("p/<slug:slug>/links/<int:link_id>/revoke/", views.revoke, name="revoke"),
+    path("s/<str:secret>/", views.shared, name="shared"),
+    path("s/<str:secret>/embed/", views.embedded, name="embedded"),
+    path("s/<str:secret>/stream", views.stream, name="stream"),
+    path("s/<str:secret>/series", views.series, name="series"),
+]
