@@ -303,7 +303,7 @@ class TestDrawing:
         curves = [[{"steps": x, "return": y * x} for x in (10, 20, 30)] for y in (1.0, 3.0)]
         svg = drawing._chart([drawing._points(curve) for curve in curves], "label")
         assert svg.count("<polyline") == 3
-        assert svg.count('opacity="0.35"') == 2
+        assert svg.count('opacity="0.4"') == 2
         assert drawing._mean([drawing._points(curve) for curve in curves])[-1] == (30.0, 60.0)
 
     def test_a_long_curve_has_as_many_points_as_a_screen(self) -> None:

@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 30
 _MOST_POINTS = 300
 _MEAN_POINTS = 80
-_BLUE = "#0072b2"
+_BLUE = "#2b87c8"  # to be told from a light and from a dark page
 _TEXT = "font: 12px system-ui, sans-serif; fill: currentColor; opacity: .75"
 _UNREAL = {"simulated": "sim.", "emulated": "emulated"}
 
@@ -34,8 +34,8 @@ def html_of(
     """The run for a notebook: its name, which leads to its page, its figures, and its return by step."""
     state, *figures = _figures(jobs)
     head = (
-        f'<a href="{escape(url)}" style="font-weight: 600">{escape(name)}</a>'
-        f' <span style="opacity: .75">{" · ".join(map(escape, [state, *figures]))}</span>'
+        f'<a href="{escape(url)}" style="font-weight: 600; color: inherit">{escape(name)}</a>'
+        f'<div style="font-size: 13px; opacity: .75">{" · ".join(map(escape, [state, *figures]))}</div>'
     )
     lines = [_points(curve) for curve in curves]
     label = escape(line_of(name, jobs))
@@ -101,7 +101,7 @@ def _chart(lines: Sequence[Sequence[Point]], label: str) -> str:
 
     parts = [*_grid(low, high, right, place)]
     for line in drawn:
-        faint = 0.35 if len(drawn) > 1 else 1
+        faint = 0.4 if len(drawn) > 1 else 1
         parts.append(_line([place(x, y) for x, y in line], 1.5, faint))
     if len(drawn) > 1:
         parts.append(_line([place(x, y) for x, y in _mean(drawn)], 2.5, 1))
@@ -128,13 +128,13 @@ def _grid(low: float, high: float, right: float, place: Any) -> Iterable[str]:
         yield (
             f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}" stroke="currentColor" opacity=".15"/>'
             f'<text x="{_LEFT - 8}" y="{y}" text-anchor="end" dominant-baseline="middle" style="{_TEXT}">'
-            f"{_short(value)}</text>"
+            f"{_short(value, max(abs(low), abs(high)))}</text>"
         )
     for value in _ticks(0, right):
         x, _ = place(value, low).split(",")
         end = "end" if value > 0.97 * right else "middle"
         yield (
-            f'<text x="{x}" y="{_HEIGHT - 10}" text-anchor="{end}" style="{_TEXT}">{_short(value)}'
+            f'<text x="{x}" y="{_HEIGHT - 10}" text-anchor="{end}" style="{_TEXT}">{_short(value, right)}'
             f"{' steps' if end == 'end' else ''}</text>"
         )
 
@@ -150,9 +150,10 @@ def _ticks(low: float, high: float) -> list[float]:
     return [at * step for at in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _short(value: float) -> str:
+def _short(value: float, largest: float) -> str:
+    """The value in the unit that suits the axis, of which `largest` is the largest value."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
-        if abs(value) >= 10 * size or (abs(value) >= size and unit == "M"):
+        if value and abs(largest) >= 5 * size:
             return f"{value / size:,.4g}{unit}"
     return f"{value:,.4g}"
 
