@@ -18,8 +18,11 @@ class Hands(Protocol):
     def write(self, label: str, text: str) -> None:
         """Into the field with that label, instead of what is in it."""
 
+    def choose(self, label: str, option: str) -> None:
+        """An option of the list with that label, by the words it begins with."""
+
     def go(self, place: str) -> None:
-        """To a place of the rail."""
+        """To a place of the rail, or any other that the palette knows."""
 
 
 class Mouse:
@@ -31,6 +34,11 @@ class Mouse:
 
     def write(self, label: str, text: str) -> None:
         self.page.get_by_label(label, exact=True).first.fill(text)
+
+    def choose(self, label: str, option: str) -> None:
+        there = self.page.get_by_label(label, exact=True).first
+        words = there.locator("option").filter(has_text=re.compile(f"^\\s*{option}")).first.inner_text()
+        there.select_option(label=words)
 
     def go(self, place: str) -> None:
         self.page.get_by_role("navigation", name="Places").get_by_role("link", name=place).click()
@@ -50,6 +58,13 @@ class Keyboard:
         self._come_to(self.page.get_by_label(label, exact=True).first)
         self.page.keyboard.press("Control+a")
         self.page.keyboard.type(text)
+
+    def choose(self, label: str, option: str) -> None:
+        there = self.page.get_by_label(label, exact=True).first
+        self._come_to(there)
+        self.page.keyboard.type(option)
+        chosen = there.evaluate("element => element.selectedOptions[0].text.trim()")
+        assert chosen.startswith(option), chosen
 
     def go(self, place: str) -> None:
         self.page.keyboard.press("Control+k")

@@ -36,7 +36,10 @@ def test_from_the_printed_link_to_an_invited_person(
     faults, hands = watch_for_faults(page), hands_of(page)  # type: ignore[call-arg]
     page.set_default_timeout(90_000)
     _signs_in(hands, live_site)
-    _launches(hands, "Pole with PPO", algorithm="")
+    hands.go("Jobs")  # which has presets in place of the list
+    _launches(hands, "Pole with PPO")
+    hands.go("Jobs")
+    hands.press("link", "New job")
     _launches(hands, "Pole with A2C", algorithm="A2C")
     _compares(hands)
     _makes_a_project(hands)
@@ -64,9 +67,7 @@ def _signs_in(hands: Hands, live_site: str) -> None:
     hands.page.get_by_role("heading", name="Overview").wait_for()
 
 
-def _launches(hands: Hands, name: str, algorithm: str) -> None:
-    hands.go("Jobs")
-    hands.press("link", "New job")
+def _launches(hands: Hands, name: str, algorithm: str = "") -> None:
     hands.press("link", "Cart pole Balance a pole")
     hands.page.wait_for_url("**preset=cartpole")
     hands.write("Name", name)
