@@ -103,6 +103,9 @@ def _of_one_kind(rate: Rate) -> str:
     if rate.free:
         return f". {it.capitalize()} {'costs' if rate.jobs == 1 else 'cost'} nothing."
     kind = rate.unreal[rate.unreal_word] if rate.unreal_word else rate.real
+    if not kind.hourly and rate.unreal_word:
+        verb, them = ("is", "it") if rate.jobs == 1 else ("are", "them")
+        return f". {it.capitalize()} {verb} {rate.unreal_word}: no one pays for {them}."
     if not kind.hourly:
         return f". What {it} {'spends' if rate.jobs == 1 else 'spend'} an hour is not known yet."
     only = f" that is only {rate.unreal_word}" if rate.unreal_word else ""

@@ -11,7 +11,7 @@ const decimals = Number(document.querySelector("[data-decimals]")?.dataset.decim
 export class Films {
   /** @param {HTMLElement} card @param {() => void} onChange called when there is another film */
   constructor(card, onChange) {
-    Object.assign(this, { card, onChange, round: null, awaited: 0, looks: 0, timer: null });
+    Object.assign(this, { card, onChange, round: null, source: "", awaited: 0, looks: 0, timer: null });
     [this.picture, this.words, this.button, this.nothing] = ["picture", "words", "play", "nothing"].map((name) => card.querySelector(`[data-film-${name}]`));
     this.all = JSON.parse(document.getElementById("job-films").textContent);
     this.playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -33,8 +33,8 @@ export class Films {
     const film = this.all.findLast((one) => this.round === null || one.round <= this.round) ?? this.all[0];
     if (!film) return;
     const { card, picture, button } = this;
-    const source = this.playing ? film.film : film.still;
-    if (picture.getAttribute("src") !== source) picture.src = source;
+    if (picture.hidden) picture.src = film.still; // the film may take a moment
+    this.draw(this.playing ? film.film : film.still);
     const told = `return ${score(film.return, decimals)}${film.ended ? "" : ` in ${count(film.steps)} steps`}`;
     this.words.textContent = `Round ${count(film.round)} \u00b7 ${told}`;
     picture.alt = `The policy of round ${film.round} in its environment: ${told}`;
@@ -43,6 +43,16 @@ export class Films {
     card.classList.remove("no-film");
     card.classList.toggle("playing", this.playing);
     button.ariaLabel = this.playing ? "Stop the film" : "Play the film";
+  }
+
+  /** Until it is loaded, the one before stays. */
+  async draw(source) {
+    if (source === this.source) return;
+    this.source = source;
+    const next = new Image();
+    next.src = source;
+    await next.decode().catch(() => {}); // one that cannot be shown is left to the page
+    if (source === this.source) this.picture.src = source;
   }
 
   /** The films of these rounds or later ones are on their way. */

@@ -1,4 +1,5 @@
 /** The bar below the return chart: one round for the film, the cursor of all charts, the actors and the money. */
+import { lastKnown } from "../charts/lines.js";
 import { count, money, plural, score } from "../format.js";
 
 const AWAY = { left: -10, top: -10 };
@@ -52,7 +53,7 @@ export class Scrub {
       `Round ${count(columns.axes.round[at])}`,
       plural(columns.values.actors?.[at] ?? 0, "actor"),
       money(columns.axes.spent_usd[at]) + this.unpaid,
-      this.scored(columns.values.return?.[at]),
+      this.scored(lastKnown(columns.values.return?.slice(0, at + 1) ?? [])),
     ].join(" \u00b7 ");
     this.words.textContent = told;
     range.setAttribute("aria-valuetext", told);

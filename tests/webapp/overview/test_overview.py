@@ -113,6 +113,14 @@ def test_a_job_in_a_cloud_is_not_called_simulated_because_its_rate_is_not_known_
     assert words(browser.get(f"/p/{project.slug}/spending")) == "1 real · 5 simulated · 2 free running"
 
 
+def test_a_simulated_job_whose_rate_is_not_known_yet_is_one_that_no_one_pays_for(
+    browser: Client, project: Any
+) -> None:
+    make_running_job(project=project, spec=make_spec("hopper-simulated"))
+    said = words(browser.get(f"/p/{project.slug}/"))
+    assert "1 job is under way. It is simulated: no one pays for it." in said
+
+
 def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> None:
     make_running_job(project=project, spec=make_spec(platform__worker_usd_per_hour="0.1"))
     assert "is not known yet" in words(browser.get(f"/p/{project.slug}/"))
