@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -40,9 +41,23 @@ def test_a_shared_job_is_live_without_a_cookie_and_closes_when_it_is_revoked(
     expect(page.locator("[data-live=round]")).to_have_text("round 4")
     assert "$" not in page.inner_text("main")
     assert page.context.cookies() == []
+    assert "spent" not in _saved_return(page)
     revoke_link(link)
     expect(page.locator("h1")).to_have_text("This link does not work", timeout=30_000)
+    _, paid = share(job, money=True)
+    page.goto(live_site + paid)
+    expect(page.locator("[data-live=round]")).to_have_text("round 4")
+    assert "spent [USD, simulated]" in _saved_return(page)
     assert faults == []
+
+
+def _saved_return(page: "Page") -> str:
+    """The first line of the file that the first chart's menu saves, whose name says what kind of money it holds."""
+    with page.expect_download() as saving:
+        page.locator("[data-chart=return] .chart-menu > summary").click()
+        page.locator("[data-chart=return] [data-export=csv]").click()
+    assert saving.value.suggested_filename == "walker-return-simulated.csv"
+    return Path(saving.value.path()).read_text().splitlines()[0]
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.models import Budget, Scope
 from webapp.responses import or_404
+from webapp.whole_numbers import read_whole
 
 
 @live_page()
@@ -49,7 +50,7 @@ def budget_list(request: HttpRequest, project: Project) -> HttpResponse:
 def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
     whose = None if "above" in request.GET and _is_staff(request) else project
     form = NewBudgetForm(request.POST or None, project=whose)
-    person = project.people.filter(pk__in=_number(request.GET.get("person", ""))).first()
+    person = project.people.filter(pk=read_whole(request.GET.get("person", ""))).first()
     if person is not None:
         form.begin_with_person(person)
     if form.is_valid():
@@ -124,10 +125,6 @@ def require_may_lift(membership: Membership, budget: Budget) -> None:
         raise PermissionDenied(
             f"“{budget.name}” limits a person, so only an owner of the project can raise or close it."
         )
-
-
-def _number(text: str) -> list[int]:
-    return [int(text)] if text.isdecimal() and len(text) < 18 else []
 
 
 def budget_in(project: Any, budget_id: int, *, closed: bool = False, above: bool = False) -> Budget:
