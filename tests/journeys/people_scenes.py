@@ -28,7 +28,7 @@ def budget_of_person(project: Any, user: Any) -> Any:
     return create_budget(
         project=project,
         name=f"{user.email}, a month",
-        limit_picodollars=50 * 10**12,
+        limit_picodollars=200 * 10**12,
         scope="user",
         of={"user": user},
         period="monthly",
