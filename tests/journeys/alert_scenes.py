@@ -25,7 +25,7 @@ _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
         "orphan",
         "critical",
         "function:starling-3f2a",
-        "A function that no job needs stands in Lab account since 14 minutes and would cost $0.31 a day."
+        "A function that no job needs has existed in Lab account for 14 minutes and would cost $0.31 a day."
         " It is being removed; see Clouds if it stays.",
         42,
     ),

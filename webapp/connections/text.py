@@ -75,7 +75,7 @@ def _test_status(report: dict[str, Any]) -> Status:
         words = (
             missing[0]["words"]
             if len(missing) == 1
-            else f"{len(missing)} of {len(checks)} checks need a look."
+            else f"{len(missing)} of {len(checks)} checks need attention."
         )
         return Status("failed", "x-octagon-fill", "Not ready", words)
     if lesser:

@@ -61,7 +61,7 @@ def _sentence(data_set: DataSet) -> str:
             )
             return f"{doing}. The page updates itself."
         case DataState.CHOOSING:
-            return data_set.reason or "Choose what is to be learned from it."
+            return data_set.reason or "Choose the column to predict."
         case DataState.READY:
             return "Jobs of this project can learn from it."
     return data_set.reason

@@ -92,7 +92,7 @@ def state_sentence(rate: Rate) -> str:
         parts.append(f"{plural(kind.jobs, 'is', 'are')} {word} ({_hourly(kind)}, which no one pays)")
     if rate.free:
         parts.append(f"{plural(rate.free, 'costs', 'cost')} nothing")
-    jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} under way"
+    jobs = f"{plural(rate.jobs, 'job')} {'is' if rate.jobs == 1 else 'are'} running"
     if len(parts) > 1:
         return f"{jobs}: {', '.join(parts[:-1])} and {parts[-1]}."
     return f"{jobs}{_of_one_kind(rate)}"
@@ -113,4 +113,4 @@ def _of_one_kind(rate: Rate) -> str:
 
 
 def _hourly(kind: Kind) -> str:
-    return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "how much an hour is not known yet"
+    return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "rate not known yet"

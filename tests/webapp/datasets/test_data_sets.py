@@ -67,7 +67,7 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
 
     reading.read(made.pk)
     text = page(client, project, made)
-    assert "Choose what is to be learned from it." in text
+    assert "Choose the column to predict." in text
     assert "120 rows of 4 columns, divided by commas." in text
     assert "red 33" in text
     assert "whole number" in text

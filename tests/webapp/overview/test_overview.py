@@ -87,7 +87,7 @@ def test_real_and_simulated_money_are_never_added(browser: Client, project: Any)
     assert (spending.real.hourly, spending.unreal["simulated"].hourly) == (36 * USD // 100, 36 * USD // 10)
     said = words(browser.get(f"/p/{project.slug}/"))
     assert (
-        "2 jobs are under way: 1 costs money ($0.360 an hour) and 1 is simulated ($3.60 an hour, which no one pays)."
+        "2 jobs are running: 1 costs money ($0.360 an hour) and 1 is simulated ($3.60 an hour, which no one pays)."
         in said
     )
     real, unreal = month.months(project, noon.now())
@@ -108,7 +108,7 @@ def test_a_job_in_a_cloud_is_not_called_simulated_because_its_rate_is_not_known_
     platform = {"kind": "aws_lambda", "connection": "", "region": "us-east-1"}
     Job.objects.filter(pk=real.pk).update(spec={**real.spec, "platform": platform})
     said = words(browser.get(f"/p/{project.slug}/"))
-    assert "8 jobs are under way: 1 costs money (how much an hour is not known yet), 5 are simulated" in said
+    assert "8 jobs are running: 1 costs money (rate not known yet), 5 are simulated" in said
     assert "and 2 cost nothing." in said
     assert words(browser.get(f"/p/{project.slug}/spending")) == "1 real · 5 simulated · 2 free running"
 
@@ -126,7 +126,7 @@ def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> No
     assert "is not known yet" in words(browser.get(f"/p/{project.slug}/"))
     other = make_project(project.people.get())
     make_running_job(project=other)
-    assert "1 job is under way. It costs nothing." in words(browser.get(f"/p/{other.slug}/"))
+    assert "1 job is running. It costs nothing." in words(browser.get(f"/p/{other.slug}/"))
 
 
 def test_a_row_shows_how_a_job_learns_and_what_it_may_cost(browser: Client, project: Any) -> None:

@@ -120,7 +120,7 @@ def test_a_bill_over_a_tenth_from_ours_makes_one_alert(scene: Scene, client: Any
         shown = client.get(
             reverse(f"reports:{name}", args=[scene.project.slug]), {"from": "2026-11-01", "to": "2026-11-30"}
         )
-        assert "more than a tenth" in shown.content.decode(), name
+        assert "by more than 10 %" in shown.content.decode(), name
 
 
 def test_a_bill_near_ours_warns_nobody(scene: Scene, client: Any) -> None:
@@ -130,7 +130,7 @@ def test_a_bill_near_ours_warns_nobody(scene: Scene, client: Any) -> None:
     shown = client.get(
         reverse("reports:page", args=[scene.project.slug]), {"from": "2026-11-01", "to": "2026-11-30"}
     )
-    assert "more than a tenth" not in shown.content.decode()
+    assert "by more than 10 %" not in shown.content.decode()
 
 
 def test_errors_of_two_services_do_not_hide_each_other(scene: Scene) -> None:

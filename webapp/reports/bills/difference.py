@@ -143,7 +143,9 @@ def difference_warning(far: list[Difference]) -> str:
     if not far:
         return ""
     services = "; ".join(one.words for one in far)
-    return f"What we metered is more than a tenth off the clouds' bills. {services}. The bill counts."
+    return (
+        f"What we metered differs from the clouds' bills by more than 10 %. {services}. Reports use the bill."
+    )
 
 
 def metered_sentence(costs: Costs) -> str:
