@@ -105,6 +105,8 @@ def _specs(test: ABTest, number: int) -> tuple[JobSpec, JobSpec]:
     """Return the specs of a pair. Raises _CannotGoOn."""
     if test.job is None or (spec := test.job.readable_spec()) is None:
         raise _CannotGoOn("The job that the test began with is gone.")
+    if test.project.archived_at is not None:
+        raise _CannotGoOn("The project was archived. Start a new test once it is open again.")
     role = (
         Membership.objects.filter(project=test.project, user=test.created_by)
         .values_list("role", flat=True)

@@ -29,6 +29,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Budget
 from webapp.money.services import close_books
+from webapp.projects.services import archive_project, unarchive_project
 
 pytestmark = pytest.mark.django_db
 A2C = "training.algorithm.kind=a2c"
@@ -217,6 +218,19 @@ def test_it_launches_nothing_for_people_who_may_no_longer() -> None:
     advance(test.pk)
     test.refresh_from_db()
     assert test.state == State.FAILED
+    assert not test.group.jobs.exists()
+
+
+def test_it_ends_with_its_project_and_launches_nothing_once_that_is_open_again() -> None:
+    job = _base()
+    test = start_test(job=job, user=job.created_by, change=A2C, effect=2.0, budget_usd=Decimal("5"))
+    archive_project(project=job.project, user=job.created_by)
+    advance(test.pk)
+    unarchive_project(project=job.project)
+    advance(test.pk)
+    test.refresh_from_db()
+    assert test.state == State.FAILED
+    assert test.reason.startswith("The project was archived.")
     assert not test.group.jobs.exists()
 
 
