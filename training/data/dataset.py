@@ -18,6 +18,10 @@ SCORES_LIMIT = 50_000_000
 """Probabilities of the held-out rows, one a class: what judges a model holds all of them at once."""
 
 
+MOST_NAME_LETTERS = 200
+"""Of a column, and of a class."""
+
+
 class BadTable(ValueError):
     """No data set can be made of this table. The message is for people."""
 
@@ -87,6 +91,11 @@ def write_dataset(
 def _check(table: Table, counts: npt.NDArray[np.intp], held_out: int) -> None:
     if len(table.targets) < 2:
         raise BadTable("A data set needs at least 2 rows.")
+    if too_long := [name for name in table.classes if len(name) > MOST_NAME_LETTERS]:
+        raise BadTable(
+            f"A class has a name of {len(too_long[0]):,} letters; at most {MOST_NAME_LETTERS} are allowed: it would"
+            " be on every page of the data set."
+        )
     present = int((counts > 0).sum())
     if present < 2:
         raise BadTable(

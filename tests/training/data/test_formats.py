@@ -216,6 +216,34 @@ def test_an_archive_of_reviews_is_read_without_unpacking_it(tmp_path: Path):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+def pax_header(record: bytes) -> bytes:
+    """A header of an archive with one record of extended facts."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, len(record)
+    return info.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pax_header(b"6 a=b\n") * 3000,
+        pax_header(b"27 GNU.sparse.map=a,b,c,d\n" + b"20 GNU.sparse.size=x\n"),
+        pax_header(b"99999999999999999999 a=b\n"),
+    ],
+    ids=["chained without end", "a map that is none", "longer than anything"],
+)
+def test_an_archive_of_hostile_headers_is_refused(tmp_path: Path, headers: bytes):
+    whole = headers + gzip.decompress(archive(tmp_path, [("pos/1.txt", b"good")]).read_bytes())
+    with pytest.raises(BadTable, match="no archive that can be read"):
+        read_reviews([saved(tmp_path, "bad.tar", whole)])
+
+
+def test_a_label_that_is_a_text_is_refused(tmp_path: Path):
+    table = read_reviews([saved(tmp_path, "r", f"__label__{'x' * 201} a\n__label__y b\n".encode() * 5)])
+    with pytest.raises(BadTable, match="a name of 201 letters"):
+        write_dataset(table, MemoryStore())
+
+
 def test_reviews_stop_at_their_limit(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(reviews, "_CHUNK", 5)
     monkeypatch.setattr(reviews, "ROWS_LIMIT", 10)

@@ -9,12 +9,15 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.training.data.test_formats import idx, pictures_and_labels
+from tests.training.data.test_formats import idx, pax_header, pictures_and_labels
 from training.data.manifest import Manifest
 from training.data.readers import known
 from training.data.readers.__main__ import answer
@@ -30,9 +33,9 @@ CLICKS = "".join(
 REVIEWS = "".join(f"__label__{row % 2 + 1} it was {'good' if row % 2 else 'bad'}\n" for row in range(20))
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", packing) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return out.getvalue()
@@ -138,3 +141,34 @@ def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
         known.store_known(
             path, "mnist", FolderStore(tmp_path / "s"), name="m", file_name="m.tar", folder=path.parent
         )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    packing=st.sampled_from(
+        [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, None]
+    ),
+    damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),
+)
+def test_a_damaged_archive_is_read_or_refused_in_words(
+    tmp_path: Path, packing: int | None, damage: list[tuple[float, int]]
+) -> None:
+    texts = {"reviews.neg": b"bad words\n" * 10, "reviews.pos": b"good words\n" * 10}
+    content = bytearray(tarred(texts, "w:gz") if packing is None else zipped(texts, packing))
+    for place, value in damage:
+        content[int(place * len(content))] = value
+    path = tmp_path / "7.table"
+    path.write_bytes(bytes(content))
+    found = answer(["survey", str(path)])
+    if "format" in found:
+        given_names = json.dumps({"name": "Mine", "file_name": "a.zip"})
+        with TemporaryDirectory(dir=tmp_path) as store:
+            found = answer(["known", found["format"], str(path), store], given_names)
+    assert set(found) & {"manifest", "refused"}
+    assert damage or "manifest" in found
+
+
+def test_an_archive_of_hostile_headers_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "7.table"
+    path.write_bytes(pax_header(b"6 a=b\n") * 3000 + tarred({"pos/1.txt": b"good"}))
+    assert "refused" in answer(["survey", str(path)])

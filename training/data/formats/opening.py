@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import lzma
+import struct
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +16,11 @@ from typing import BinaryIO, cast
 from training.data.dataset import BadTable
 
 LINE_LIMIT_BYTES = 2**20
+UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(ArithmeticError, EOFError, OSError, RuntimeError, ValueError),
+)
+"""What reading an archive raises: hostile headers raise more than the archives' own errors, such as RecursionError."""
 _CHUNK = 2**20
 
 

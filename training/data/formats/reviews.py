@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from training.data.dataset import BadTable, Table
-from training.data.formats.opening import decoded, lines_of, opened
+from training.data.formats.opening import UNREADABLE, decoded, lines_of, opened
 from training.data.hashing import WORDS_LIMIT, Hasher, words_and_pairs
 from training.data.manifest import Column
 from training.data.rows import Rows, joined
@@ -112,5 +112,5 @@ def _archive(path: Path) -> Labelled:
                 file = archive.extractfile(member)
                 assert file is not None
                 yield found[1], decoded(file.read(_TEXT_LIMIT_BYTES))
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except UNREADABLE as error:
         raise BadTable(f"{path.name} is no archive that can be read: {error}.") from None

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from training.base_model import FrozenModel
+from training.data.dataset import MOST_NAME_LETTERS
 from training.data.readers.survey import MOST_VALUES, ColumnSurvey, TableSurvey
-from training.data.readers.tables import MOST_NAME_LETTERS
 
 FEWEST_ROWS = 10
 MOST_TEXT_CLASSES = 100

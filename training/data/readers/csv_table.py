@@ -19,10 +19,10 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from training.data.dataset import MOST_NAME_LETTERS
 from training.data.readers.tables import (
     FOLD_COUNTS_FROM_BYTES,
     MOST_COLUMNS,
-    MOST_NAME_LETTERS,
     MOST_ROWS,
     MOST_UNPACKED_BYTES,
     MOST_UNPACKED_FOLD,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -14,7 +13,7 @@ from typing import IO
 
 from training.data.dataset import BadTable, write_dataset
 from training.data.formats import FORMATS
-from training.data.formats.opening import LINE_LIMIT_BYTES, decoded, opened
+from training.data.formats.opening import LINE_LIMIT_BYTES, UNREADABLE, decoded, opened
 from training.data.manifest import Manifest
 from training.data.readers.tables import MOST_UNPACKED_BYTES, TableRefused
 from training.data.store import WritableDataStore
@@ -37,7 +36,7 @@ def known_format(path: Path) -> str | None:
             return "mnist"
         if head[:4] == _ZIP or head[_TAR_AT:] == _TAR:
             return _format_of(path)
-    except (BadTable, OSError):
+    except UNREADABLE:
         return None  # whoever reads it as a table says what is wrong
     cells = line.split("\t")
     if len(cells) == _CELLS_OF_A_CLICK and cells[0] in ("0", "1"):
@@ -65,8 +64,13 @@ def store_known(
     removes it. Raises TableRefused.
     """
     try:
-        table = FORMATS[key].read(_files(path, key, file_name, folder))
-        return write_dataset(replace(table, name=name), store)
+        files = _files(path, key, file_name, folder)
+    except TableRefused:
+        raise
+    except UNREADABLE as error:
+        raise TableRefused(f"The archive is damaged: {error or type(error).__name__}.") from None
+    try:
+        return write_dataset(replace(FORMATS[key].read(files), name=name), store)
     except BadTable as error:
         raise TableRefused(str(error)) from None
 
@@ -112,29 +116,19 @@ def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
 
 
 def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield name and contents of each plain file in the archive. Raises BadTable if it is damaged."""
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for entry in archive.infolist():
-                    if not entry.is_dir() and not entry.flag_bits & 1:
-                        with archive.open(entry) as file:
-                            yield entry.filename, file
-            return
-        with tarfile.open(path, "r|*") as packed:
-            for member in packed:
-                file_of = packed.extractfile(member) if member.isreg() else None
-                if file_of is not None:
-                    yield member.name, file_of
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        OSError,
-    ) as error:
-        raise BadTable(f"The archive is damaged: {error}.") from None
+    """Yield name and contents of each plain file in the archive. It and reading those raises UNREADABLE."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.is_dir() and not entry.flag_bits & 1:
+                    with archive.open(entry) as file:
+                        yield entry.filename, file
+        return
+    with tarfile.open(path, "r|*") as packed:
+        for member in packed:
+            file_of = packed.extractfile(member) if member.isreg() else None
+            if file_of is not None:
+                yield member.name, file_of
 
 
 def _says_side(name: str) -> bool:

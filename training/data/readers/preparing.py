@@ -14,14 +14,13 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
-from training.data.dataset import BadTable, Table, write_dataset
+from training.data.dataset import MOST_NAME_LETTERS, BadTable, Table, write_dataset
 from training.data.hashing import Hasher, place_of, words_and_pairs
 from training.data.manifest import Column, Manifest
 from training.data.readers.choice import Choice, check, features
 from training.data.readers.survey import MOST_VALUES, ColumnSurvey, TableSurvey, format_number
 from training.data.readers.tables import (
     MISSING,
-    MOST_NAME_LETTERS,
     Cells,
     Piece,
     TableFile,

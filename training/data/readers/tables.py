@@ -16,8 +16,6 @@ MOST_UNPACKED_FOLD = 200
 FOLD_COUNTS_FROM_BYTES = 50_000_000
 MOST_ROWS = 10_000_000
 MOST_COLUMNS = 2000
-MOST_NAME_LETTERS = 200
-"""Of a column, and of a class."""
 LARGEST = float(np.finfo(np.float32).max)
 """Features are float32."""
 MISSING = ("", "NA")
