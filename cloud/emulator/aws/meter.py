@@ -1,14 +1,9 @@
-"""The bill of the emulated account, computed without any ledger: tests compare ledgers with it."""
+"""What the emulated account bills, and its log of an invocation."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-
-from cloud.billing.price_book import PriceBook
-from cloud.pricing import price_line
-
-_MB_MS_PER_GB_S = 1024 * 1000
 
 
 @dataclass(frozen=True)
@@ -39,22 +34,6 @@ class Meter:
     invocations: list[BilledInvocation] = field(default_factory=list)
     provisioned: list[ProvisionedSpan] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-
-    def executions(self) -> Counter[str]:
-        """Return how often each call was really executed."""
-        return Counter(one.call_id for one in self.invocations if one.call_id is not None)
-
-    def picodollars_of(self, call_id: str, book: PriceBook, region: str) -> int:
-        return sum(self._picodollars(one, book, region) for one in self.invocations if one.call_id == call_id)
-
-    def picodollars(self, book: PriceBook, region: str) -> int:
-        """Return the cost of all invocations, each line rounded once, without provisioned instances."""
-        return sum(self._picodollars(one, book, region) for one in self.invocations)
-
-    def _picodollars(self, one: BilledInvocation, book: PriceBook, region: str) -> int:
-        sku = "lambda.provisioned.duration.x86" if one.provisioned else "lambda.duration.x86"
-        time = price_line(book.row(sku, region), one.billed_ms * one.memory_mb, _MB_MS_PER_GB_S)
-        return time.picodollars + price_line(book.row("lambda.request", region), 1).picodollars
 
 
 def log_of(

@@ -20,6 +20,7 @@ from cloud.emulator.faults import AwsFault
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
+from tests.cloud.emulated_bills import executions
 from tests.cloud.test_platform_contract import gather
 from training.messages import Outcome
 
@@ -50,7 +51,7 @@ def test_usage_is_what_the_provider_bills() -> None:
         assert [first.usage.billed_s, second.usage.billed_s] == billed
         assert (first.usage.cold_start, second.usage.cold_start) == (True, False)
         assert first.usage.startup_s > second.usage.startup_s
-        assert aws.meter.executions() == {"a": 1, "b": 1}
+        assert executions(aws.meter) == {"a": 1, "b": 1}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_what_may_have_run_is_not_sent_again_and_its_price_is_unknown(
         assert (outcome.status, outcome.reason_code) == ("failed", "function_failed")
         assert "may have run" in outcome.reason
         assert outcome.usage.billed_s == billed_s
-        assert aws.meter.executions().get("c", 0) == executed
+        assert executions(aws.meter).get("c", 0) == executed
         assert _one(platform, "after").status == "done"
 
 
@@ -83,7 +84,7 @@ def test_what_was_throttled_is_sent_again_and_runs_once() -> None:
             platform.submit(calls.rollout(f"c{number}", ref, slot=number))
         outcomes = gather(platform, 6)
         assert {one.status for one in outcomes.values()} == {"done"}
-        assert set(aws.meter.executions().values()) == {1}
+        assert set(executions(aws.meter).values()) == {1}
         assert aws.meter.refused["throttle"] == 5
 
 

@@ -22,6 +22,7 @@ from cloud.metering import MeteredPlatform
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
+from tests.cloud.emulated_bills import executions, picodollars_of_call, picodollars_of_calls
 from tests.cloud.test_memory_plans import ByTurns
 from tests.training.runs import events_of
 from tests.training.specs import tiny
@@ -98,18 +99,18 @@ def test_books_equal_the_meter_on_fifty_bad_days(seed: int, cloud: tuple[AwsEmul
     aws, demo = cloud
     began_unix_s = time.time() - 5.0
     day = _day(aws, demo, seed)
-    executions = aws.meter.executions()
-    assert set(executions.values()) <= {1}, "no call ran twice"
+    executed = executions(aws.meter)
+    assert set(executed.values()) <= {1}, "no call ran twice"
     known = {name: one for name, one in day.settlements.items() if one.basis == "metered"}
     unknown = {name: one for name, one in day.settlements.items() if one.basis == "assumed"}
     assert len(day.settlements) == CALLS
     for name, one in known.items():
-        assert one.picodollars == aws.meter.picodollars_of(name, BOOK, REGION)
+        assert one.picodollars == picodollars_of_call(aws.meter, name, BOOK, REGION)
     for name, one in unknown.items():
         assert one.picodollars == day.reserved[name]
-        assert one.picodollars >= aws.meter.picodollars_of(name, BOOK, REGION)
+        assert one.picodollars >= picodollars_of_call(aws.meter, name, BOOK, REGION)
     assert day.overrun == 0
-    assert day.spent >= aws.meter.picodollars(BOOK, REGION)
+    assert day.spent >= picodollars_of_calls(aws.meter, BOOK, REGION)
     # What is not known is found in the provider's log, by the line that the actor wrote.
     log = demo.by_keys.open().client("logs")
     reports = aws_log.reports_of(log, NAME, sorted(unknown), began_unix_s)
@@ -121,7 +122,7 @@ def test_books_equal_the_meter_on_fifty_bad_days(seed: int, cloud: tuple[AwsEmul
         for report in reports.get(name, []):
             found += total(tariff.actor.lines(call, Usage(billed_s=report.billed_s)) or ())
     settled = sum(one.picodollars for one in known.values())
-    assert settled + found == aws.meter.picodollars(BOOK, REGION)
+    assert settled + found == picodollars_of_calls(aws.meter, BOOK, REGION)
 
 
 def test_bad_days_are_bad(cloud: tuple[AwsEmulator, DemoAccount]) -> None:
@@ -154,9 +155,9 @@ def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: i
         assert faults.struck["crash"] > 0
         assert {one.status for one in statuses if one is not None} <= {"done", "failed"}
         booked = {one.id: one for one in ledger.settlements()}
-        assert set(aws.meter.executions().values()) == {1}
+        assert set(executions(aws.meter).values()) == {1}
         for name, one in booked.items():
-            metered = aws.meter.picodollars_of(name, BOOK, REGION)
+            metered = picodollars_of_call(aws.meter, name, BOOK, REGION)
             assert one.picodollars == metered if one.basis == "metered" else one.picodollars >= metered
         assert ledger.overrun_picodollars == 0
 
@@ -179,10 +180,10 @@ def test_sizes_change_between_rounds_and_each_call_is_billed_at_its_own() -> Non
         reports = [event.report for event in events if event.kind == "round"]
         assert [report.memory_mb for report in reports] == [512, 3008, 512, 3008]
         assert {one.memory_mb for one in aws.meter.invocations} == set(sizes)
-        booked = {one.id: one for one in ledger.settlements() if one.id in aws.meter.executions()}
+        booked = {one.id: one for one in ledger.settlements() if one.id in executions(aws.meter)}
         assert len(booked) == 12
         for name, one in booked.items():
-            assert one.picodollars == aws.meter.picodollars_of(name, BOOK, REGION)
+            assert one.picodollars == picodollars_of_call(aws.meter, name, BOOK, REGION)
 
 
 def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
@@ -211,9 +212,11 @@ def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
             lines = booked.pop(one.call_id).lines
             kind = "provisioned.duration" if one.provisioned else "duration"
             assert [line.sku for line in lines] == [f"lambda.{kind}.x86", "lambda.request"]
-            assert total(lines) == aws.meter.picodollars_of(one.call_id, BOOK, REGION)
+            assert total(lines) == picodollars_of_call(aws.meter, one.call_id, BOOK, REGION)
         standing = [line for settlement in booked.values() for line in settlement.lines]
         assert {line.sku for line in standing} == {"lambda.provisioned.x86"}
         # Some seconds are paid as 300: 300 s x 1,769 MB / 1,024 x 0.0000041667 USD.
         assert total(standing) == round(300 * 1769 / 1024 * 0.0000041667 * 10**12)
-        assert ledger.spend().spent_picodollars == aws.meter.picodollars(BOOK, REGION) + total(standing)
+        assert ledger.spend().spent_picodollars == picodollars_of_calls(aws.meter, BOOK, REGION) + total(
+            standing
+        )

@@ -23,6 +23,7 @@ from cloud.metering import MeteredPlatform
 from cloud.pricing import total
 from tests.cloud import calls
 from tests.cloud.azure import containers
+from tests.cloud.emulated_bills import picodollars_of_groups
 from training.ports import Settlement
 
 BOOK = PriceBook.load()
@@ -69,13 +70,13 @@ def _require_books_hold_the_meter(ledger: MemoryLedger, azure: AzureEmulator) ->
         assert begin_s <= min(span.from_s for span in metered)
         assert end_s >= max(span.to_s for span in metered)  # type: ignore[type-var]
         booked = sum(one.picodollars for one in paid)
-        metered_picodollars = sum(span.picodollars(BOOK, REGION) for span in metered)
+        metered_picodollars = picodollars_of_groups(metered, BOOK, REGION)
         assert booked >= metered_picodollars
         assert end_s - begin_s <= sum(span.billed_s for span in metered) + _MARGIN_S
         assert {one.basis for one in paid} == {"metered"}
         assert booked == sum(total(one.lines) for one in paid)
-    assert ledger.spend().spent_picodollars + ledger.overrun_picodollars >= azure.meter.picodollars(
-        BOOK, REGION
+    assert ledger.spend().spent_picodollars + ledger.overrun_picodollars >= picodollars_of_groups(
+        azure.meter.spans, BOOK, REGION
     )
     assert ledger.spend().reserved_picodollars == 0
 

@@ -32,6 +32,7 @@ from cloud.emulator.azure.server import AzureEmulator
 from cloud.pricing import total
 from cloud.workers.processes import bound_to_this_process
 from tests.cloud import calls
+from tests.cloud.emulated_bills import picodollars_of_groups
 from tests.factories import FixedClock, make_project, make_user
 from tests.servers import ROOT, wait_until
 from tests.webapp import held
@@ -224,7 +225,7 @@ class Groups:
 
     def rent_owed(self) -> int:
         assert all(span.over for span in self.azure.meter.spans)
-        return self.azure.meter.picodollars(BOOK, self.demo.connection.region)
+        return picodollars_of_groups(self.azure.meter.spans, BOOK, self.demo.connection.region)
 
     def assert_calls_paid(self, job: Job) -> None:
         """Calls cost nothing here."""
