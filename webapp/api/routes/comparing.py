@@ -21,7 +21,7 @@ from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, Vie
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import IntervalShape, Name, Request, Shape, Usd
 from webapp.comparing import text as comparing_text
-from webapp.comparing.curves import Getting, curves_of, getting_to, goal_of
+from webapp.comparing.curves import Getting, Goal, curves_of, getting_to, goal_of
 from webapp.comparing.figures import SideFigures, compared, differences
 from webapp.comparing.groups import MOST_SIDES, picked
 from webapp.comparing.sweeps import MOST_RUNS, Axis, Sweep, SweepRefused, launch_sweep
@@ -66,20 +66,6 @@ class AgainstShape(BaseModel):
     more_usd: Usd | None = Field(description="What those would cost on this side, about.")
 
 
-class GoalShape(Shape):
-    value: float
-    words: str
-
-
-class GettingShape(Shape):
-    """Median dollars and time to the comparison's goal; null if fewer than half of all runs reached it."""
-
-    reached: int
-    runs: int
-    usd: float | None
-    time_s: float | None
-
-
 class SideShape(BaseModel):
     """A job, a group, or the runs of a group with the same settings."""
 
@@ -96,7 +82,7 @@ class SideShape(BaseModel):
         description="Significantly better than each other side: in return, dollars or time."
     )
     against_best: AgainstShape | None
-    getting: GettingShape | None
+    getting: Getting | None
 
 
 class DifferenceShape(Shape):
@@ -106,7 +92,7 @@ class DifferenceShape(Shape):
 
 class ComparisonShape(BaseModel):
     scored_by: Literal["evaluation", "training"]
-    goal: GoalShape | None = Field(description="A return to reach, to compare the cost of reaching it.")
+    goal: Goal | None = Field(description="A return to reach, to compare the cost of reaching it.")
     sides: list[SideShape]
     verdicts: list[str]
     differences: list[DifferenceShape]
@@ -153,7 +139,7 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
         scored_by=found.scored_by,
-        goal=None if goal is None else GoalShape.of(goal),
+        goal=goal,
         sides=[
             _side(one, None if goal is None else getting_to(goal, one.side, curves)) for one in found.sides
         ],
@@ -254,7 +240,7 @@ def _side(one: SideFigures, getting: Getting | None) -> SideShape:
             more_seeds=against.more,
             more_usd=one.more_cost,
         ),
-        getting=None if getting is None else GettingShape.of(getting),
+        getting=getting,
     )
 
 

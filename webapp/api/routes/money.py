@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Literal
 
@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
+from cloud.forecasting.result import Forecast
 from webapp.accounts.models import Project
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused
@@ -37,38 +38,13 @@ _Filter = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$"
 _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 
 
-class BandShape(BaseModel):
-    p10: float
-    p50: float
-    p90: float
-
-
-class MatterShape(BaseModel):
-    title: str
-    minutes: tuple[float, float]
-    dollars: tuple[float, float]
-
-
-class ForecastShape(BaseModel):
-    """What a job would take and cost. Dollars of a forecast are numbers, because they are no exact amounts."""
+@dataclass(frozen=True)
+class ForecastShape(Forecast):
+    """What a job would take and cost, `whole_dollars` without the budget's limit. Dollars of a forecast are numbers,
+    because they are no exact amounts.
+    """
 
     sentence: str
-    dollars: BandShape
-    whole_dollars: BandShape = Field(description="Without the budget's limit.")
-    minutes: BandShape
-    steps: BandShape
-    rounds: BandShape
-    calls: BandShape
-    cold_starts: BandShape
-    parts: dict[str, BandShape]
-    ends_by: str
-    budget_share: float
-    kept_back: float
-    least_budget: float
-    costs_nothing: bool
-    simulated: bool
-    assumptions: list[str]
-    matters: list[MatterShape]
 
 
 class ReportQuestion(Request):
@@ -127,7 +103,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
         raise spec_refused(refused)
     spec = cloud_requirements.fill_in_setup(project, spec)
     found = learned_forecast(project, spec)
-    return ForecastShape(sentence=headline(found, spec), **asdict(found))
+    return ForecastShape(**vars(found), sentence=headline(found, spec))
 
 
 @router.get("/projects/{slug}/costs", summary="Costs of a span of days, by dimension")
