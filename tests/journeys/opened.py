@@ -31,6 +31,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-channel-remove": (channel, _press("[data-dialog=remove]")),
         "open-connection-remove": (connection, _press("[data-dialog=remove]")),
         "open-member-remove": (f"{base}members/", _press("[data-dialog^=remove-] >> nth=1")),
+        "open-project-archive": (f"{base}settings/", _press("[data-dialog=archive-dialog]")),
         "open-sign-out-everywhere": ("/account/", _press("[data-dialog=everywhere]")),
         "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
         "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
