@@ -57,7 +57,7 @@ def test_open_invitations_are_listed_without_their_links_and_withdrawn(owner: An
     made = [call.post(invitations, {"email": f"{name}@example.org"}) for name in ("bob", "ghost")]
     assert [one.status_code for one in made] == [201, 201]
     first, second = (one.json() for one in made)
-    assert {key for key in first if first[key] == second[key]} == {"role", "invited_by"}
+    assert {key for key in first if first[key] == second[key]} == {"role", "invited_by", "not_mailed"}
     listed = call.get(invitations).json()["results"]
     assert [one["email"] for one in listed] == ["bob@example.org", "ghost@example.org"]
     assert "link" not in listed[0]
