@@ -1,7 +1,7 @@
 """The pictures of docs/tour.md: `python -m tests.journeys.tour [FOLDER]`.
 
 Taken of made-up jobs, so that they are the same each time. That the way they show can be gone, with a mouse and by
-keyboard alone, is what test_browser_first_day.py proves.
+keyboard alone, is what test_browser_team.py proves.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PICTURES = {
     "jobs": "runs-asked",
     "compare": "compare",
     "reports": "reports",
+    "members": "members",
 }
 """File -> the page in tests/journeys/every_page.py."""
 SIZE = {"width": 1280, "height": 800}
