@@ -196,7 +196,7 @@ def test_an_account_is_set_up_and_cleared(
     assert "image does not belong here" in call.post(address, {"image": "r.example/a:1"}).json()["why"]
     asked = call.post(address, {"memory_mb": 1024})
     assert (asked.status_code, asked.json()["state"]) == (202, "asked")
-    assert "worked on already" in call.post(address, {"memory_mb": 2048}).json()["why"]
+    assert "already in progress" in call.post(address, {"memory_mb": 2048}).json()["why"]
     account_setup.run(there, SetUp.objects.get().number)
     told = call.get(address).json()
     assert (told["state"], told["ready"], told["ready_mb"]) == ("done", True, [1024])

@@ -155,7 +155,7 @@ def test_what_should_be_done_first_is_said_and_the_button_steps_back(
     page, address = _as(owner), _address(connection, "")
     shown = page.get(address).content.decode()
     assert "It has not been tested yet." in shown
-    assert "Set up the account all the same" in shown
+    assert "Set up the account anyway" in shown
     _tested(connection)
     shown = page.get(address).content.decode()
     assert '<button class="btn btn-primary">Set up the account</button>' in shown
@@ -168,7 +168,7 @@ def test_what_should_be_done_first_is_said_and_the_button_steps_back(
     shown = page.get(address).content.decode()
     assert "The test found missing: lambda:CreateFunction. Setting up stops" in shown
     assert "No prices are known for eu-north-1" in shown
-    assert '<button class="btn btn-quiet">Set up the account all the same</button>' in shown
+    assert '<button class="btn btn-quiet">Set up the account anyway</button>' in shown
 
 
 @pytest.mark.parametrize("memory_mb", ["", "much", "64", "20000", "512,", "512 1024", "1024, 20000"])
@@ -225,7 +225,7 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
 def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
     clock = FixedClock()
     account_setup.request_set_up(connection=connection, memory_mb=[1024], clock=clock)
-    with pytest.raises(services.ConnectionRefused, match="worked on already"):
+    with pytest.raises(services.ConnectionRefused, match="already in progress"):
         account_setup.request_removal(connection=connection, clock=clock)
     clock.forward(31)
     assert account_setup.request_removal(connection=connection, clock=clock).aim == Aim.TAKE_DOWN
@@ -260,7 +260,7 @@ def test_other_credentials_have_it_set_up_again(
 
 def test_a_connection_without_credentials_is_not_set_up(owner: Any) -> None:
     bare = make_connection(make_project(owner), owner, secret="")
-    with pytest.raises(services.ConnectionRefused, match="not done"):
+    with pytest.raises(services.ConnectionRefused, match="Finish the earlier steps first"):
         account_setup.request_set_up(connection=bare, memory_mb=[1024])
 
 

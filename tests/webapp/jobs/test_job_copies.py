@@ -140,7 +140,7 @@ def test_only_so_many_drafts_and_so_much_in_them_is_kept(
 
 
 def test_what_differs_from_the_preset_is_marked_with_a_way_back(client: Client, address: str) -> None:
-    assert "data-changed" not in text(client.get(f"{address}?preset=cartpole"))
+    assert "data-changed>" not in text(client.get(f"{address}?preset=cartpole"))
     changed = typed(
         training__scaling__fixed__actors="4", budget_usd="1.0", training__stop__env_steps="100000", look="1"
     )

@@ -110,7 +110,7 @@ def test_without_a_yes_nothing_is_run(
 
 def test_a_connection_that_was_not_tested_is_not_measured(connection: Connection) -> None:
     Connection.objects.filter(pk=connection.pk).update(test_report=None)
-    with pytest.raises(CommandError, match="has not been tested well yet"):
+    with pytest.raises(CommandError, match="test has not passed yet"):
         _calibrate(connection, "--yes")
 
 

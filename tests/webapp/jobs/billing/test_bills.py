@@ -130,7 +130,7 @@ def test_prices_that_the_operator_gave_are_shown_as_theirs(client: Client, tmp_p
     finally:
         price_book.set_operator_prices(None)
     words = text(page_of(client, job))
-    assert "Prices of this installation's own book" in words
+    assert "Prices set by this installation" in words
     assert "lambda.request at $0.0000003 a request in us-east-1 (our contract, 2026-11-20)." in words
     assert "installation's own book" not in text(page_of(client, finished()))
 
