@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from cloud.simulated_options import SimulatedOptions
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
 from research.paper_tables import Difference, Paper, differences
@@ -187,11 +188,11 @@ class Experiment(FrozenModel):
         spec = self.spec(Cell(arm, environment, setting.seeds[0]))
         if not isinstance(spec.training.loop, StalenessAware) or not spec.training.loop.depends_on_timing:
             return self.pricing_targets
-        trained = getattr(spec.platform, "profile", ""), getattr(spec.platform, "stack", "")
+        trained = spec.platform
         return tuple(
             name
             for name in self.pricing_targets
-            if (PRICING_TARGETS[name].profile, PRICING_TARGETS[name].stack) == trained
+            if isinstance(trained, SimulatedOptions) and PRICING_TARGETS[name].sells(trained)
         )
 
     @property

@@ -26,8 +26,9 @@ class PricingTarget(FrozenModel):
     learner_lanes: int = 1
     formula: str
 
-    def place(self, book: PriceBook) -> Place:
-        options = SimulatedOptions(
+    @property
+    def options(self) -> SimulatedOptions:
+        return SimulatedOptions(
             profile=self.profile,
             stack=self.stack,
             learner=self.learner,
@@ -35,7 +36,15 @@ class PricingTarget(FrozenModel):
             learner_machines=self.learner_machines,
             learner_lanes=self.learner_lanes,
         )
-        return Place.of(options, book)
+
+    def place(self, book: PriceBook) -> Place:
+        return Place.of(self.options, book)
+
+    def sells(self, options: SimulatedOptions) -> bool:
+        """Return whether a job with these options buys what is bought here."""
+        ours = self.options
+        same = ("profile", "stack", "learner", "machine", "learner_machines", "learner_lanes")
+        return all(getattr(ours, name) == getattr(options, name) for name in same)
 
 
 def _both(name: str, title: str, **fields: str | int) -> dict[str, PricingTarget]:

@@ -23,7 +23,14 @@ LEARNING_RATE = 5e-5
 _PASSES = 10
 _BOUND = 2.0
 PLACE = "stellaris_cluster_paper"
-"""Where all of them are trained and priced."""
+"""Where all of them are trained, and where learners that compute gradients are priced."""
+PLACES = (
+    PLACE,
+    "stellaris_cluster_starling",
+    *(f"stellaris_{testbed}_{stack}" for testbed in ("gpu", "hpc") for stack in ("paper", "starling")),
+    "machine",
+)
+"""Where the others are priced as well: the slides' testbeds under both stacks, and one plain machine."""
 
 _ROUNDS: dict[str, Any] = {
     "training": {"evaluation": {"every_rounds": 4, "episodes": 5}, "stop": {"rounds": 20}},

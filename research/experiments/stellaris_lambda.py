@@ -16,6 +16,7 @@ from research.stellaris import (
 )
 
 _LAMBDA, _MACHINE, _SPOT = "lambda_learners_starling", "machine", "machine_spot"
+_OTHERS = ("lambda_learners_paper", "functions_cpu", "cluster_starling")
 _COSTS = ("stellaris-costs",)
 _STELLARIS = stellaris("stellaris", "Stellaris, learners on Lambda", where="actor")
 _ON_LAMBDA = _STELLARIS.model_copy(
@@ -46,7 +47,7 @@ EXPERIMENT = Experiment(
     reasons=REASONS,
     arms=(_ON_LAMBDA, *(arm for arm in headline("stellaris_82k") if arm.name == "synchronous_40")),
     settings=(Setting(environment=HOPPER, seeds=SEEDS),),
-    pricing_targets=(_LAMBDA, _MACHINE, _SPOT),
+    pricing_targets=(_LAMBDA, _MACHINE, _SPOT, *_OTHERS),
     run_s=60.0,
     claims=(
         *(

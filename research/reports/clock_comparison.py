@@ -32,6 +32,28 @@ def virtual_seconds(outcome: Outcome, *, startup: bool) -> float:
     return first + usual * (rounds - 1) if startup else usual * rounds
 
 
+def ceiling_sentence(outcomes: Sequence[Outcome]) -> str:
+    """Say what part of a synchronous round is learning, and so what quicker learners could make of it at best; empty if
+    the rounds of these runs are not synchronous.
+    """
+    learning_s = total_s = 0.0
+    for outcome in outcomes:
+        spec = outcome.rows[0].get("spec", {})
+        if spec.get("training", {}).get("loop", {}).get("kind") != "synchronous":
+            return ""
+        for row in outcome.of("round"):
+            if row["round"] > 1:
+                learning_s += row["update_s"]
+                total_s += row["total_s"]
+    if not total_s:
+        return ""
+    share = learning_s / total_s
+    return (
+        f"Learning is {100 * share:.0f} % of theirs: with learners that take no time the ratio would be"
+        f" {1 - share:.2f}."
+    )
+
+
 def judge_seconds(claim: Sooner, summaries: Sequence[Summary]) -> Judgement:
     """The ratio of times, paired by the seeds that are complete on both sides in every environment."""
     (against,) = claim.against
@@ -53,4 +75,7 @@ def judge_seconds(claim: Sooner, summaries: Sequence[Summary]) -> Judgement:
         word, why = judge_alike(interval, narrow, (1.0 / claim.margin, claim.margin), 1.0, len(seeds))
     else:
         word, why = judge(interval, 1.0, len(seeds), less=True)
+        if not claim.startup:
+            theirs_done = [one for name in claim.environments for one in found.get((against, name), ())]
+            why = " ".join(filter(None, (why, ceiling_sentence(theirs_done))))
     return Judgement(interval, len(seeds), against, word, why, "", paired_p_value(ours, theirs), claim.alike)

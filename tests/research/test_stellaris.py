@@ -9,7 +9,7 @@ import pytest
 
 from research.claims import Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
-from research.reports.clock_comparison import judge_seconds, virtual_seconds
+from research.reports.clock_comparison import ceiling_sentence, judge_seconds, virtual_seconds
 from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
 from research.runs.run_file import RunFile
@@ -123,6 +123,20 @@ def test_an_arm_is_done_sooner_or_not(ours: float, changes: dict[str, Any], word
     claim = Sooner.model_validate({**shared, **changes})
     assert judge_seconds(claim, summaries).word == word
     assert judge_seconds(claim, summaries[:1]).word == "open"
+
+
+def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchronous_round() -> None:
+    def run(kind: str, update_s: float) -> Outcome:
+        begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
+        rounds = [
+            {"kind": "round", "round": place, "total_s": total_s, "update_s": update_s}
+            for place, total_s in enumerate((60.0, 1.0, 1.0), start=1)
+        ]
+        return Outcome(Cell("synchronous_40", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
+
+    words = ceiling_sentence([run("synchronous", 0.2), run("synchronous", 0.3)])
+    assert words == "Learning is 25 % of theirs: with learners that take no time the ratio would be 0.75."
+    assert ceiling_sentence([run("asynchronous", 0.2)]) == ""
 
 
 def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None:
