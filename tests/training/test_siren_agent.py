@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.training.inline_platform import InlinePlatform
@@ -210,6 +212,18 @@ def test_an_episode_ends_at_its_target_or_with_the_epoch_that_breaks_its_budget(
         assert (one.rounds, one.reached) == (4, True)
     for one in stage.play(weights_of(of), range(8), 1):
         assert (one.rounds, one.reached) == (1, False)
+
+
+@given(st.integers(64, 11_000), st.lists(st.integers(128, 10_240), min_size=1, unique=True))
+def test_the_nearest_of_any_sizes_is_found_without_looking_at_each(wished: int, sizes: list[int]) -> None:
+    for there_are in (sorted(sizes), range(128, 10_241), [1024]):
+        nearest = Bounds(memory_sizes_mb=there_are).nearest_memory_mb(wished)
+        assert nearest == min(there_are, key=lambda size: abs(size - wished))
+        choices = Choices(actors_min=1, actors_max=8, memory_min_mb=512, memory_max_mb=3008)
+        _, carried_out = choices.carried_out(np.array([2.0, float(wished)]), there_are)
+        within = [size for size in there_are if 512 <= size <= 3008]
+        wish = min(max(wished, 512), 3008)
+        assert not within or abs(int(carried_out) - wish) == min(abs(size - wish) for size in within)
 
 
 def test_a_decision_is_pure_keeps_the_drawn_pair_and_tells_its_reason() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -28,7 +29,9 @@ class Bounds:
 
     def nearest_memory_mb(self, wished_mb: int) -> int:
         """Return the size nearest to a wish, of two alike the smaller."""
-        return min(self.memory_sizes_mb or (self.memory_mb,), key=lambda size: abs(size - wished_mb))
+        sizes = self.memory_sizes_mb or (self.memory_mb,)
+        place = bisect_left(sizes, wished_mb)
+        return min(sizes[max(0, place - 1) : place + 1] or sizes[-1:], key=lambda size: abs(size - wished_mb))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ halves, whether there are 5 functions or 500.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,15 +49,20 @@ class Choices(FrozenModel):
         self, wishes: npt.NDArray[np.float64], sizes_mb: Sequence[int]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return functions and sizes nearest to the wishes, of what the ranges hold and of what there is."""
-        sizes = np.array(self.sizes_mb(sizes_mb), dtype=np.int64)
+        found = self.sizes_mb(sizes_mb)
+        every = isinstance(found, range)  # where there is any size, there are ten thousand
+        sizes = np.arange(found.start, found.stop) if every else np.array(found, dtype=np.int64)
         functions = np.clip(np.rint(wishes[..., 0]), self.actors_min, self.actors_max).astype(np.int64)
         memory = np.clip(wishes[..., 1], self.memory_min_mb, self.memory_max_mb)
         place = np.searchsorted(sizes, memory).clip(0, len(sizes) - 1)
         below, above = sizes[(place - 1).clip(0)], sizes[place]
         return functions, np.where(memory - below <= above - memory, below, above)
 
-    def sizes_mb(self, there_are: Sequence[int]) -> list[int]:
-        """Return the sizes of its range; if there is none of them, the nearest to its middle."""
-        within = sorted(size for size in there_are if self.memory_min_mb <= size <= self.memory_max_mb)
+    def sizes_mb(self, there_are: Sequence[int]) -> Sequence[int]:
+        """Return the sizes of its range, of those there are, smallest first; if there is none, the nearest to its
+        middle.
+        """
+        first = bisect_left(there_are, self.memory_min_mb)
+        within = there_are[first : bisect_right(there_are, self.memory_max_mb)]
         middle = math.sqrt(self.memory_min_mb * self.memory_max_mb)
         return within or [min(there_are, key=lambda size: abs(size - middle))]
