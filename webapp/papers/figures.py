@@ -271,7 +271,8 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Time against cost",
         "LeNet, a text CNN and click-through prediction on functions and servers.",
         "Up to 44.3 % less time at the same cost.",
-        remark=_TESTBED,
+        ("siren_descent",),
+        remark="Its loop beside the synchronous one, what it pushes, and click-through on functions and one machine.",
     ),
     _stellaris(
         "Rewards",
