@@ -22,6 +22,7 @@ from cloud.local import LocalOptions
 from cloud.metering import MeteredPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.aws import lambdas
+from tests.cloud.emulated_bills import executions, picodollars_of_call
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 from training.ports import Settlement
@@ -101,10 +102,10 @@ def test_a_whole_job_on_lambda_needs_no_torch_and_costs_what_the_provider_says(t
         for kind in ("throttle", "error_after"):
             aws.faults.order(kind)
         there = learner_on(platform, tmp_path / "lambda", spec)
-        assert set(aws.meter.executions().values()) == {1}
+        assert set(executions(aws.meter).values()) == {1}
         paid = [one for one in settled if one.usage["work"]["where"] == "actor"]  # type: ignore[index]
         for one in paid:
-            metered = aws.meter.picodollars_of(one.id, BOOK, "us-east-1")
+            metered = picodollars_of_call(aws.meter, one.id, BOOK, "us-east-1")
             assert one.picodollars == metered or (one.basis == "assumed" and one.picodollars > metered)
         assert sum(one.basis == "assumed" for one in paid) == 1, "only the lost answer's cost is unknown"
     assert there == here

@@ -23,6 +23,7 @@ from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
+from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from training.environments.model import EnvironmentSpec
 
 PLAN = Plan(environment=calls.CARTPOLE, memory_mb=(2048, 512), steps=64, calls=3)
@@ -68,11 +69,13 @@ def test_an_account_bills_what_the_table_says_and_the_ledger_holds_it() -> None:
             platform.close()
         spent = ledger.spend().spent_picodollars
         assert (
-            spent == aws.meter.picodollars(PriceBook.load(), "us-east-1") == sum(r.picodollars for r in runs)
+            spent
+            == picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1")
+            == sum(r.picodollars for r in runs)
         )
         assert [run.billed_s for run in runs] == [one.billed_ms / 1000 for one in aws.meter.invocations]
         assert [run.cold for run in runs] == [True, False, False] * 2
-        assert set(aws.meter.executions().values()) == {1}
+        assert set(executions(aws.meter).values()) == {1}
     assert 0 < spent < most_picodollars(PLAN, tariff)
 
 

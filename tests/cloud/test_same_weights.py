@@ -10,6 +10,7 @@ import pytest
 from cloud.local import LocalOptions
 from tests.cloud.aws import lambdas
 from tests.cloud.azure import containers
+from tests.cloud.emulated_bills import executions
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 from training.codec import decode
@@ -42,7 +43,7 @@ def test_here_on_lambda_and_in_containers(tmp_path: Path, environment: str) -> N
             aws.faults.order(kind)
         on_lambda = _learner(platform, tmp_path / "lambda", environment)
         assert aws.faults.struck.total() >= 4
-        assert set(aws.meter.executions().values()) == {1}
+        assert set(executions(aws.meter).values()) == {1}
     assert on_lambda == here
     with containers.opened(containers_a_group=1) as (platform, azure):
         for kind in ("throttle", "lost_reply", "error_after", "crash", "slow_start"):

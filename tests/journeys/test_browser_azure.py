@@ -11,6 +11,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
 from cloud.provision.permissions import AZURE
+from tests.cloud.emulated_bills import picodollars_of_groups
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from webapp.job_states import Observed
@@ -148,7 +149,7 @@ def _assert_books_hold_the_meter(job: Any, azure: AzureEmulator, tried: int) -> 
     assert azure.groups.all() == []
     spans = azure.meter.spans[tried:]
     assert [len(span.tags["starling:run"]) > 0 for span in spans] == [True]
-    metered = sum(span.picodollars(PriceBook.load(), REGION) for span in spans)
+    metered = picodollars_of_groups(spans, PriceBook.load(), REGION)
     spent = job.account.spent_picodollars + job.account.overrun_picodollars
     assert 0 < metered <= spent
     assert job.account.reserved_picodollars == 0

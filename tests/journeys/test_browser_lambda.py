@@ -11,6 +11,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.account import EVERYTHING, Account, Key
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.permissions import AWS
+from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import made_from
@@ -117,7 +118,7 @@ def test_hopper_on_emulated_lambda_from_connecting_to_taking_away(
     account_page = page.url
     _set_up(page, aws)
     _profile(page, aws)
-    before = aws.meter.picodollars(PriceBook.load(), REGION)
+    before = picodollars_of_calls(aws.meter, PriceBook.load(), REGION)
 
     # More than a new account may run is said before anything starts.
     small = {"training__stop__env_steps": "", "training__stop__rounds": "2"}
@@ -146,7 +147,7 @@ def test_hopper_on_emulated_lambda_from_connecting_to_taking_away(
 
 
 def _assert_paid_as_metered(job: Any, aws: AwsEmulator, before: int) -> None:
-    metered = aws.meter.picodollars(PriceBook.load(), REGION) - before
+    metered = picodollars_of_calls(aws.meter, PriceBook.load(), REGION) - before
     assert metered > 0
     assert job.account.spent_picodollars + job.account.overrun_picodollars == metered
     assert job.account.reserved_picodollars == 0

@@ -62,7 +62,7 @@ def run_test(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) ->
 
 
 @sensitive_variables()
-def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any]:
+def report_on(connection: Connection) -> dict[str, Any]:
     """The cloud's report as the row stores it, without secrets. Never raises."""
     secrets: list[Secret] = []
     try:
@@ -72,7 +72,7 @@ def report_on(connection: Connection, limit_s: float = LIMIT_S) -> dict[str, Any
         findings = Findings(connection.region)
         findings.found(Check("The stored credentials can be opened", False, str(error)))
         return findings.report().as_dict()
-    report = checks.within(limit_s, connection.region, lambda findings: _run_checks(connection, findings))
+    report = checks.within(LIMIT_S, connection.region, lambda findings: _run_checks(connection, findings))
     return checks.scrubbed(report.as_dict(), [secret.reveal() for secret in secrets])
 
 

@@ -20,7 +20,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
     """Tests that find a fixed thing; the connections they were made for."""
     asked: list[Connection] = []
 
-    def report_on(connection: Connection, limit_s: float = 60) -> dict[str, Any]:
+    def report_on(connection: Connection) -> dict[str, Any]:
         asked.append(connection)
         check = {"name": "a", "ok": True, "words": "w", "fix": "", "optional": False}
         return {

@@ -18,6 +18,7 @@ from cloud.numbers import profile as profiles
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.profile import Functions
 from cloud.simulated_options import SimulatedOptions
+from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_connection, make_project
 from webapp.connections import services
 from webapp.connections.models import CheckState, Connection, SetUp
@@ -73,10 +74,10 @@ def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
 ) -> None:
     aws = account[0]
     # The account is the whole file's, and tests come in any order: others' calls are on its meter too.
-    before = aws.meter.picodollars(PriceBook.load(), "us-east-1")
+    before = picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1")
     told = _calibrate(connection, "--yes", "--memory", "1769", "3008")
     assert "never more than $1.00" in told
-    spent = aws.meter.picodollars(PriceBook.load(), "us-east-1") - before
+    spent = picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1") - before
     assert 0 < spent < 10**12
     assert f"It cost {display_usd(spent)}." in told, told
     (file,) = (tmp_path / "profiles").glob("lambda-us-east-1-con-*.toml")

@@ -16,6 +16,7 @@ from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.profiling_runs import Plan
+from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.members import add_member
 from training.environments.model import EnvironmentSpec
@@ -121,7 +122,7 @@ def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connecti
 
 def test_what_it_cost_is_what_the_account_was_billed(connection: Connection, aws: AwsEmulator) -> None:
     profile = _profiled(connection)
-    assert profile.spent_picodollars == aws.meter.picodollars(PriceBook.load(), "us-east-1")
+    assert profile.spent_picodollars == picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1")
     assert 0 < profile.spent_picodollars < profile.limit_picodollars <= services.LIMIT_PICODOLLARS
     made = SetUp.objects.get()
     assert (made.asked_mb, made.ready_mb, made.aim) == ([], [], "take_down")

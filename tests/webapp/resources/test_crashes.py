@@ -32,7 +32,7 @@ from cloud.emulator.azure.server import AzureEmulator
 from cloud.pricing import total
 from cloud.workers.processes import bound_to_this_process
 from tests.cloud import calls
-from tests.cloud.emulated_bills import picodollars_of_groups
+from tests.cloud.emulated_bills import picodollars_of_calls, picodollars_of_groups
 from tests.factories import FixedClock, make_project, make_user
 from tests.servers import ROOT, wait_until
 from tests.webapp import held
@@ -164,7 +164,7 @@ class Lambda:
         """Never below the meter; equal to it once the log is read."""
         charges = Charge.objects.filter(account=job.account, kind="rollout")
         booked = charges.exclude(settled_picodollars=None)
-        owed = self.aws.meter.picodollars(BOOK, REGION)
+        owed = picodollars_of_calls(self.aws.meter, BOOK, REGION)
         assert sum(booked.values_list("settled_picodollars", flat=True)) >= owed
         at_last = FixedClock(SYSTEM_CLOCK.now() + timedelta(minutes=25))
         if self.aws.logs.groups:

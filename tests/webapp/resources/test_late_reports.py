@@ -18,6 +18,7 @@ from cloud.emulator.aws.stub_functions import StubFunction
 from cloud.emulator.faults import AwsFaults
 from cloud.metering import MeteredPlatform
 from tests.cloud import calls
+from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from tests.factories import FixedClock
 from tests.servers import wait_until
 from tests.webapp import held
@@ -125,8 +126,8 @@ def test_the_books_equal_the_meter_once_the_log_is_read(
     run.platform.close()
     aws.faults.end()
     wait_until(lambda: aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
-    metered = aws.meter.picodollars(BOOK, REGION)
-    assert max(aws.meter.executions().values()) == 1
+    metered = picodollars_of_calls(aws.meter, BOOK, REGION)
+    assert max(executions(aws.meter).values()) == 1
     assert _booked(job) >= metered
     assumed, _ = queries.assumed_in(job)
     reading = late_reports.read(job.pk)
@@ -172,7 +173,7 @@ def test_what_a_killed_process_had_in_flight_is_billed_as_it_ran(
     wait_until(lambda: aws.invocations.in_flight == 0, within_s=60, what="all functions have ended")
     held.run_dies(job)
     assert settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + 1, clock=SYSTEM_CLOCK) > 0
-    metered = aws.meter.picodollars(BOOK, REGION)
+    metered = picodollars_of_calls(aws.meter, BOOK, REGION)
     assumed, amount = queries.assumed_in(job)
     assert assumed > 0
     assert _booked(job) - metered > amount / 2
@@ -224,7 +225,7 @@ def test_time_on_instances_kept_ready_has_its_own_price(
     aws.logs.write(f"/aws/lambda/{FUNCTION}", log_of(billed, "1", 0.12, 100, line))
     aws.meter.invocations.append(billed)
     assert late_reports.read(job.pk).corrected == 1
-    assert _booked(job) == aws.meter.picodollars(BOOK, REGION)
+    assert _booked(job) == picodollars_of_calls(aws.meter, BOOK, REGION)
 
 
 def test_another_jobs_calls_of_the_same_name_are_not_ours(
