@@ -87,6 +87,11 @@ class Bill:
         tariff = self._tariff
         return not (tariff.actor or tariff.learner or tariff.standing or tariff.pool)
 
+    @property
+    def actor_second(self) -> float:
+        """What a second of a busy actor costs, in picodollars."""
+        return 1000 * self._actor.per_ms
+
     def kept_back(self, actors: int, round_s: float) -> float:
         """Return the part of a budget that can never be spent: it is reserved for a round, and for rent, to the end.
 

@@ -34,6 +34,8 @@ from webapp.accounts.models import User
 from webapp.alerts import mail_consent
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
+from webapp.leaderboard.results import read_finished
+from webapp.predictions import services as predictions
 
 Act = Callable[[Page], None]
 WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
@@ -73,6 +75,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
+    read_finished()
+    predict_and_apply(by_name["Hopper, simulated cloud"])
     ab_tests = ab_test_scenes.tests_in_every_state(project, ada)
     on_lambda = resource_scenes.functions_kept_ready(connected["ready"])
     scheduler_scenes.surfaces_of(by_name["Hopper, simulated cloud"])
@@ -108,6 +112,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "runs-help": (jobs, lambda page: page.click("summary:has-text('Search help')")),
         "sweep-points": (comparisons["sweep-new"], _show_runs),
         "runs-unfolded": (jobs, lambda page: page.click("a[data-unfold] >> nth=0")),
+        "goals": (f"/p/{project.slug}/goals/?subject=Hopper-v5", None),
+        "goals-none": (f"/p/{empty.slug}/goals/", None),
         "groups": (f"/p/{project.slug}/groups/", None),
         "groups-none": (f"/p/{empty.slug}/groups/", None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
@@ -119,6 +125,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "form-draft": (f"{jobs}new/?preset=cartpole", _keep_a_draft),
         "form-fork": (f"{jobs}new/?fork={live.split('/')[-2]}", _until_forecast),
         "job-running": (live, _until_drawn),
+        "job-what-if": (f"{live}what-if/", None),
+        "job-what-if-over": (f"{comparisons['runs-job']}what-if/", None),
         "job-actors": (f"{live}actors/", None),
         "job-events": (f"{live}events/?rounds=1", None),
         "job-logs": (f"{live}logs/", None),
@@ -229,6 +237,13 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     }
 
 
+def predict_and_apply(job: Job) -> None:
+    """The running job keeps a prediction of its end."""
+    predictions.apply(
+        job=Job.objects.select_related("account").get(pk=job.pk), user=job.created_by, actors=None
+    )
+
+
 def _admin(job: Job, connection: Connection) -> dict[str, tuple[str, Act | None]]:
     """The tables that staff read, and a row of each."""
     rows = {"job": job, "charge": job.account.charges.latest("pk"), "connection": connection}
@@ -271,6 +286,7 @@ SAYS_NO = {
 PARTS = {
     *(
         "abtests:progress",
+        "predictions:predicted",
         "alerts:bell",
         "connections:steps",
         "overview:spending",

@@ -50,7 +50,9 @@ PAGES = (
     *("jobs/{job}/", "jobs/{job}/actors/", "jobs/{job}/events/?rounds=1", "jobs/{job}/checkpoints/"),
     *(
         "jobs/{job}/cost/",
+        "jobs/{job}/what-if/",
         "ab-tests/",
+        "goals/",
         "alerts/",
         "alerts/channels/",
         "alerts/channels/{channel}/",
@@ -76,6 +78,8 @@ API = (
         "/{slug}/schedulers",
         "/{slug}/scheduler-trainings",
         "/{slug}/ab-tests",
+        "/{slug}/goals",
+        "/{slug}/jobs/{job}/predictions",
     ),
     *("/{slug}/jobs/{job}/surfaces", "/{slug}/jobs/{job}/films", "/{slug}/connections/simulated/profiles"),
 )

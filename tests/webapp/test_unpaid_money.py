@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.journeys import scenes
+from tests.webapp.ab_test_rows import make_ab_test
 from webapp.formatting import mark_unpaid
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
@@ -132,6 +133,10 @@ def shown(client: Client) -> tuple[Any, dict[str, str]]:
         "groups": f"{base}groups/",
         "compare": f"{base}compare/?of=group_{group.pk}&of={running.pk}",
         "budgets": f"{base}budgets/",
+        "what if": f"{base}jobs/{running.pk}/what-if/",
+        "goals": f"{base}goals/",
+        "A/B test": f"{base}ab-tests/{make_ab_test(running).pk}/",
+        "new A/B test": f"{base}ab-tests/new/?job={seeds[0].pk}",
     }
 
 

@@ -23,6 +23,7 @@ from webapp.jobs.form.drafts import DraftRefused
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.jobs.services import SpecRefused
 from webapp.money.budgets import BudgetRefused
+from webapp.predictions.predict import NoPrediction
 from webapp.profiling.services import ProfileRefused
 from webapp.projects.services import ProjectBusy
 from webapp.reports.bills.bill_reading import NotTaken
@@ -119,6 +120,7 @@ def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
 # Errors of services, which say why: problem type, what did not happen, what to do.
 _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
     NotTaken: ("bill", "The bill was not accepted.", "List the bills that were read."),
+    NoPrediction: ("prediction", "Nothing was predicted or changed.", "Ask again once that has changed."),
     BudgetRefused: ("budget", "Nothing was changed.", "Give a higher limit, or wait."),
     ChannelRefused: ("channel", "Nothing was changed.", "Correct that, and send it again."),
     ConnectionRefused: ("connection", "Nothing was changed.", "Read the connection, and try again then."),

@@ -157,6 +157,8 @@ ROUTES = (
         "job_actions",
         "comparing",
         "ab_tests",
+        "predictions",
+        "goals",
         "history",
         "money",
         "budgets",

@@ -1,7 +1,8 @@
-"""The menus at the head of a job's page, and the reward surfaces in the tab of its checkpoints."""
+"""The menus at the head of a job's page, its kept prediction, and the reward surfaces of its checkpoints."""
 
 from __future__ import annotations
 
+import json
 import secrets
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,8 @@ from webapp.jobs.events import job_summary
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import stopped_by_budget
 from webapp.money.amounts import picodollars
+from webapp.predictions import services as predictions
+from webapp.predictions import text as prediction_text
 from webapp.surfaces.views import panel
 
 register = template.Library()
@@ -56,6 +59,20 @@ def about_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
 @register.inclusion_tag("surfaces/section.html", takes_context=True)
 def landscapes_of_job(context: dict[str, Any], job: Job) -> dict[str, Any]:
     return {**panel(job), "request": context["request"], "csrf_token": context.get("csrf_token")}
+
+
+@register.simple_tag
+def predictions_of(job: Job) -> dict[str, Any]:
+    """Return the job's last prediction as a sentence, and what the chart of its score draws of it."""
+    row = predictions.latest(job)
+    if row is None:
+        return {"sentences": [], "mark": ""}
+    score = job.declaration.score
+    mark = prediction_text.mark(row)
+    return {
+        "sentences": [prediction_text.kept(row, score.name, score.decimals)],
+        "mark": "" if mark is None else json.dumps(mark),
+    }
 
 
 def _common(context: dict[str, Any], job: Job) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import { axisScore, count, score } from "../format.js";
 
 export class ReturnRecipe extends LineRecipe {
   /** @param {object} sight @param {DOMStringMap} declared the score's name, its decimals, and what is better */
-  constructor(sight, { score: title, decimals, better, reference, spread }) {
+  constructor(sight, { score: title, decimals, better, reference, spread, predicted }) {
     const [words, ticks] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
     super(sight, { name: "return", title, variable: "--accent", words, ticks });
     this.best = better === "lower" ? Math.min : Math.max;
     this.reference = reference === undefined ? null : Number(reference);
     this.spread = Number(spread ?? 0);
-    this.hooks = { drawAxes: [(plot) => this.drawReference(plot)], draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot)] };
+    this.predicted = predicted ? JSON.parse(predicted) : null;
+    this.hooks = { drawAxes: [(plot) => this.drawReference(plot)], draw: [(plot) => drawMarks(plot, sight), (plot) => this.drawEvaluations(plot), (plot) => this.drawPredicted(plot)] };
   }
 
   hasPoints() {
@@ -40,6 +41,45 @@ export class ReturnRecipe extends LineRecipe {
     context.restore();
   }
 
+  /** Where the kept prediction was made, and its band at the predicted end (or where the chart ends before). */
+  drawPredicted(plot) {
+    const { columns, view } = this.sight;
+    if (!this.predicted || view.zoom || !columns.length || columns.axes.round[0] > this.predicted.round) return;
+    const { ctx: context, bbox } = plot;
+    const [unit, right] = [devicePixelRatio, bbox.left + bbox.width - 3 * devicePixelRatio];
+    const end = view.axisName === "steps" ? plot.valToPos(this.predicted.steps, "x", true) : right;
+    const begin = plot.valToPos(this.placeOfRound(this.predicted.round), "x", true);
+    const [low, middle, high] = ["low", "middle", "high"].map((name) => plot.valToPos(this.predicted[name], "y", true));
+    const x = Math.min(end, right);
+    context.save();
+    context.strokeStyle = colour("--series-4");
+    context.fillStyle = colour("--series-4");
+    context.lineWidth = 2 * unit;
+    context.beginPath();
+    for (const y of [low, high]) {
+      context.moveTo(x - 5 * unit, y);
+      context.lineTo(x + 2 * unit, y);
+    }
+    context.moveTo(x, low);
+    context.lineTo(x, high);
+    context.stroke();
+    context.beginPath();
+    context.arc(x, middle, 3 * unit, 0, 2 * Math.PI);
+    context.fill();
+    context.setLineDash([2 * unit, 4 * unit]);
+    context.lineWidth = unit;
+    context.beginPath();
+    context.moveTo(begin, bbox.top);
+    context.lineTo(begin, bbox.top + bbox.height);
+    context.stroke();
+    context.restore();
+  }
+
+  placeOfRound(round) {
+    const { columns, view } = this.sight;
+    return columns.axes[view.axis.column][columns.at(round)];
+  }
+
   /** Dots have a place between the points of the rounds as well. */
   placeOf(at) {
     const { columns, view } = this.sight;
@@ -48,7 +88,7 @@ export class ReturnRecipe extends LineRecipe {
   }
 
   yRange(low, high) {
-    const shown = [...this.sight.columns.evaluations.mean, ...(this.reference === null ? [] : [this.reference - this.spread, this.reference + this.spread])];
+    const shown = [...this.sight.columns.evaluations.mean, ...(this.reference === null ? [] : [this.reference - this.spread, this.reference + this.spread]), ...(this.predicted ? [this.predicted.low, this.predicted.high] : [])];
     return super.yRange(Math.min(low ?? Infinity, ...shown), Math.max(high ?? -Infinity, ...shown));
   }
 
@@ -83,6 +123,9 @@ export class ReturnRecipe extends LineRecipe {
     if (this.reference !== null) {
       const spread = this.spread ? ` \u00b1 ${this.what.ticks(this.spread)}` : "";
       entries.push({ name: "Reference", value: `${this.what.ticks(this.reference)}${spread}`, mark: "dashed", variable: "--series-3" });
+    }
+    if (this.predicted) {
+      entries.push({ name: "Predicted", value: `${this.what.ticks(this.predicted.low)} to ${this.what.ticks(this.predicted.high)}`, mark: "dot", variable: "--series-4" });
     }
     return at === null ? entries : [...entries, ...marksNear(columns, at)];
   }

@@ -327,7 +327,7 @@ def test_the_form_starts_a_test_and_the_page_gives_the_answer_as_a_sentence(clie
     assert "Yes: with algorithm A2C" in page
     assert "wrong in at most 5 % of all tests" in page
     assert "data-waiting" not in page
-    assert "simulated" in page
+    assert "simulated-word" in _page(client, "detail", project, test.pk)
     assert "Algorithm: is A2C" in _page(client, "list", project)
 
 

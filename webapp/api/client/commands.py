@@ -84,6 +84,10 @@ _MEASURED = (
     Option("--calls", "at each size", "whole"),
 )
 _SIZES = {"memory_mb": [512, 1024, 1769, 3008]}
+_WHAT_IF = (
+    Option("--actors", "in every later round", "whole"),
+    Option("--limit-usd", "a higher limit"),
+)
 _TRAINING, _SURFACE_OF = "/scheduler-trainings/{id}", "/jobs/{job}/surfaces/{id}"
 _DATA = "/datasets/{id}"
 _OF_ACCOUNT = "/connections/{connection}/profiles"
@@ -121,6 +125,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs actors JOB", "Change the bounds of a running job's number of actors; no bound: as launched.",
             "PUT /jobs/{job}/actors", out.JOB, (
                 Option("--least", "at least so many", "whole"), Option("--most", "at most so many", "whole"))),
+    Command("jobs what-if JOB", "Predict a running job's end, cost and score; nothing changes.",
+            "GET /jobs/{job}/prediction", out.PREDICTION, _WHAT_IF),
+    Command("jobs apply JOB", "Apply other actors or a higher limit, and keep what that is predicted to do"
+            " (scope: budget).", "POST /jobs/{job}/predictions", out.PREDICTION, _WHAT_IF),
+    Command("jobs predictions JOB", "Its kept predictions, judged at its end.", "GET /jobs/{job}/predictions",
+            out.PREDICTIONS),
     Command("jobs raise JOB LIMIT_USD", "Raise a job's budget (scope: budget).", "PUT /jobs/{job}/budget", out.JOBS),
     Command("jobs report JOB", "What a job has cost, to the last digit.", "GET /jobs/{job}/cost", out.COST),
     Command("jobs rounds JOB", "Its rounds, in order.", "GET /jobs/{job}/rounds", out.ROUNDS, (
@@ -143,6 +153,8 @@ COMMANDS: tuple[Command, ...] = (
                 Option("--way", "grid (default), or random", choices=("grid", "random")),
                 Option("--points", "drawn by chance", "whole"), Option("--seeds", "of each point", "whole")),
             spec="base", once=True),
+    Command("goals", "Dollars and minutes to a task's reference return.", "GET /goals", out.GOALS, (
+        Option("--environment", "such as Hopper-v5 (default CartPole-v1)", field="subject"),)),
     Command("ab-tests list", "Whether jobs are better with one change: questions and answers.", "GET /ab-tests",
             out.AB_TESTS),
     Command("ab-tests ask JOB CHANGE BUDGET_USD", "Ask whether a finished job is better with one change, such as"

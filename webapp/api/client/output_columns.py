@@ -60,6 +60,22 @@ ALERTS = (
         "alert=id:whole severity state last=last_at:at times:whole about=subject sentence",
     ),
 )
+_PREDICTED = (
+    "round=round_no:whole actors:whole ends_by time_p10=time_s.p10:seconds time_p90=time_s.p90:seconds "
+    "cost_p10=usd.p10:usd cost_p90=usd.p90:usd score_p10=score.p10 score_p90=score.p90"
+)
+PREDICTION = (Part(_PREDICTED),)
+PREDICTIONS = (Part(f"{_PREDICTED} state outcome"),)
+GOALS = (
+    Part(
+        "algorithm policy cloud cost=median_usd:usd time=median_s:seconds reached:whole runs:whole money",
+        at="rows",
+    ),
+    Part(
+        "experiment setting cloud goal cost=median_usd:usd time=median_s:seconds reached:whole runs:whole",
+        at="measured",
+    ),
+)
 AB_TESTS = (
     Part(
         "test=id:whole state pairs=pairs_ended:whole of=most_pairs:whole spent=spent_usd:usd question answer"

@@ -24,7 +24,10 @@ from webapp.jobs.spec import JobSpec
 from webapp.whole_numbers import read_whole
 
 FILE = "file"
-_NAMED = ("preset", "environment", "memory_mb", "copies", "connection", "scheduler", "profile")
+_NAMED = (
+    *("preset", "environment", "memory_mb", "copies", "connection", "scheduler", "profile"),
+    *("scaling", "actors"),
+)
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,9 @@ def _changes(query: Mapping[str, Any], training: Training) -> list[dict[str, Any
         found.append({"platform": {"kind": "aws_lambda", "connection": query["connection"]}})
     if query.get("scheduler"):
         found.append({"training.scaling": _decided_by(query["scheduler"], training)})
+    if query.get("scaling"):
+        actors = {"actors": int(query["actors"])} if query.get("actors", "").isdecimal() else {}
+        found.append({"training.scaling": {"kind": query["scaling"], **actors}})
     if query.get("profile"):
         found.append({"platform": {"kind": "simulated", "profile": query["profile"]}})
     return found

@@ -1,0 +1,111 @@
+"""A project's board: each algorithm, scaling policy and cloud by what it took to get to a task's reference."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, inf
+from typing import Any, NamedTuple
+
+from django.db.models import Count
+
+from webapp.jobs.form.field_titles import variant_titles
+from webapp.leaderboard.models import GoalResult
+from webapp.leaderboard.results import references
+
+
+class Setting(NamedTuple):
+    """What the runs of a row share."""
+
+    algorithm: str
+    policy: str
+    cloud: str
+    money: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """`reached` of `runs` got to the goal. Medians count the others as never; None where fewer than half got there.
+
+    `job` is the id of the run that got there for least, else of any.
+    """
+
+    setting: Setting
+    runs: int
+    reached: int
+    cost_picodollars: int | None
+    time_s: float | None
+    job: str
+
+    @property
+    def algorithm(self) -> str:
+        return _title("training.algorithm.kind", self.setting.algorithm)
+
+    @property
+    def policy(self) -> str:
+        return _title("training.scaling.kind", self.setting.policy)
+
+    @property
+    def cloud(self) -> str:
+        kind, _, profile = self.setting.cloud.partition(":")
+        return _title("platform.kind", kind) + (f", {profile}" if profile else "")
+
+    @property
+    def share(self) -> float:
+        return self.reached / self.runs
+
+
+@dataclass(frozen=True)
+class Board:
+    """The rows of a subject, cheapest first; those without a median last."""
+
+    subject: str
+    goal: float
+    rows: tuple[Row, ...]
+
+
+def subjects_of(project: Any) -> dict[str, int]:
+    """Return how many finished jobs the project has by subject, those with most first."""
+    rows = GoalResult.objects.filter(project=project).values_list("subject").annotate(runs=Count("pk"))
+    return dict(sorted(rows, key=lambda one: (-one[1], one[0])))
+
+
+def board_of(project: Any, subject: str) -> Board | None:
+    """Return the project's board of a subject, in one query; None for one without a reference."""
+    goal = references().get(subject)
+    if goal is None:
+        return None
+    results = GoalResult.objects.filter(project=project, subject=subject, goal=goal).values_list(
+        "algorithm", "policy", "cloud", "money", "cost_picodollars", "time_s", "job_id"
+    )
+    runs: dict[Setting, list[tuple[int | None, float | None, str]]] = defaultdict(list)
+    for algorithm, policy, cloud, money, cost, time_s, job_id in results.iterator(chunk_size=5_000):
+        runs[Setting(algorithm, policy, cloud, money)].append((cost, time_s, job_id))
+    rows = [_row(setting, found) for setting, found in runs.items()]
+    rows.sort(key=lambda row: (_last_if_none(row.cost_picodollars), -row.share, row.setting))
+    return Board(subject, goal, tuple(rows))
+
+
+def _row(setting: Setting, runs: Sequence[tuple[int | None, float | None, str]]) -> Row:
+    costs = sorted(cost for cost, _, _ in runs if cost is not None)
+    times = sorted(time_s for _, time_s, _ in runs if time_s is not None)
+    half = ceil(len(runs) / 2)
+    return Row(
+        setting,
+        runs=len(runs),
+        reached=len(costs),
+        cost_picodollars=costs[half - 1] if len(costs) >= half else None,
+        time_s=times[half - 1] if len(times) >= half else None,
+        job=min(runs, key=lambda run: _last_if_none(run[0]))[2],
+    )
+
+
+def _last_if_none(value: float | None) -> float:
+    return inf if value is None else value
+
+
+@cache
+def _title(path: str, tag: str) -> str:
+    return variant_titles(path).get(tag, tag)
