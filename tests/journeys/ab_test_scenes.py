@@ -8,6 +8,7 @@ from tests.journeys.scenes import put, spend, submitted
 from training.algorithms.a2c import A2C
 from webapp.abtests.models import ABTest, Pair, State
 from webapp.abtests.services import end_test
+from webapp.abtests.standing import standing_of
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
@@ -20,9 +21,9 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
     base = submitted(project, user, "hopper-simulated", "Hopper, as it is", "1.00")
     _succeeded(base, 900.0, 0.41)
     better = _test(base, ("Algorithm", "PPO", "A2C"), shift=420.0, spread=260.0, pairs=9, running=0)
-    end_test(better.pk, state=State.BETTER, pairs=9, difference=418.0)
+    _end(better, State.BETTER, 9)
     equal = _test(base, ("Learning rate", "0.0003", "0.001"), shift=0.0, spread=300.0, pairs=13, running=0)
-    end_test(equal.pk, state=State.NO_DIFFERENCE, pairs=13, difference=22.0)
+    _end(equal, State.NO_DIFFERENCE, 13)
     running = _test(base, ("Actors", "8", "32"), shift=-150.0, spread=280.0, pairs=5, running=2)
     tests = f"/p/{project.slug}/ab-tests/"
     return {
@@ -33,6 +34,10 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
         "ab-test-new": f"{tests}new/?job={base.pk}",
         "ab-test-pick": f"{tests}new/",
     }
+
+
+def _end(test: ABTest, state: State, pairs: int) -> None:
+    end_test(test.pk, state=state, pairs=pairs, difference=standing_of(test).mean_difference(pairs))
 
 
 def _succeeded(job: Job, score: float, usd: float) -> None:
