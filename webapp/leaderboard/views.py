@@ -9,8 +9,7 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.leaderboard.board import board_of, subjects_of
-from webapp.leaderboard.measured import measured_rows, measured_subjects
-from webapp.leaderboard.results import references, title_of
+from webapp.leaderboard.results import measured_rows, measured_subjects, references, title_of
 
 SHOWN_AT_ONCE = 8
 

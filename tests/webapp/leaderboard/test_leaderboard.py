@@ -15,9 +15,8 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.leaderboard.board import board_of, subjects_of
-from webapp.leaderboard.measured import measured_rows
 from webapp.leaderboard.models import GoalResult
-from webapp.leaderboard.results import read_finished
+from webapp.leaderboard.results import measured_rows, read_finished
 
 pytestmark = pytest.mark.django_db
 CENT = 10**10

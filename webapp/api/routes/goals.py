@@ -11,8 +11,7 @@ from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, ViewersProject
 from webapp.api.schemas import Usd
 from webapp.leaderboard.board import board_of
-from webapp.leaderboard.measured import measured_rows
-from webapp.leaderboard.results import references
+from webapp.leaderboard.results import measured_rows, references
 
 router = ApiRouter(tags=["comparing"])
 
