@@ -50,7 +50,6 @@ PAGES = (
     *("jobs/{job}/", "jobs/{job}/actors/", "jobs/{job}/events/?rounds=1", "jobs/{job}/checkpoints/"),
     *(
         "jobs/{job}/cost/",
-        "jobs/{job}/what-if/",
         "ab-tests/",
         "goals/",
         "alerts/",

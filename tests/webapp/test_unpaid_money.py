@@ -135,7 +135,6 @@ def shown(client: Client) -> tuple[Any, dict[str, str]]:
         "budgets": f"{base}budgets/",
         "what if": f"{base}jobs/{running.pk}/what-if/",
         "goals": f"{base}goals/",
-        "A/B test": f"{base}ab-tests/{make_ab_test(running).pk}/",
         "new A/B test": f"{base}ab-tests/new/?job={seeds[0].pk}",
     }
 
@@ -146,6 +145,14 @@ def test_every_object_with_such_money_says_so(client: Client, shown: tuple[Any, 
         page = client.get(address).content.decode()
         assert _MONEY.search(page), name
         assert _unmarked(page, _title(page)) == [], name
+
+
+def test_an_ab_test_of_a_simulated_job_says_so(client: Client, shown: tuple[Any, dict[str, str]]) -> None:
+    project, _ = shown
+    test = make_ab_test(project.jobs.order_by("pk")[0])
+    page = client.get(f"/p/{project.slug}/ab-tests/{test.pk}/").content.decode()
+    assert _MONEY.search(page)
+    assert _unmarked(page, _title(page)) == []
 
 
 def test_titles_of_a_job_and_of_its_group_say_so(client: Client, shown: tuple[Any, dict[str, str]]) -> None:

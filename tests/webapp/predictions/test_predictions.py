@@ -69,6 +69,13 @@ def test_a_job_is_predicted_from_its_own_rounds() -> None:
     assert found.score.p10 < found.score.p50 < found.score.p90
 
 
+def test_many_rounds_take_as_many_queries_as_few(django_assert_num_queries: Any) -> None:
+    for rounds in (8, 36):
+        job = _running(rounds=rounds)
+        with django_assert_num_queries(2):
+            predict(job, actors=None)
+
+
 def test_a_limit_that_is_met_before_ends_the_job_and_a_higher_one_does_not() -> None:
     job = _running(budget_usd="0.3")
     low, high = predict(job, actors=None), predict(job, actors=None, limit_picodollars=10**12)
