@@ -8,6 +8,7 @@ one. Films that are too many or too large are thinned out evenly over the rounds
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.db import DatabaseError, transaction
 
@@ -54,10 +55,7 @@ def allowed_cpu_s(film: Film, clock: Clock) -> float:
     """Return how much processor time this film may take now; 0 if its job has not run long enough for one."""
     used_s, last_s = _used_cpu_s(film.job)
     free_s = SHARE * _job_s(film.job, clock, expected=not used_s) - used_s
-    if not short_films.is_warm:
-        needed_s = _FIRST_CPU_S
-    else:
-        needed_s = last_s or _WARM_CPU_S
+    needed_s = (last_s or _WARM_CPU_S) if short_films.is_warm else _FIRST_CPU_S
     return min(free_s, MOST_CPU_S) if free_s >= needed_s else 0.0
 
 
@@ -68,9 +66,9 @@ def _used_cpu_s(job: Job) -> tuple[float, float]:
     return (float(last["used_cpu_s"]), float(last["cpu_s"])) if last else (0.0, 0.0)
 
 
-def with_used_time(job: Job, facts: dict[str, object]) -> dict[str, object]:
+def with_used_time(job: Job, facts: dict[str, Any]) -> dict[str, Any]:
     """Return a film's facts with `used_cpu_s`, what all short films of the job took, also those deleted since."""
-    return {**facts, "used_cpu_s": _used_cpu_s(job)[0] + float(str(facts["cpu_s"]))}
+    return {**facts, "used_cpu_s": _used_cpu_s(job)[0] + float(facts["cpu_s"])}
 
 
 def _job_s(job: Job, clock: Clock, *, expected: bool) -> float:
