@@ -68,7 +68,7 @@ def store_known(
     except TableRefused:
         raise
     except UNREADABLE as error:
-        raise TableRefused(f"The archive is damaged: {error or type(error).__name__}.") from None
+        raise TableRefused(f"The archive is damaged: {str(error) or type(error).__name__}.") from None
     try:
         return write_dataset(replace(FORMATS[key].read(files), name=name), store)
     except BadTable as error:

@@ -50,8 +50,10 @@ class Choices(FrozenModel):
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return functions and sizes nearest to the wishes, of what the ranges hold and of what there is."""
         found = self.sizes_mb(sizes_mb)
-        every = isinstance(found, range)  # where there is any size, there are ten thousand
-        sizes = np.arange(found.start, found.stop) if every else np.array(found, dtype=np.int64)
+        if isinstance(found, range):  # where there is any size, there are ten thousand
+            sizes = np.arange(found.start, found.stop)
+        else:
+            sizes = np.array(found, dtype=np.int64)
         functions = np.clip(np.rint(wishes[..., 0]), self.actors_min, self.actors_max).astype(np.int64)
         memory = np.clip(wishes[..., 1], self.memory_min_mb, self.memory_max_mb)
         place = np.searchsorted(sizes, memory).clip(0, len(sizes) - 1)
