@@ -56,6 +56,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         page.wait_for_function(_PICTURES)
         yield Figure("link to a curve and films", time.monotonic() - began_s, "s", at_most=10)
         page.click(".demo .card-head a")
+        page.wait_for_url("**/jobs/job_*/")  # the first page has a button to stop its films
         _stop(page)
         starts = [_first_point(page, home, stops=at + 1 < times) for at in range(times)]
         what = f"Launch of the preset to its first point, median of {times}"
