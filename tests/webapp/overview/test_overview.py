@@ -118,7 +118,7 @@ def test_a_simulated_job_whose_rate_is_not_known_yet_is_one_that_no_one_pays_for
 ) -> None:
     make_running_job(project=project, spec=make_spec("hopper-simulated"))
     said = words(browser.get(f"/p/{project.slug}/"))
-    assert "1 job is under way. It is simulated: no one pays for it." in said
+    assert "1 job is running. It is simulated: no one pays for it." in said
 
 
 def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> None:
