@@ -92,7 +92,7 @@ def _site(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _first_point(page: Page, home: str, *, stops: bool) -> float:
     page.goto(f"{home}/")
-    page.click("text=New job >> nth=0")
+    page.click("a.btn:has-text('New job') >> nth=0")
     page.click("a.preset:has-text('Cart pole') >> nth=0")
     page.wait_for_url("**preset=cartpole*")
     page.wait_for_load_state("networkidle")
