@@ -1,7 +1,7 @@
 """Trainings of models on the simulated cloud: how Siren's loop learns, what it sends, and what it takes and costs.
 
-A rate is chosen for every loop by itself, among `RATES`, on a seed that is not judged. Runs are kept a row each, so
-that a report trains none anew; `run_missing` goes on wherever it was ended.
+A rate is chosen for every loop by itself, among `RATES`, on a seed that is not judged. Each run is stored as a row, so
+that a report trains nothing; `run_missing` continues where it was stopped.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _TRAININGS: dict[DataSet, dict[str, Any]] = {
     },
 }
 RATES: dict[tuple[DataSet, Loop, int], tuple[float, ...]] = {
-    ("digits", "hybrid", 20): (0.05, 0.1, 0.2),
-    ("digits", "bulk_synchronous", 20): (1.0, 2.0, 4.0),
+    ("digits", "hybrid", 20): (0.05, 0.1, 0.2, 0.4, 0.8),
+    ("digits", "bulk_synchronous", 20): (1.0, 2.0, 4.0, 8.0, 16.0),
     ("flights", "hybrid", 20): (0.05, 0.1, 0.2),
-    ("flights", "bulk_synchronous", 20): (1.0, 2.0, 4.0),
-    ("digits", "hybrid", 150): (0.01, 0.02, 0.05),
+    ("flights", "bulk_synchronous", 20): (1.0, 2.0, 4.0, 8.0),
+    ("digits", "hybrid", 150): (0.01, 0.02, 0.05, 0.1, 0.2),
 }
 """One step with the mean of 20 pushes is 20 times as short as 20 steps, so that its rates are 20 times as high."""
 
@@ -129,8 +129,8 @@ ARMS: tuple[Arm, ...] = (
 
 def key_of(arm: Arm, seed: int, rate: float) -> tuple[str, int]:
     """Return what a row is found by: a hash of its training and its place, and its seed. No data is read for it."""
-    told = {"training": arm.document(rate), "profile": arm.profile}
-    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12], seed
+    recipe = {"training": arm.document(rate), "profile": arm.profile}
+    return sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12], seed
 
 
 def run(arm: Arm, seed: int, rate: float) -> dict[str, Any]:
