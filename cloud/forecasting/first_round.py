@@ -15,6 +15,7 @@ from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
 from training.calls.update import UPDATE_ATTEMPTS
+from training.loops.asynchronous import FAILURES_ALLOWED_PER_ACTOR
 from training.loops.model import Asynchronous, StalenessAware
 from training.messages import Call
 from training.reports import Usage
@@ -64,8 +65,13 @@ def _longest_s(training: Training, times: WorstTimes, actors: int) -> float:
 def _sampling_s(training: Training, times: WorstTimes, actors: int, fragments: int) -> float:
     """Return the time by which queued calls are done, in any order (Graham's bound on list scheduling)."""
     places = min(actors, times.at_once)
+    attempts = _attempts(training, times)
+    if isinstance(training.loop, Asynchronous) and times.overruns and times.tries > 1:
+        # Calls that are cut off are sent again, as long as one of so many in a row returns data.
+        fragments *= FAILURES_ALLOWED_PER_ACTOR * actors + 1
+        attempts = training.attempts
     turns = (fragments + places - 1) / places if fragments > places else 1.0
-    return turns * _attempts(training, times) * times.attempt_s
+    return turns * attempts * times.attempt_s
 
 
 def _gradients(training: Training, loop: StalenessAware, actors: int) -> int:

@@ -72,6 +72,21 @@ def test_loops_that_sample_beside_the_first_update_pay_for_that_too(kind: str) -
         assert launched(training, options, first_round_picodollars(training, options)).rounds == 1
 
 
+def test_calls_that_hardly_end_before_their_deadline_are_paid_until_one_in_so_many_does() -> None:
+    """A round of ten minutes, as most fragments are cut off after two seconds and sampled again."""
+    training = spec(
+        environment={"id": "Hopper-v5"},
+        scaling=fixed(16),
+        loop={"kind": "asynchronous", "staleness_limit": 1},
+        rollout={"steps_per_call": 1024, "memory_mb": 1024, "deadline_s": 2.0, "attempts": 3},
+    )
+    options = SimulatedOptions(stack="paper-stack", seed=1)
+    found = first_round(configuration_of(training, options), training, 16)
+    ended = launched(training, options, found.picodollars)
+    assert ended.rounds == 1
+    assert 600 < ended.minutes * 60 < found.longest_s
+
+
 def test_the_forecast_and_the_launch_ask_for_the_same() -> None:
     ramp = {"kind": "ramp", "actors_first": 2, "actors_last": 40, "over_rounds": 40}
     training = spec(environment={"id": "CartPole-v1"}, scaling=ramp, stop={"env_steps": 100_000})

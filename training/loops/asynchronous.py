@@ -23,6 +23,9 @@ from training.replay import CircularBuffer, Trajectory
 from training.scaling.plan import Plan
 from training.stopping import Halt
 
+FAILURES_ALLOWED_PER_ACTOR = 3
+"""A run in which this many calls for each actor failed one after another ends."""
+
 
 class _Traffic:
     """The work in progress: fragments by slot, data that waits, one update with its `batch`, at most one evaluation.
@@ -170,7 +173,7 @@ def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | No
     run = traffic.run
     if landed.name in traffic.sampling:
         traffic.land_fragment(landed)
-        if traffic.failures_in_a_row > 3 * traffic.plan.actors:
+        if traffic.failures_in_a_row > FAILURES_ALLOWED_PER_ACTOR * traffic.plan.actors:
             return Halt("failing", f"no actor returns a result any more: {landed.reason}")
     elif landed.name == traffic.updating:
         if not traffic.land_update(landed):
