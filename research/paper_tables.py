@@ -67,7 +67,7 @@ _PPO: tuple[Row, ...] = (
     Row("loop.kind", "synchronous", "P"),
     Row("rollout.environments_per_actor", 1, "C"),
 )
-# Stellaris' paper was not to be had: its code runs the library's defaults, which Nitro's runs too, but for the passes.
+# Stellaris' paper was not available: its code runs the library's defaults, which Nitro's runs too, but for the passes.
 _STELLARIS = (
     *(row._replace(source=_RLLIB) for row in _PPO if row.path != "algorithm.epochs"),
     Row("algorithm.epochs", 10, "C"),

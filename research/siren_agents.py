@@ -6,7 +6,7 @@ beyond.
 A setting is a budget and a load, the share of all work that the first epoch does alone by fetching.
 
 Every arm trains for the same epochs, so that the loss is the same. A training that breaks its budget counts as twice
-the time of the best fixed numbers of functions and MB. Rows of trained agents are kept: a report trains none anew.
+the time of the best fixed numbers of functions and MB. Rows of trained agents are kept: a report trains nothing.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def rows(path: Path = ROWS) -> dict[tuple[int, float, int], dict[str, Any]]:
 
 
 def run_missing(path: Path = ROWS) -> None:
-    """Train the agents that are missing, one row appended each, so that it goes on wherever it was ended."""
+    """Train the agents that are missing, one row appended each, so that it continues where it was stopped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fixed: dict[Setting, Plan | None] = {}
     for seed in range(SEEDS):

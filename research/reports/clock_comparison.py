@@ -1,4 +1,4 @@
-"""Which arm is done sooner by its runs' own clocks: runs whose weights depend on timing cannot be timed anew."""
+"""Which arm is done sooner by its runs' own clocks: runs whose weights depend on timing cannot be timed again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may open shared pages: whoever has the secret of a working link, so often a minute.
+"""Who may open shared pages: a person with the secret of a working link, a limited number of times a minute.
 
-Shared pages know nobody: they use no session and set no cookie. Unknown secrets, revoked and expired ones get the same
-answer, so guessing tells nothing; and few may be tried a minute.
+Shared pages use no session and set no cookie. Unknown, revoked and expired secrets get the same answer, so that
+guessing reveals nothing; and few may be tried a minute.
 """
 
 from __future__ import annotations

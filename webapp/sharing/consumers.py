@@ -33,7 +33,7 @@ _HEARTBEAT_LOOKS = 2
 
 
 class SharedViewer(NamedTuple):
-    """Whoever has the link."""
+    """A person with the link."""
 
     link_id: int
 

@@ -107,7 +107,7 @@ def links_of(project: Project) -> QuerySet[SharedLink]:
 
 
 def why_ended(links: Iterable[SharedLink], now: datetime) -> dict[int, str]:
-    """By link, why it does not work although nobody revoked it; empty if it works."""
+    """By link, why it does not work although it is not revoked; empty if it works."""
     links = list(links)
     working = set(working_links(now).filter(pk__in=[link.pk for link in links]).values_list("pk", flat=True))
     return {link.pk: "" if link.pk in working else _why(link, now) for link in links}

@@ -20,7 +20,7 @@ _LABELS, _PICTURES = 0x801, 0x803
 
 
 def read_mnist(paths: Sequence[Path]) -> Table:
-    """Return the pictures of one or more pairs of files, which are told apart by what is in them. Raises BadTable."""
+    """Return the pictures of one or more pairs of files, which are recognised by their contents. Raises BadTable."""
     arrays = [(path.name, _idx(path)) for path in paths]
     pictures = [(name, array) for name, array in arrays if array.ndim == 3]
     labels = [(name, array) for name, array in arrays if array.ndim == 1]
