@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from cloud.numbers import profile as profiles
 from research.calculation import Calculation, Statement, Table
 from research.reports.judging import ONE_SIDED, judge, judge_alike, undecided
 from research.siren_descent import (
@@ -30,6 +32,7 @@ _SYNCHRONOUS = {
     "digits": Arm("digits", loop="bulk_synchronous"),
     "flights": Arm("flights", loop="bulk_synchronous"),
 }
+_MACHINE = Arm("flights", functions=16, profile="one-machine")
 _TITLES = {
     "hybrid": "hybrid (HSP)",
     "bulk_synchronous": "bulk synchronous",
@@ -64,8 +67,11 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         ),
         _fewer("Eight local steps for two", Arm("flights", local_steps=8), rows),
         _fewer("The significance filter at 2 %", Arm("flights", significance=0.02), rows),
-        _less("takes less time", "seconds", rows),
-        _less("costs less", "usd", rows),
+        *(
+            _less(verb, name, rows, started=started)
+            for verb, name in (("takes less time", "seconds"), ("costs less", "usd"))
+            for started in (True, False)
+        ),
     ]
     return tables, statements
 
@@ -113,17 +119,25 @@ def _fewer(what: str, arm: Arm, rows: Rows) -> Statement:
     )
 
 
-def _less(verb: str, name: str, rows: Rows) -> Statement:
-    machine = Arm("flights", functions=16, profile="one-machine")
-    claim = f"With 20 functions learning from flights {verb} than on one plain machine (c5.4xlarge) with its start."
-    seeds = _seeds([_FLIGHTS, machine], rows)
+def _less(verb: str, name: str, rows: Rows, *, started: bool) -> Statement:
+    claim = f"With 20 functions learning from flights {verb} than on one plain machine (c5.4xlarge)"
+    claim += " that has to start." if started else " that already runs."
+    seeds = _seeds([_FLIGHTS, _MACHINE], rows)
     if not seeds:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
-    ours, theirs = (np.array(_finals(one, seeds, rows, name))[:, None] for one in (_FLIGHTS, machine))
-    interval = paired_bootstrap(ours, theirs)
+    ours, theirs = (np.array(_finals(one, seeds, rows, name)) for one in (_FLIGHTS, _MACHINE))
+    if not started:
+        theirs = theirs * _share_after_start(seeds, rows)
+    interval = paired_bootstrap(ours[:, None], theirs[:, None])
     word, why = judge(interval, 1.0, len(seeds), less=True) if len(seeds) > 1 else (undecided(len(seeds)), "")
-    started = "" if name == "usd" else " The machine's minute of starting is most of its time."
-    return Statement(claim, word, f"{_change(interval)}.{started} {why}".strip(), "assumed timing")
+    return Statement(claim, word, f"{_change(interval)}. {why}".strip(), "assumed timing")
+
+
+def _share_after_start(seeds: Sequence[int], rows: Rows) -> npt.NDArray[np.float64]:
+    """Return the share of the machine's time in which it trains. It pays by the second, so that of its bill too."""
+    seconds = np.array(_finals(_MACHINE, seeds, rows, "seconds"))
+    start_s = profiles.load(_MACHINE.profile).actors.start_s.value
+    return np.asarray(1.0 - start_s / seconds)
 
 
 def _change(interval: Interval) -> str:
@@ -193,8 +207,10 @@ CALCULATION = Calculation(
         " learned more from the same rows than plain SGD at its best rate would show a fault."
     ),
     can_claim=(
-        "Two linear models, five seeds, one pilot a rate. Losses are real; times and dollars are those of the simulated"
-        " cloud. LeNet, the text CNN and scikit-learn's SGD beside them are not run."
+        "Two linear models, five seeds, one pilot a rate. Rates stay the same through all epochs, so that final losses"
+        " of digits spread by several percent: five seeds cannot show that two are within 1 % there. Longer calls and"
+        " the filter have the usual arm's rate, not one of their own. Losses are real; times and dollars are those of"
+        " the simulated cloud. LeNet, the text CNN and scikit-learn's SGD beside them are not run."
     ),
     compute=compute,
     beside="Siren: no figure of its loop alone; up to 44.3 % less time at the same cost than MXNet on EC2.",

@@ -105,6 +105,22 @@ def test_fewer_bytes_count_only_at_the_same_loss() -> None:
     assert verdict(0.6, 1000) == "does not hold"
 
 
+def test_a_machine_that_runs_is_compared_without_its_start() -> None:
+    flights, machine = Arm("flights"), Arm("flights", functions=16, profile="one-machine")
+    rows = pilots(flights, 0.1)
+    rows += [row(flights, seed, 0.1, 0.5, seconds=8.0 + 0.01 * seed) for seed in SEEDS]
+    rows += [row(machine, seed, 0.1, 0.5, seconds=62.0, usd=0.0155) for seed in SEEDS]
+
+    def verdict(name: str, *, started: bool) -> tuple[str, str]:
+        found = calculation._less("is less", name, keyed(*rows), started=started)
+        return found.verdict, found.reason[:8]
+
+    assert verdict("seconds", started=True) == ("holds", "−87.1 % ")
+    assert verdict("seconds", started=False) == ("does not hold", "+301.0 %")
+    assert verdict("usd", started=True)[0] == "holds"
+    assert verdict("usd", started=False) == ("does not hold", "+100.0 %")
+
+
 def test_without_runs_claims_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calculation, "read_rows", dict)
     tables, statements = calculation.compute(quick=False)
