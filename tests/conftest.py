@@ -35,6 +35,14 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(longest_first, "starling-longest-first")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test of endurance is slow too, so that `-m "not slow"` leaves it out."""
+    for item in items:
+        if item.get_closest_marker("endurance"):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_report_header() -> str:
     from django.conf import settings
 

@@ -13,7 +13,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.predictions import services, text
 from webapp.predictions.models import Prediction, State
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.endurance]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 PREDICTIONS = 40
 _ACTORS = (None, 4, 12, 16, 24)
 
