@@ -1,12 +1,16 @@
-"""Decides when a run is over, by its stop rule and its progress. Pure functions."""
+"""Decides when a run is over and why: by its stop rule, by a person's wish, or by how a call ended. Pure functions.
+
+A loop in which nothing works any more ends its run itself, with `Halt("failing", …)` in `training/loops/`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from training.checkpoints import Progress
-from training.messages import StopCode
+from training.messages import FAULTS_THAT_END_A_RUN, Outcome, StopCode
+from training.ports import Desired
 from training.tasks.score import RETURN, Score
 from training.tasks.training import StopLimits
 
@@ -41,6 +45,28 @@ def verdict(
     if patience is not None and _evaluations_since_best(scores, score) >= patience:
         best = score.best(scores)
         return Halt("no_progress", f"{patience} evaluations in a row brought no new best of {best:.1f}")
+    return None
+
+
+_WISHES: Mapping[Desired, Halt] = {
+    "cancelled": Halt("cancelled", "stopped by hand"),
+    "paused": Halt("paused", "paused"),
+}
+
+
+def wished_end(desired: Desired) -> Halt | None:
+    """Return the end that a person wants, or None."""
+    return _WISHES.get(desired)
+
+
+def end_by_outcome(outcome: Outcome) -> Halt | None:
+    """Return why a run is over once a call has ended like this, or None: the budget refused it or cut it off, or no
+    later call can succeed until a person acts.
+    """
+    if outcome.status == "refused" or outcome.reason_code == "budget":
+        return Halt("budget", outcome.reason)
+    if outcome.status == "failed" and outcome.reason_code in FAULTS_THAT_END_A_RUN:
+        return Halt("failing", outcome.reason)
     return None
 
 

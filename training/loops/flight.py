@@ -9,7 +9,6 @@ from training.calls import KINDS
 from training.deadlines import Deadlines
 from training.messages import (
     FAULTS_NOT_RETRIED,
-    FAULTS_THAT_END_A_RUN,
     Call,
     CallFailed,
     Event,
@@ -18,7 +17,7 @@ from training.messages import (
 )
 from training.ports import ControlSource, Platform
 from training.reports import Usage
-from training.stopping import Halt
+from training.stopping import Halt, end_by_outcome, wished_end
 
 _TICK_S = 1.0
 
@@ -88,11 +87,9 @@ class Flight:
     def check_control(self) -> Halt | None:
         """Return why the run must halt, if the user wants it to stop; cancels the calls in flight then."""
         if self.halt is None:
-            desired = self._control().desired
-            if desired == "cancelled":
-                self.stop(Halt("cancelled", "stopped by hand"))
-            elif desired == "paused":
-                self.stop(Halt("paused", "paused"))
+            wished = wished_end(self._control().desired)
+            if wished is not None:
+                self.stop(wished)
         return self.halt
 
     def stop(self, halt: Halt) -> None:
@@ -161,13 +158,11 @@ class Flight:
             self._tally.cold_starts += outcome.usage.cold_start
         if outcome.status == "done":
             return Landed(call.name, call, outcome)
-        if outcome.status == "refused" or outcome.reason_code == "budget":
-            # Refused before it began, or cut off in flight because the budget ran out.
-            self.stop(Halt("budget", outcome.reason))
-        elif outcome.status == "failed":
+        end = end_by_outcome(outcome)
+        if end is not None:
+            self.stop(end)
+        if outcome.status == "failed" and outcome.reason_code != "budget":
             self._tally.failed_calls += 1
-            if outcome.reason_code in FAULTS_THAT_END_A_RUN:
-                self.stop(Halt("failing", outcome.reason))
             in_vain = outcome.reason_code in FAULTS_NOT_RETRIED
             again = call.attempt < flying.attempts and self.halt is None and not in_vain
             yield _call_failed(call, outcome, again)

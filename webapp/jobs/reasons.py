@@ -66,7 +66,7 @@ class Reason(Enum):
     The job looks as its state does (`STATE_LOOKS`) unless the row ends with a look of its own.
     """
 
-    # It waits or starts.
+    # It waits or starts: given by `services.py`, and by `running/` as the run begins.
     SUBMITTED = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker."
     BUDGET_RAISED = ReasonCode.NONE, Observed.QUEUED, "Waiting for a worker, with a raised budget."
     ROOM_IN_BUDGETS = (
@@ -83,7 +83,8 @@ class Reason(Enum):
     STARTING = ReasonCode.NONE, Observed.STARTING, "Starting its workers."
     RUNNING = ReasonCode.NONE, Observed.RUNNING, ""
 
-    # The run ended and another one follows. After too many of these the job fails: `fail_after_retries`.
+    # The run ended and another one follows: given by `running/recovery.py` and `running/runner.py`. After too many of
+    # these the job fails: `fail_after_retries`.
     WORKER_STOPPED = (
         ReasonCode.HANDOVER,
         Observed.RECOVERING,
@@ -106,16 +107,17 @@ class Reason(Enum):
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
 
-    # Another run would meet the same problem: the job fails at once.
+    # Another run would meet the same problem, so the job fails at once: given by `running/runner.py`.
     CHECKPOINT_NOT_WRITTEN = ReasonCode.DISK, Observed.FAILED, "{error}"
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
 
-    # People want it.
+    # People want it: given by `services.py`.
     STOP_REQUESTED = ReasonCode.CANCELLED, Observed.DRAINING, "Stop requested by {user}."
     STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
     PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
 
-    # The engine ended the run; `words` is its explanation (`training/stopping.py` and `training/loops/flight.py`).
+    # The engine ended the run: given by `training/stopping.py`, and FAILING by the loops of `training/loops/` too.
+    # `words` is its explanation.
     TARGET_REACHED = ReasonCode.TARGET, Observed.SUCCEEDED, "{words}"
     ROUNDS_DONE = ReasonCode.ROUNDS, Observed.SUCCEEDED, "{words}"
     STEPS_DONE = ReasonCode.STEPS, Observed.SUCCEEDED, "{words}"

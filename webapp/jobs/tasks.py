@@ -25,12 +25,10 @@ from webapp.jobs.billing.burn_rate import announce_expected_limits
 from webapp.jobs.launch.forecasts import forecast_recent_job
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.policies.films import make_film, recover_films
-from webapp.jobs.reasons import Reason
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
-from webapp.jobs.running.leases import LEASE_LOST_EXIT, is_idle, new_owner
-from webapp.jobs.running.recovery import check_jobs, hand_back, run_ended
-from webapp.jobs.running.runner import CRASHED_EXIT
+from webapp.jobs.running.leases import is_idle, new_owner
+from webapp.jobs.running.recovery import check_jobs, hand_back, record_exit
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
@@ -181,23 +179,7 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
     if watched.stopping or code == -signal.SIGTERM:  # stopped on purpose: whatever its end, it is no crash
         hand_back(job_id=job_id, owner=owner)
         return
-    job = Job.objects.get(pk=job_id)
-    died = Reason.PROCESS_DIED.change(how=how_it_ended(code))
-    if job.lease_owner == owner:
-        why = Reason.LEASE_LOST.change() if code == LEASE_LOST_EXIT else died
-        run_ended(job_id=job_id, epoch=job.lease_epoch, why=why)
-    elif code not in (0, CRASHED_EXIT, LEASE_LOST_EXIT):
-        # It died before it took the lease; otherwise the process has recorded the cause.
-        run_ended(job_id=job_id, epoch=None, why=died)
-
-
-def how_it_ended(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
+    record_exit(job_id=job_id, owner=owner, code=code)
 
 
 # The other tasks

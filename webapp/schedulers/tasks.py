@@ -6,11 +6,11 @@ import threading
 
 from celery import shared_task
 
-from webapp.jobs.running.leases import LEASE_LOST_EXIT, new_owner
-from webapp.jobs.tasks import how_it_ended, watched
+from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, new_owner
+from webapp.jobs.running.recovery import describe_exit
+from webapp.jobs.tasks import watched
 from webapp.schedulers import leases, persist, services
 from webapp.schedulers.models import SchedulerTraining
-from webapp.schedulers.training_run import CRASHED_EXIT
 
 # A training keeps every core busy for minutes, and jobs need them more.
 _one_at_a_time = threading.Lock()
@@ -41,7 +41,7 @@ def _watch(training_id: int) -> None:
         return
     training = SchedulerTraining.objects.filter(pk=training_id, lease_owner=owner).first()
     if training is not None and code not in (0, CRASHED_EXIT):
-        reason = f"Its process ended unexpectedly ({how_it_ended(code)})."
+        reason = f"Its process ended unexpectedly ({describe_exit(code)})."
         persist.crashed(training_id, training.lease_epoch, reason)
 
 

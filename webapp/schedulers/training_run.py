@@ -16,7 +16,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.running.leases import LEASE_LOST_EXIT, Heartbeat
+from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, persist, queries
 from webapp.schedulers.leases import LeaseLost
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
@@ -35,7 +35,6 @@ from webapp.schedulers.trainer import (
 
 log = logging.getLogger(__name__)
 
-CRASHED_EXIT = 70
 _WRITE_EVERY_S = 1.0
 
 OnStep = Callable[[Step], None]

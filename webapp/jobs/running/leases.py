@@ -31,6 +31,8 @@ RENEW_EVERY = timedelta(seconds=3)
 NOT_HELD: dict[str, Any] = {"lease_owner": "", "lease_expires_at": None}
 """The changes that release the lease with the job's end or pause."""
 LEASE_LOST_EXIT = 75
+CRASHED_EXIT = 70
+"""Exit codes of a process that holds a lease. It has recorded a crash itself; the worker records a lost lease."""
 _RETRY_S = 0.5
 
 

@@ -5,6 +5,7 @@ Several processes may call these functions at once: each change applies only if 
 changed.
 """
 
+import signal
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -19,7 +20,15 @@ from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
 from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
 from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
-from webapp.jobs.running.leases import LEASE_TTL, NOT_HELD, find_liveness, idle, is_idle
+from webapp.jobs.running.leases import (
+    CRASHED_EXIT,
+    LEASE_LOST_EXIT,
+    LEASE_TTL,
+    NOT_HELD,
+    find_liveness,
+    idle,
+    is_idle,
+)
 from webapp.jobs.services import stop_idle
 from webapp.money.models import Charge, ChargeState
 from webapp.money.services import close_books, settle_leftovers
@@ -147,6 +156,27 @@ def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
     if epoch is None:
         return False
     return run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
+
+
+def record_exit(*, job_id: str, owner: str, code: int) -> None:
+    """Record why the process of `owner` ended with `code`, if it could not do so itself."""
+    job = Job.objects.get(pk=job_id)
+    died = Reason.PROCESS_DIED.change(how=describe_exit(code))
+    if job.lease_owner == owner:
+        why = Reason.LEASE_LOST.change() if code == LEASE_LOST_EXIT else died
+        run_ended(job_id=job_id, epoch=job.lease_epoch, why=why)
+    elif code not in (0, CRASHED_EXIT, LEASE_LOST_EXIT):
+        # It died before it took the lease; otherwise the process has recorded the cause.
+        run_ended(job_id=job_id, epoch=None, why=died)
+
+
+def describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
 
 
 @transaction.atomic

@@ -40,7 +40,7 @@ from webapp.jobs.policies.evaluation_films import queue_film
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten, checkpoint_folder
-from webapp.jobs.running.leases import LEASE_LOST_EXIT, Heartbeat, take_lease
+from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
@@ -52,7 +52,6 @@ from webapp.money.queries import Limit, limits_of
 
 log = logging.getLogger(__name__)
 
-CRASHED_EXIT = 70
 _ASK_EVERY_S = 1.0
 
 HolderOf = Callable[[Job, int, str, Clock], Holder]
