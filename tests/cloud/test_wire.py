@@ -21,8 +21,8 @@ from cloud.blobs import BlobShelf
 from cloud.wire import Answer, Refusal, Request
 from tests.cloud import calls
 from tests.memory import memory_peak
+from tests.training.gradient_calls import gradient_call, sampled, spec_of
 from tests.training.specs import tiny
-from tests.training.test_gradient_calls import gradient_call, sampled, spec_of
 from training.calls.update import UpdateRequest
 from training.codec import decode, encode
 from training.environments.making import spaces_of

@@ -34,6 +34,7 @@ from webapp.jobs.running.headless import Headless
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of this file's own, because its tests add runs."""
     return made_in(tmp_path_factory.mktemp("data"))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.cloud.test_supervised_runs import descent, of
+from tests.training.gradient_calls import apply_call, gradient_call, make_gradient, sampled, spec_of
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from tests.training.test_gradient_calls import a_gradient, apply_call, gradient_call, sampled, spec_of
 from training.calls import KINDS
 from training.calls.gradient import MEASURED
 from training.calls.kind import BadAnswer
@@ -77,7 +77,7 @@ def honest(kind: str) -> tuple[Call, Result]:
         return call, execute(call, weights if call.weights is not None else None, WarmCache())
     if kind == "gradient":
         policy = LearnerState.decode(sampled()[1][0][0]).actor_weights(spec_of("ppo, 1 pass").network)
-        return a_gradient(
+        return make_gradient(
             "ppo, 10 passes", truncation=Truncation(rule="mean_step"), policies=(policy,), states=8
         )
     if kind in ("update", "evaluate", "rollout"):

@@ -39,7 +39,7 @@ def test_a_whole_run_with_an_mlp_needs_no_torch():
 _COMPUTE_GRADIENTS = """
 import sys
 sys.modules["torch"] = None
-from tests.training import test_gradient_calls as calls
+from tests.training import gradient_calls as calls
 _, ((learner, *trajectories), _) = calls.sampled()
 spaces = calls.LearnerState.decode(learner).spaces
 for name in ("ppo, 10 passes", "a2c", "impala", "impact"):

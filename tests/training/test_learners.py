@@ -1,0 +1,168 @@
+"""Slices, rounds and the number of learners of the staleness-aware loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import tiny
+from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
+from training.aggregation import fitting_learners
+from training.replay import Slice, Slices, Trajectory
+from training.unfinished import Unfinished, WaitingGradient
+
+
+def test_data_for_less_than_a_gradient_waits_for_the_next_round_and_is_not_lost_at_the_end() -> None:
+    """5 actors and slices of 2: one trajectory is left over after rounds 1 and 3, and in the last round it is learned
+    from as it is.
+    """
+    platform = Recording()
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(trajectories_per_gradient=2, learners=2),
+        scaling={"actors": 5},
+        stop={"rounds": 3},
+    )
+    found = reports(events_of(spec, platform))
+    assert [report.env_steps for report in found] == [4 * 16, 6 * 16, 5 * 16]
+    sizes = [
+        len(call.inputs) - call.request.policies
+        for call in platform.submitted
+        if call.kind == "gradient" and call.request.pass_no == 1
+    ]
+    assert sizes == [2, 2, 2, 2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_actors_that_go_on_sample_no_more_than_the_run_learns_from(seed: int) -> None:
+    platform = Recording(order=at_random(seed))
+    spec = tiny(
+        algorithm={"kind": "impala", "minibatch_size": 16},
+        loop=loop(actors_wait=False, trajectories_per_gradient=2, learners=3),
+        scaling={"actors": 4},
+        stop={"rounds": None, "env_steps": 16 * 30 - 5},
+    )
+    events = events_of(spec, platform)
+    assert events[-1].reason_code == "steps"
+    assert events[-1].env_steps == 16 * 30
+    assert sum(report.env_steps for report in reports(events)) == 16 * 30
+    assert sum(call.kind == "rollout" for call in platform.submitted) == 30
+    check_ages = [report.staleness_mean for report in reports(events)]
+    assert max(check_ages) > 0
+
+
+def test_a_round_may_be_any_number_of_samples() -> None:
+    for actors_wait in (True, False):
+        spec = tiny(
+            algorithm=QUICK,
+            loop=loop(actors_wait=actors_wait, samples_per_round=64, learners=2),
+            scaling={"actors": 6},
+            stop={"rounds": 3},
+        )
+        found = reports(events_of(spec, InlinePlatform(order=at_random(1))))
+        assert len(found) == 3
+        assert all(64 <= report.env_steps <= 96 for report in found)
+
+
+def test_only_learners_with_data_are_called() -> None:
+    """Eight learners and three slices: never more than three calls, and none while actors sample."""
+    platform = Recording(order=at_random(3))
+    events = events_of(tiny(algorithm=QUICK, loop=loop(learners=3), stop={"rounds": 2}), platform)
+    sampling = learning = 0
+    for what, call, _ in platform.happened:
+        change = 1 if what == "sent" else -1
+        sampling += change * (call.kind == "rollout")
+        learning += change * (call.kind == "gradient")
+        assert learning <= 3
+    assert sampling == learning == 0
+    assert all(0 < report.gradients.starved_share < 1 for report in reports(events))
+
+
+def test_slices_go_out_failed_ones_first_then_new_ones_then_those_with_passes_left() -> None:
+    data = (Trajectory(b"x", 0),)
+    slices = Slices([Slice(1, data, passes=2), Slice(2, data), Slice(3, data, passes=1), Slice(4, data)])
+    slices.give_back(Slice(5, data, passes=1))
+    slices.give_back(Slice(6, data, failures=1))
+    order = []
+    while (one := slices.take()) is not None:
+        order.append(one.number)
+    assert order == [6, 5, 2, 4, 1, 3]
+    assert len(slices) == 0
+
+
+def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
+    data = (Trajectory(b"one", 3), Trajectory(b"", 4))
+    whole = Unfinished(
+        slices=(Slice(7, data, 2, b"kept", 1), Slice(8, data[:1])),
+        gradients=(WaitingGradient(b"gradient", 4, 19, "r2-gradient19-n5"),),
+        policies={3: b"policy"},
+        slices_made=8,
+        launched=20,
+        largest_staleness=3.0,
+        calibrated_round=1,
+        measured_with=(4, 16),
+    )
+    assert Unfinished.decode(whole.encode(1000)) == whole
+    assert Unfinished.decode(whole.encode(9)).slices == whole.slices[:1]
+    assert Unfinished().encode(1000) == b""
+    assert Unfinished.decode(b"") == Unfinished()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"algorithm": {"kind": "impala"}, "loop": loop(truncation="released")}, "PPO's clipped objective"),
+        (
+            {
+                "algorithm": {"kind": "ppo", "objective": "decoupled"},
+                "loop": loop(truncation="differentiated"),
+            },
+            "PPO's clipped objective",
+        ),
+        ({"loop": loop(), "scaling": {"kind": "boosting"}}, "scaling by boosting measures each update"),
+        (
+            {"loop": loop(learners=4)},
+            "3 actors that wait fill 3 slices of 1 trajectories, so no more than 3 of 4",
+        ),
+        ({"loop": loop(ratio_limit=0.99)}, "greater than or equal to 1"),
+        ({"loop": loop(staleness_decay=0.0)}, "greater than 0"),
+        ({"loop": loop(staleness_decay=1.01)}, "less than or equal to 1"),
+        ({"loop": loop(learners=0)}, "greater than or equal to 1"),
+        ({"loop": loop(fit_learners=True, order="launch")}, "cannot repeat a run"),
+    ],
+)
+def test_what_learners_cannot_do_is_refused_in_one_sentence(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refused:
+        tiny(**changes)
+    (error,) = refused.value.errors()  # type: ignore[attr-defined]
+    assert error["msg"].count(". ") == 0
+
+
+def test_actors_that_go_on_may_feed_more_learners_than_there_are_slices_at_once() -> None:
+    assert tiny(loop=loop(learners=9, actors_wait=False)).loop.learners == 9
+
+
+@pytest.mark.parametrize("actors_wait", [True, False])
+def test_the_number_of_learners_may_follow_the_round_before_with_its_reason(actors_wait: bool) -> None:
+    """Here a call takes as long as any other, so gradients of three passes take about as long as nine fragments."""
+    most = 3
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(learners=most, fit_learners=True, actors_wait=actors_wait),
+        stop={"rounds": 5},
+        evaluation={"every_rounds": 100},
+    )
+    found = [report.gradients for report in reports(events_of(spec, InlinePlatform()))]
+    assert (found[0].learners, found[0].learners_why) == (most, "")
+    for before, after, report in zip(
+        found, found[1:], reports(events_of(spec, InlinePlatform())), strict=False
+    ):
+        gradient_s = before.learners_busy * report.total_s
+        collecting_s = before.actors_busy * report.total_s / report.actors
+        assert after.learners == fitting_learners(gradient_s, collecting_s, most)
+        assert after.learners_why.startswith(f"{gradient_s:.3g} s of gradients a round for")
+        assert after.learners_busy <= most
+    assert spec.loop.depends_on_timing

@@ -1,0 +1,205 @@
+"""Gradients that fail, are dropped or come too late: every sample is still learned from and counted once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from tests.training.specs import tiny
+from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
+from training.checkpoints import FileCheckpointStore, Progress
+from training.codec import decode, encode
+from training.learner import LearnerState
+from training.messages import Call, Outcome
+from training.ports import Control
+
+
+def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_path: Path) -> None:
+    """Over failures, pauses at any moment and resumes: by the seeds of slices, which no two share."""
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(learners=3),
+        scaling={"actors": 5},
+        rollout={"attempts": 10},
+        stop={"rounds": None, "env_steps": 5 * 16 * 4},
+        checkpoints={"every_rounds": 1},
+    )
+    rng = random.Random(2)
+    done: Counter[tuple[int, int]] = Counter()
+    resume, events = None, []
+    store = FileCheckpointStore(tmp_path)
+    for sitting in range(30):
+        fault = lambda call: "it broke" if call.kind == "gradient" and rng.random() < 0.1 else None  # noqa: E731
+        platform = Recording(order=at_random(sitting), fault=fault)
+        running_looks = rng.randrange(5, 40)
+        control = iter(["run"] * running_looks + ["paused"] * 1000)
+        events = events_of(
+            spec,
+            platform,
+            checkpoints=store,
+            resume=resume,
+            control=lambda control=control: Control(desired=next(control)),
+        )
+        for call in platform.submitted:
+            if call.kind == "apply":
+                taken = [one for one in platform.happened if one[2] and one[2].payload in call.inputs[1:]]
+                done.update((one[1].seed, one[1].request.pass_no) for one in taken)
+        resume = store.load(store.names()[-1])
+        if events[-1].reason_code != "paused":
+            break
+    assert events[-1].reason_code == "steps"
+    progress = Progress.decode(resume, spec)
+    state = LearnerState.decode(progress.learner)
+    assert progress.total_env_steps >= 5 * 16 * 4
+    assert set(done.values()) == {1}
+    slices = {seed for seed, _ in done}
+    assert progress.total_env_steps == 16 * sum((seed, 3) in done for seed in slices)
+    assert state.observation_moments is not None
+    counted = state.observation_moments.count + (
+        seen.count if (seen := state.round_sums.observation_moments) is not None else 0
+    )
+    assert counted == progress.total_env_steps
+
+
+def test_a_failed_gradients_slice_is_sent_again_first_with_the_newest_version() -> None:
+    failed: list[Call] = []
+
+    def fault(call: Call) -> str | None:
+        if call.kind == "gradient" and call.request.pass_no == 2 and not failed:
+            failed.append(call)
+            return "it broke"
+        return None
+
+    platform = Recording(fault=fault)
+    platform._order = first_of({"apply"}, platform)
+    events_of(tiny(algorithm=QUICK, loop=loop(learners=1), stop={"rounds": 1}), platform)
+    gradients = [call for call in platform.submitted if call.kind == "gradient"]
+    place = gradients.index(failed[0])
+    again = gradients[place + 1]
+    assert (again.seed, again.request.pass_no) == (failed[0].seed, 2)
+    assert again.attempt == 1
+    assert again.id != failed[0].id
+    assert len(gradients) == 3 * 3 + 1
+
+
+@pytest.mark.parametrize("actors_wait", [True, False])
+def test_a_run_ends_when_no_learner_returns_anything(actors_wait: bool) -> None:
+    fault = lambda call: "no GPU is left" if call.kind == "gradient" else None  # noqa: E731
+    platform = InlinePlatform(fault=fault)
+    spec = tiny(algorithm=QUICK, loop=loop(actors_wait=actors_wait), stop={"rounds": 9})
+    events = events_of(spec, platform)
+    assert events[-1].reason_code == "failing"
+    assert "no GPU is left" in events[-1].reason
+    assert events[-1].rounds == 0
+    gradients = sum(call.kind == "gradient" for call in platform.submitted)
+    assert gradients == 3 * 3 * 3 or not actors_wait
+
+
+class Spoiling(InlinePlatform):
+    """Puts a number that is not one into chosen gradients."""
+
+    def __init__(self, spoils: Callable[[Call], bool]) -> None:
+        super().__init__()
+        self._spoils = spoils
+        self._kinds: dict[str, Call] = {}
+
+    def submit(self, call: Call) -> None:
+        self._kinds[call.id] = call
+        super().submit(call)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        outcome = super().next(timeout_s)
+        call = self._kinds[outcome.call_id] if outcome is not None else None
+        if outcome is None or call is None or call.kind != "gradient" or not self._spoils(call):
+            return outcome
+        document = decode(outcome.payload)
+        name = next(name for name in document if name.startswith("g:"))
+        document[name] = np.full_like(document[name], np.nan)
+        return outcome.model_copy(update={"payload": encode(document)})
+
+
+def test_a_gradient_that_is_not_finite_is_dropped_once_with_its_reason_and_counted_as_waste() -> None:
+    spoiled: list[str] = []
+
+    def spoils(call: Call) -> bool:
+        if not spoiled or call.id in spoiled:
+            spoiled.append(call.id)
+            return True
+        return False
+
+    events = events_of(tiny(algorithm=QUICK, loop=loop(), stop={"rounds": 2}), Spoiling(spoils))
+    (failure,) = [event for event in events if event.kind == "call_failed"]
+    assert failure.call_id == spoiled[0]
+    assert failure.reason == "dropped: it holds numbers that are not finite"
+    assert not failure.will_retry
+    first, second = reports(events)
+    assert first.gradients.dropped == {"numbers": 1}
+    assert first.gradients.wasted_picodollars == 1000
+    assert first.dropped_trajectories == 1
+    assert first.env_steps == 2 * 16
+    assert second.gradients.dropped == {}
+    assert second.env_steps == 3 * 16
+
+
+def test_a_gradient_over_100_versions_late_is_dropped_and_its_slice_goes_on() -> None:
+    platform = Recording()
+
+    def order(waiting: int) -> int:
+        calls = list(platform._waiting)
+        old = [
+            i
+            for i, call in enumerate(calls)
+            if call.kind == "gradient" and call.weights and call.weights.version == 0
+        ]
+        first = min((call.id for call in calls if call.kind == "gradient"), key=len, default="")
+        others = [i for i in range(waiting) if calls[i].id != first or i not in old]
+        return others[0] if others else 0
+
+    platform._order = order
+    spec = tiny(
+        algorithm=QUICK | {"epochs": 60},
+        loop=loop(learners=3, hold=False),
+        rollout={"steps_per_call": 4},
+        stop={"rounds": 1},
+    )
+    events = events_of(spec, platform)
+    (report,) = reports(events)
+    (failure,) = [event for event in events if event.kind == "call_failed"]
+    assert failure.reason_code == "too_old"
+    assert report.gradients.dropped == {"too_old": 1}
+    assert report.gradients.gradients == 3 * 60 - 1
+    assert report.gradients.wasted_picodollars == 1000
+    assert report.env_steps == 3 * 4
+
+
+def test_money_that_ends_while_gradients_wait_is_no_loss_if_the_version_is_paid() -> None:
+    """The third round's gradients cannot be paid any more: what waits becomes a last version."""
+    calls = iter(range(10**6))
+
+    def fault(call: Call) -> str | None:
+        return "budget" if call.kind == "gradient" and next(calls) >= 14 else None
+
+    platform = Recording(fault=fault)
+    platform._order = first_of({"gradient", "rollout"}, platform)
+    spec = tiny(
+        algorithm=QUICK | {"epochs": 4},
+        loop=loop(learners=3, largest_staleness=0.0),
+        stop={"rounds": 5},
+        checkpoints={"every_rounds": 1},
+    )
+    events = events_of(spec, platform)
+    assert events[-1].reason_code == "budget"
+    applied = {payload for call in platform.submitted if call.kind == "apply" for payload in call.inputs[1:]}
+    made = {
+        outcome.payload
+        for what, call, outcome in platform.happened
+        if what == "landed" and call.kind == "gradient" and outcome and outcome.status == "done"
+    }
+    assert made == applied
