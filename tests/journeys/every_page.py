@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Literal
 
 from django.contrib.admin.utils import quote
-from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.urls import reverse
 from playwright.sync_api import Page
 
 from tests.journeys import (
@@ -28,6 +28,29 @@ from tests.journeys import (
     scheduler_scenes,
     sharing_scenes,
 )
+from tests.journeys.page_acts import (
+    ask_palette,
+    ask_to_delete,
+    choose_three,
+    invite,
+    keep_a_draft,
+    make_link,
+    make_token,
+    open_alert_menu,
+    open_bell,
+    open_credentials,
+    open_forecast,
+    open_keys,
+    open_operation,
+    open_palette,
+    renew_key,
+    show_archived,
+    show_runs,
+    submit_nonsense,
+    submit_nothing,
+    until_drawn,
+    until_forecast,
+)
 from tests.webapp.trackers.rows import make_tracker
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
@@ -38,7 +61,11 @@ from webapp.leaderboard.results import read_finished
 from webapp.predictions import services as predictions
 
 Act = Callable[[Page], None]
+
+
 WIDTHS = {"wide": (1280, 900), "narrow": (360, 740)}
+
+
 THEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 
 
@@ -95,9 +122,9 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     return {
         "overview": (f"/p/{project.slug}/", None),
         "overview-first": (f"/p/{empty.slug}/", None),
-        "palette": (jobs, _open_palette),
-        "palette-asked": (jobs, _ask_palette),
-        "keys": (jobs, _open_keys),
+        "palette": (jobs, open_palette),
+        "palette-asked": (jobs, ask_palette),
+        "keys": (jobs, open_keys),
         "find": (f"/p/{project.slug}/find/?q=hopper", None),
         "budgets": (budgets, None),
         "budgets-none": (f"/p/{empty.slug}/budgets/", None),
@@ -107,24 +134,24 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         **{name: (path, None) for name, path in comparisons.items()},
         **{name: (path, None) for name, path in ab_tests.items()},
         "ab-tests-none": (f"/p/{empty.slug}/ab-tests/", None),
-        "runs-chosen": (jobs, _choose_three),
+        "runs-chosen": (jobs, choose_three),
         "runs-columns": (jobs, lambda page: page.click("summary:has-text('Columns')")),
         "runs-help": (jobs, lambda page: page.click("summary:has-text('Search help')")),
-        "sweep-points": (comparisons["sweep-new"], _show_runs),
+        "sweep-points": (comparisons["sweep-new"], show_runs),
         "runs-unfolded": (jobs, lambda page: page.click("a[data-unfold] >> nth=0")),
         "goals": (f"/p/{project.slug}/goals/?subject=Hopper-v5", None),
         "goals-none": (f"/p/{empty.slug}/goals/", None),
         "groups": (f"/p/{project.slug}/groups/", None),
         "groups-none": (f"/p/{empty.slug}/groups/", None),
         "list-empty": (f"/p/{empty.slug}/jobs/", None),
-        "form": (f"{jobs}new/?preset=hopper-simulated", _until_forecast),
-        "form-model": (f"{jobs}new/?preset=siren-digits", _until_forecast),
-        "form-local": (f"{jobs}new/?preset=hopper", _until_forecast),
-        "form-forecast": (f"{jobs}new/?preset=hopper-simulated", _open_forecast),
-        "form-errors": (f"{jobs}new/?preset=cartpole", _submit_nonsense),
-        "form-draft": (f"{jobs}new/?preset=cartpole", _keep_a_draft),
-        "form-fork": (f"{jobs}new/?fork={live.split('/')[-2]}", _until_forecast),
-        "job-running": (live, _until_drawn),
+        "form": (f"{jobs}new/?preset=hopper-simulated", until_forecast),
+        "form-model": (f"{jobs}new/?preset=siren-digits", until_forecast),
+        "form-local": (f"{jobs}new/?preset=hopper", until_forecast),
+        "form-forecast": (f"{jobs}new/?preset=hopper-simulated", open_forecast),
+        "form-errors": (f"{jobs}new/?preset=cartpole", submit_nonsense),
+        "form-draft": (f"{jobs}new/?preset=cartpole", keep_a_draft),
+        "form-fork": (f"{jobs}new/?fork={live.split('/')[-2]}", until_forecast),
+        "job-running": (live, until_drawn),
         "job-what-if": (f"{live}what-if/", None),
         "job-what-if-over": (f"{comparisons['runs-job']}what-if/", None),
         "job-actors": (f"{live}actors/", None),
@@ -136,13 +163,13 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "numbers": (f"/p/{project.slug}/numbers/lambda/starling-stack/", None),
         "job-spec": (f"{live}spec/", None),
         "job-policy": (f"{live}checkpoints/", None),
-        "model-charts": (model, _until_drawn),
+        "model-charts": (model, until_drawn),
         "model-judged": (f"{model}checkpoints/", None),
-        "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", _until_drawn),
+        "job-budget": (f"{jobs}{by_name['Hopper, wide'].pk}/", until_drawn),
         "job-standing": (f"{jobs}{on_lambda.pk}/", None),
-        "job-archived": (f"{jobs}{archived.pk}/", _ask_to_delete),
+        "job-archived": (f"{jobs}{archived.pk}/", ask_to_delete),
         "job-deleted": (f"{jobs}{deleted.pk}/", None),
-        "list-archived": (f"{jobs}?q=is:archived", _choose_three),
+        "list-archived": (f"{jobs}?q=is:archived", choose_three),
         "job-queued": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/", None),
         "schedulers": (schedulers, None),
         "schedulers-none": (f"/p/{empty.slug}/schedulers/", None),
@@ -157,27 +184,27 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "data": (data, None),
         "data-none": (f"/p/{empty.slug}/data/", None),
         "data-choosing": (f"{data}{tables['choosing'].pk}/", None),
-        "data-choosing-errors": (f"{data}{tables['choosing'].pk}/", _submit_nothing),
+        "data-choosing-errors": (f"{data}{tables['choosing'].pk}/", submit_nothing),
         "data-ready": (f"{data}{tables['ready'].pk}/", None),
-        "data-form": (f"{jobs}new/?data={tables['ready'].manifest}", _until_forecast),
+        "data-form": (f"{jobs}new/?data={tables['ready'].manifest}", until_forecast),
         "data-reading": (f"{data}{tables['reading'].pk}/", None),
         "data-failed": (f"{data}{tables['failed'].pk}/", None),
         "clouds": (clouds, None),
         "clouds-empty": (f"/p/{empty.slug}/clouds/", None),
         "clouds-new": (f"{clouds}new/aws_role/", None),
-        "clouds-new-errors": (f"{clouds}new/azure_principal/", _submit_nothing),
+        "clouds-new-errors": (f"{clouds}new/azure_principal/", submit_nothing),
         "clouds-role": (f"{clouds}{connected['fresh'].pk}/", None),
         "clouds-azure": (f"{clouds}{connected['azure'].pk}/", None),
         "clouds-ready": (f"{clouds}{connected['ready'].pk}/", None),
-        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", _open_credentials),
+        "clouds-missing": (f"{clouds}{connected['missing'].pk}/", open_credentials),
         "clouds-profile": (f"{clouds}{connected['ready'].pk}/profile/", None),
         "clouds-profile-none": (f"{clouds}{connected['fresh'].pk}/profile/", None),
         "clouds-profile-failed": (f"{clouds}{connected['missing'].pk}/profile/", None),
         "clouds-profile-simulated": (f"{clouds}simulated/profile/", None),
         "alerts": (alerts, None),
-        "alerts-bell": (jobs, _open_bell),
-        "alerts-bell-empty": (f"/p/{empty.slug}/jobs/", _open_bell),
-        "alerts-menu": (alerts, _open_alert_menu),
+        "alerts-bell": (jobs, open_bell),
+        "alerts-bell-empty": (f"/p/{empty.slug}/jobs/", open_bell),
+        "alerts-menu": (alerts, open_alert_menu),
         "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
         "alerts-rules": (f"{alerts}rules/", None),
         "alerts-channels": (f"{alerts}channels/", None),
@@ -185,7 +212,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-channel-mail": (f"{alerts}channels/{told['mail'].pk}/", None),
         "alerts-consent": (mail_consent.path_for(mail_consent.consents_of(project.pk)[-1]), None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
-        "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", _renew_key),
+        "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", renew_key),
         "trackers": (f"/p/{project.slug}/trackers/", None),
         "trackers-none": (f"/p/{empty.slug}/trackers/", None),
         "trackers-mlflow": (f"/p/{project.slug}/trackers/mlflow/", None),
@@ -196,15 +223,15 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "reports-installation": ("/reports/?range=last-30-days", None),
         "machines-none": (f"{jobs}{without_machines.pk}/", None),
         "machines-some": (f"{jobs}{with_machines.pk}/", None),
-        "machines-join": (f"{jobs}{with_machines.pk}/", _join),
+        "machines-join": (f"{jobs}{with_machines.pk}/", join),
         "papers": ("/papers/", None),
         "papers-experiment": ("/papers/learning_mujoco/", None),
         "papers-costs": ("/papers/minionsrl_table2/", None),
         "papers-calculation": ("/papers/nitro_startup/", None),
         "papers-forks": ("/papers/branching/", None),
         "members": (f"/p/{project.slug}/members/", None),
-        "members-invited": (f"/p/{project.slug}/members/", _invite),
-        "projects": ("/projects/", _show_archived),
+        "members-invited": (f"/p/{project.slug}/members/", invite),
+        "projects": ("/projects/", show_archived),
         "project-settings": (f"/p/{project.slug}/settings/", None),
         "project-archived": (f"/p/{old.slug}/settings/", None),
         "join": (join, None),
@@ -215,14 +242,14 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "account-again": ("/accounts/reauthenticate/", None),
         "sign-out": ("/accounts/logout/", None),
         "tokens": ("/account/tokens/", None),
-        "tokens-made": ("/account/tokens/", _make_token),
-        "api": ("/api/", _open_operation),
+        "tokens-made": ("/account/tokens/", make_token),
+        "api": ("/api/", open_operation),
         "links": (f"/p/{project.slug}/links/", None),
         "links-none": (f"/p/{empty.slug}/links/", None),
         "links-job": (f"/p/{project.slug}/links/?of={live.split('/')[-2]}", None),
-        "links-made": (f"/p/{project.slug}/links/?of={live.split('/')[-2]}", _make_link),
+        "links-made": (f"/p/{project.slug}/links/?of={live.split('/')[-2]}", make_link),
         **{
-            name: (path, _until_drawn if "job" in name or "embedded" in name else None)
+            name: (path, until_drawn if "job" in name or "embedded" in name else None)
             for name, path in shared.items()
         },
         "missing": ("/nowhere/", None),
@@ -274,6 +301,7 @@ GATES = {
 }
 """What is seen before signing in."""
 
+
 SAYS_NO = {
     "link-refused": 403,
     "invitation-over": 404,
@@ -282,218 +310,3 @@ SAYS_NO = {
     "job-deleted": 410,
 }
 """Pages that say no, with the status they say it with."""
-
-PARTS = {
-    *(
-        "abtests:progress",
-        "predictions:predicted",
-        "alerts:bell",
-        "connections:steps",
-        "overview:spending",
-        "jobs:machines",
-        "jobs:calls",
-        "jobs:log_lines",
-        "jobs:policy",
-    ),
-    *("surfaces:surfaces", "jobs:bill", "profiling:result", "reports:files", "schedulers:decisions"),
-    *(
-        "reports:installation_files",
-        "schedulers:progress",
-        "datasets:progress",
-        "resources:job",
-        "resources:project",
-    ),
-}
-"""Addresses of parts of a page, seen in their pages."""
-FILES = {
-    *(
-        "api:client",
-        "api:command",
-        "api:job_tensorboard",
-        "api_nothing_here",
-        "connections:paper",
-        "connections:report",
-    ),
-    *(
-        "jobs:actor_package",
-        "jobs:film",
-        "jobs:films",
-        "jobs:log_file",
-        "jobs:policy_zip",
-        "jobs:series",
-        "jobs:spec_file",
-    ),
-    *("sharing:stream", "sharing:series"),
-    *("jobs:stream", "livez", "metrics", "jobs:cost_csv", "readyz", "reports:built", "reports:file"),
-    *("reports:installation_built", "reports:installation_file", "schedulers:export"),
-}
-"""Addresses that answer with data."""
-ONWARD = {"accounts:home", "account_confirm_login_code", "account_set_password"}
-"""Addresses that only send people on: home, and ways to sign in that this site does not offer."""
-
-
-def is_of_jobs(path: str) -> bool:
-    """Whether jobs are what the page is about: about half of all pages."""
-    return any(place in path for place in ("/jobs/", "/compare/", "/groups/", "/sweeps/"))
-
-
-def one_of_each(shown: dict[str, tuple[str, Act | None]]) -> dict[str, tuple[str, Act | None]]:
-    """The first of `shown` at each page, without its other states, such as an open menu or an empty list."""
-    first: dict[str, str] = {}
-    for name, (path, _) in shown.items():
-        first.setdefault(_view_name(path), name)
-    return {name: shown[name] for name in first.values()}
-
-
-def _view_name(path: str) -> str:
-    try:
-        return resolve(path.partition("?")[0]).view_name
-    except Resolver404:
-        return path
-
-
-def unseen(shown: Iterable[str]) -> set[str]:
-    """Names of the addresses that a GET may ask for and that none of these paths is an example of."""
-    seen = {resolve(path.partition("?")[0]).view_name for path in shown if not path.startswith("/nowhere")}
-    return {name for name in _names(get_resolver().url_patterns) if name not in seen | PARTS | FILES | ONWARD}
-
-
-def _names(patterns: Iterable[URLPattern | URLResolver], namespace: str = "") -> Iterator[str]:
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver):
-            if pattern.namespace != "api_v1":
-                yield from _names(pattern.url_patterns, pattern.namespace or namespace)
-        elif not _only_for_posts(pattern.callback):
-            yield f"{namespace}:{pattern.name}" if namespace else str(pattern.name)
-
-
-def _only_for_posts(view: Callable[..., object] | None) -> bool:
-    """Whether one of the view's decorators takes no GET: they keep the methods they take in their closure."""
-    while view is not None:
-        if ["POST"] in [cell.cell_contents for cell in view.__closure__ or ()]:
-            return True
-        view = getattr(view, "__wrapped__", None)
-    return False
-
-
-def _open_palette(page: Page) -> None:
-    page.keyboard.press("Control+k")
-    page.wait_for_selector("[role=option]")
-
-
-def _ask_palette(page: Page) -> None:
-    _open_palette(page)
-    with page.expect_response("**/find/?options=1&q=hopper"):
-        page.keyboard.type("hopper")
-    page.wait_for_selector("[role=option]:has-text('Hopper')")
-
-
-def _open_keys(page: Page) -> None:
-    page.keyboard.press("?")
-
-
-def _ask_to_delete(page: Page) -> None:
-    page.click(".job-menu > summary")
-    page.click("[data-dialog=delete-dialog]")
-
-
-def _make_link(page: Page) -> None:
-    page.fill("[name=sites]", "https://wiki.example.org")
-    page.click("button:has-text('Make the link')")
-    page.wait_for_selector("[data-copy-text=embed]")
-
-
-def _show_archived(page: Page) -> None:
-    page.click(".archived-projects > summary")
-
-
-def _choose_three(page: Page) -> None:
-    for box in page.query_selector_all("[name=job]")[:3]:
-        box.check()
-
-
-def _show_runs(page: Page) -> None:
-    page.fill("[name=values_0]", "0.001, 0.0003, 0.0001")
-    page.click("[name=look]")
-    page.wait_for_selector(".points")
-
-
-def _until_drawn(page: Page) -> None:
-    page.wait_for_selector("html[data-drawn-seq]", state="attached")
-    for figure in page.locator("[data-chart]:not([hidden])").all():  # charts out of sight are not drawn
-        figure.scroll_into_view_if_needed()
-    page.evaluate("scrollTo(0, 0)")
-
-
-def _until_forecast(page: Page) -> None:
-    page.wait_for_selector("[data-forecast-more]")
-
-
-def _open_forecast(page: Page) -> None:
-    _until_forecast(page)
-    with page.expect_response("**/new/forecast*"):
-        page.fill("[name='budget_usd']", "0.06")
-        page.fill("[name='training.scaling.fixed.actors']", "24")
-    page.click("[data-forecast-more] > summary")
-
-
-def _keep_a_draft(page: Page) -> None:
-    page.fill("[name='training.scaling.fixed.actors']", "4")
-    page.fill("[name='budget_usd']", "0")
-    page.click("#more > summary")
-    page.uncheck("[name='training.algorithm.ppo.learning_rate_decay']")
-    page.click("[name=save]")
-    page.wait_for_url("**/new/?draft=*")
-    page.wait_for_selector(".drafts")
-
-
-def _submit_nonsense(page: Page) -> None:
-    page.fill("[name='training.environment.id']", "CartPoll-v1")
-    page.fill("[name='budget_usd']", "0")
-    page.fill("[name='training.scaling.fixed.actors']", "9000")
-    page.click("[data-launch]")
-    page.wait_for_selector("[aria-invalid='true']")
-
-
-def _open_credentials(page: Page) -> None:
-    page.click("summary:has-text('Add credentials')")
-
-
-def _open_bell(page: Page) -> None:
-    page.click("[data-bell] summary")
-
-
-def _open_alert_menu(page: Page) -> None:
-    page.click(".alert-more summary >> nth=0")
-
-
-def _join(page: Page) -> None:
-    page.click(".machines button")
-    page.wait_for_selector(".join")
-
-
-def _renew_key(page: Page) -> None:
-    page.click("[data-dialog=renew]")
-    with page.expect_navigation():
-        page.click("#renew .btn-primary")
-
-
-def _make_token(page: Page) -> None:
-    page.fill("[name='name']", "A notebook")
-    page.click("text=Make the token")
-    page.wait_for_selector("[data-copy-text='key']")
-
-
-def _invite(page: Page) -> None:
-    page.fill("[name='email']", "grace@example.org")
-    page.click("text=Make the invitation")
-    page.wait_for_selector("[data-copy-text='link']")
-
-
-def _open_operation(page: Page) -> None:
-    page.click("[id$='jobs_create_job'] > summary")
-
-
-def _submit_nothing(page: Page) -> None:
-    page.click("main .btn-primary")
-    page.wait_for_selector("[aria-invalid='true']")

@@ -32,7 +32,8 @@ def test_no_violations_before_signing_in(live_site: str, page: "Page", looks: An
 
 def test_no_violations_on_any_page_of_jobs(live_site: str, page: "Page", looks: Any) -> None:
     """About half of all pages, so that two processes can share them."""
-    from tests.journeys.every_page import is_of_jobs, one_of_each, pages
+    from tests.journeys.every_page import pages
+    from tests.journeys.seen_addresses import is_of_jobs, one_of_each
     from webapp.accounts.models import User
 
     shown = {name: one for name, one in pages().items() if is_of_jobs(one[0])}
@@ -42,7 +43,8 @@ def test_no_violations_on_any_page_of_jobs(live_site: str, page: "Page", looks: 
 
 
 def test_no_violations_on_any_other_page(live_site: str, page: "Page", looks: Any) -> None:
-    from tests.journeys.every_page import GATES, is_of_jobs, one_of_each, pages, unseen
+    from tests.journeys.every_page import GATES, pages
+    from tests.journeys.seen_addresses import is_of_jobs, one_of_each, unseen
     from webapp.accounts.models import User
 
     shown = pages()

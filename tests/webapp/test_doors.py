@@ -431,7 +431,7 @@ def test_writing_wants_the_forms_token(name: str, scene: Scene) -> None:
 
 
 def test_the_only_sockets_are_those_whose_doors_are_tested() -> None:
-    """Who may follow a job is tested in test_live.py, what a link lets through in sharing/test_shared_live.py."""
+    """test_live_access.py tests who may follow a job, sharing/test_shared_live.py what a link lets through."""
     patterns = [*websocket_urlpatterns, *shared_urlpatterns]
     assert [str(pattern.pattern) for pattern in patterns] == [
         "ws/v1/jobs/<str:job_id>/",
