@@ -107,11 +107,11 @@ class LambdaOptions(PlatformModel):
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Return the prices. Raises UnknownSku if the book has none for the region."""
-        standing = [*rents(learner=self.learner_usd_per_hour)]
+        prices = [*rents(learner=self.learner_usd_per_hour)]
         if self.provisioned:
-            standing.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
+            prices.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
         actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)
-        return Tariff(actor=actor, standing=tuple(standing))
+        return Tariff(actor=actor, rents=tuple(prices))
 
 
 class LambdaPlatform:

@@ -139,7 +139,7 @@ class AzureContainerOptions(PlatformModel):
             Part(book.row(f"aci.memory.linux{ending}", self.region), self.memory_gb),
         )
         pool = PoolPrice(actor, most=self.most_actors, idle_s=self.idle_s, in_groups=True)
-        return Tariff(standing=rents(learner=self.learner_usd_per_hour), pool=pool)
+        return Tariff(rents=rents(learner=self.learner_usd_per_hour), pool=pool)
 
 
 class AzureContainerPlatform:

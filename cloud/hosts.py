@@ -68,4 +68,4 @@ class HostsOptions(PlatformModel):
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Return the rent of the machines that have a price. Calls themselves cost nothing."""
         machines = self.machine_usd_per_hour * self.machines
-        return Tariff(standing=rents(learner=self.learner_usd_per_hour, machines=machines))
+        return Tariff(rents=rents(learner=self.learner_usd_per_hour, machines=machines))

@@ -61,7 +61,7 @@ class LocalOptions(PlatformModel):
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Return the rent of what has a price. Calls themselves cost nothing."""
         workers = self.worker_usd_per_hour * self.worker_count
-        return Tariff(standing=rents(learner=self.learner_usd_per_hour, workers=workers))
+        return Tariff(rents=rents(learner=self.learner_usd_per_hour, workers=workers))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class MeteredPlatform:
 
     Calls are held until the next `next`, `publish` or `cancel` and reserved in one batch; one that does not fit
     becomes an outcome "refused". Outcomes carry their cost. When rent cannot be paid everything stops: calls in
-    flight are cancelled, standing resources are ended, and all later calls are refused.
+    flight are cancelled, rented resources are ended, and all later calls are refused.
 
     Every settlement of a call carries the record of its work, by which the run can be timed and priced again.
     `id_prefix` goes before the ids of all reservations, for ledgers that hold more than one run.
@@ -103,7 +103,7 @@ class MeteredPlatform:
         return self._ledger.spend()
 
     def rent_ahead(self, for_s: float) -> int:
-        """Return what must be reserved within the next `for_s` seconds if all standing resources are kept."""
+        """Return what must be reserved within the next `for_s` seconds if all rented resources are kept."""
         return self._rents.ahead(self.now_s(), for_s)
 
     def close(self) -> None:
@@ -252,13 +252,13 @@ class MeteredPlatform:
         return none
 
     def _prepare(self, before: int | None) -> None:
-        """Let the platform have as many standing actors as are paid for, if that has changed."""
+        """Let the platform have as many kept actors as are paid for, if that has changed."""
         actors = self._rents.actors
         if actors is not None and actors != before and isinstance(self._platform, Preparable):
             self._platform.prepare(actors)
 
     def _stop(self, reason: str) -> None:
-        """End everything because the budget is used up: calls in flight and standing resources."""
+        """End everything because the budget is used up: calls in flight and rented resources."""
         self._stopped = reason
         for outcome in self._drain():
             self._ready.append(_because(outcome, reason))

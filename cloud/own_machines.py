@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from cloud.billing.price_parts import own_price
-from cloud.pricing import Part, StandingResource
+from cloud.pricing import Part, RentPrice
 
 LearnerPrice = Annotated[
     Decimal,
@@ -22,8 +22,6 @@ LearnerPrice = Annotated[
 ]
 
 
-def rents(**usd_per_hour: Decimal) -> tuple[StandingResource, ...]:
+def rents(**usd_per_hour: Decimal) -> tuple[RentPrice, ...]:
     """Return the machines with a price, by name. Each is paid from the job's start to its end."""
-    return tuple(
-        StandingResource(name, (Part(own_price(name, usd)),)) for name, usd in usd_per_hour.items() if usd
-    )
+    return tuple(RentPrice(name, (Part(own_price(name, usd)),)) for name, usd in usd_per_hour.items() if usd)

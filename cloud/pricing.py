@@ -1,4 +1,4 @@
-"""Prices: how a platform's calls and standing resources become lines of a bill.
+"""Prices: how a platform's calls and rented resources become lines of a bill.
 
 Amounts are whole picodollars (1 USD = 10**12), rounded half up once per line. Everything before that rounding is
 exact: a price is a decimal, a quantity a ratio of whole numbers.
@@ -142,7 +142,7 @@ class RunningPrice:
 
 
 @dataclass(frozen=True)
-class StandingResource:
+class RentPrice:
     """A resource that is paid for as long as it exists, from the job's first call on.
 
     `round_up_s`: its time is billed by started units of so many seconds; 0: to the nanosecond.
@@ -186,13 +186,13 @@ class PoolPrice:
     idle_s: float
     in_groups: bool = False
 
-    def standing(self, number: int) -> StandingResource:
-        return StandingResource(f"actor-{number}", self.parts)
+    def actor_rent(self, number: int) -> RentPrice:
+        return RentPrice(f"actor-{number}", self.parts)
 
-    def group(self, number: int, actors: int) -> StandingResource:
+    def group(self, number: int, actors: int) -> RentPrice:
         """Return the resource of a group: this many actors that start and end together."""
         parts = tuple(replace(part, count=part.count * actors) for part in self.parts)
-        return StandingResource(group_resource(number), parts, round_up_s=1)
+        return RentPrice(group_resource(number), parts, round_up_s=1)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Tariff:
 
     actor: CallPrice | None = None
     learner: CallPrice | None = None
-    standing: tuple[StandingResource, ...] = ()
+    rents: tuple[RentPrice, ...] = ()
     pool: PoolPrice | None = None
 
     def worst_case(self, call: Call) -> int:

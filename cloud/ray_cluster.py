@@ -27,7 +27,7 @@ from cloud.failures import Failure
 from cloud.outcomes import call_outcome, learner_outcome, read_answer
 from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
-from cloud.pricing import Part, StandingResource, Tariff
+from cloud.pricing import Part, RentPrice, Tariff
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
@@ -105,14 +105,14 @@ class RayOptions(PlatformModel):
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Return the rent from the job's start to its end. Raises UnknownSku if the machine has no price."""
-        standing = [*rents(learner=self.learner_usd_per_hour)]
+        prices = [*rents(learner=self.learner_usd_per_hour)]
         if self.machine:
             parts = machine_parts(book, self.machine, self.region, count=self.nodes, ip_and_disk=False)
-            standing.append(StandingResource("nodes", parts))
+            prices.append(RentPrice("nodes", parts))
         elif self.node_usd_per_hour:
             price = own_price("nodes", self.node_usd_per_hour)
-            standing.append(StandingResource("nodes", (Part(price, self.nodes),)))
-        return Tariff(standing=tuple(standing))
+            prices.append(RentPrice("nodes", (Part(price, self.nodes),)))
+        return Tariff(rents=tuple(prices))
 
 
 @dataclass

@@ -224,7 +224,7 @@ def _shares_of_call(call: PaidCall, bill_context: BillContext) -> tuple[dict[Par
 def _add_rents(
     bill: FullBill, rents: Sequence[Settlement], calls: Sequence[PaidCall], bill_context: BillContext
 ) -> None:
-    """Divide the rent of standing resources by the calls that ran on them; the rest of the time is idle."""
+    """Divide the rent of rented resources by the calls that ran on them; the rest of the time is idle."""
     stood_ns: Counter[str] = Counter()
     for rent in rents:
         stood_ns[_place(rent)] += to_ns(_seconds(rent, "to_s")) - to_ns(_seconds(rent, "from_s"))

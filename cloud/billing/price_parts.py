@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 
 from cloud.billing.price_book import PriceBook, PriceRow
-from cloud.pricing import FunctionPrice, Part, RunningPrice, StandingResource
+from cloud.pricing import FunctionPrice, Part, RentPrice, RunningPrice
 
 MB_PER_GB = 1024
 PROVISIONED_UNIT_S = 300
@@ -24,11 +24,11 @@ def functions(
     return FunctionPrice(duration, book.row("lambda.request", region), start_cap_s, ready)
 
 
-def provisioned_capacity(book: PriceBook, region: str, memory_mb: int, instances: int) -> StandingResource:
+def provisioned_capacity(book: PriceBook, region: str, memory_mb: int, instances: int) -> RentPrice:
     """Return the price of provisioned instances, paid from the job's start, busy or not, by started five minutes."""
     row = book.row("lambda.provisioned.x86", region)
     part = Part(row, memory_mb * instances, MB_PER_GB)
-    return StandingResource("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
+    return RentPrice("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
 
 
 def machine_parts(
@@ -58,9 +58,9 @@ def share_of(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
     return tuple(Part(part.row, part.count, part.per * sharers) for part in parts)
 
 
-def cache_host(book: PriceBook, sku: str, region: str) -> StandingResource:
+def cache_host(book: PriceBook, sku: str, region: str) -> RentPrice:
     """Return the price of a separate machine that stores trajectories and weights for the functions."""
-    return StandingResource("cache", machine_parts(book, sku, region))
+    return RentPrice("cache", machine_parts(book, sku, region))
 
 
 def own_price(resource: str, usd: Decimal) -> PriceRow:

@@ -14,7 +14,7 @@ from cloud.billing.price_parts import (
     machine_parts,
 )
 from cloud.numbers.profile import Functions, Pool, Profile
-from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RunningPrice, StandingResource, Tariff
+from cloud.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RentPrice, RunningPrice, Tariff
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,21 @@ class Purchase:
 
 def tariff_of(profile: Profile, purchase: Purchase, book: PriceBook) -> Tariff:
     """Return the tariff. Raises UnknownSku if the book has no price for something that the job would buy."""
-    standing = list(_standing_actors(profile, purchase, book))
+    prices = list(_kept_actors(profile, purchase, book))
     learner: CallPrice | None = None
     if purchase.learner == "server":
         parts = machine_parts(book, purchase.learner_sku, purchase.region, count=purchase.learner_machines)
-        standing.append(StandingResource("learner", parts))
+        prices.append(RentPrice("learner", parts))
     else:
         parts = machine_parts(book, purchase.learner_sku, purchase.region, ip_and_disk=False)
         start_s, sharers = profile.learner.function_start_s.high, purchase.learners_per_gpu
         learner = learner_function(parts, start_s, sharers=sharers)
     if purchase.cache_sku is not None:
-        standing.append(cache_host(book, purchase.cache_sku, purchase.region))
+        prices.append(cache_host(book, purchase.cache_sku, purchase.region))
     return Tariff(
         actor=_function_price(profile, purchase, book),
         learner=learner,
-        standing=tuple(standing),
+        rents=tuple(prices),
         pool=_pool_price(profile, purchase, book),
     )
 
@@ -71,19 +71,19 @@ def _function_price(profile: Profile, purchase: Purchase, book: PriceBook) -> Ca
     )
 
 
-def _standing_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[StandingResource]:
+def _kept_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[RentPrice]:
     """Return the machines of a cluster, and the functions that are kept warm."""
     actors = profile.actors
     if isinstance(actors, Pool):
         if actors.machine_sku is None or actors.units is None:
             return []
         parts = machine_parts(book, actors.machine_sku, purchase.region, count=actors.units)
-        return [StandingResource("actors", parts)]
+        return [RentPrice("actors", parts)]
     if not purchase.provisioned or actors.provisioned_sku is None:
         return []
     row = book.row(actors.provisioned_sku, purchase.region)
     part = Part(row, purchase.provisioned * purchase.memory_mb, MB_PER_GB)
-    return [StandingResource("provisioned", (part,), PROVISIONED_UNIT_S)]
+    return [RentPrice("provisioned", (part,), PROVISIONED_UNIT_S)]
 
 
 def _pool_price(profile: Profile, purchase: Purchase, book: PriceBook) -> PoolPrice | None:

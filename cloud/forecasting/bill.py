@@ -76,7 +76,7 @@ class Bill:
         self._per_detour = _detour(tariff.actor, rollout)
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
-            self._pool_per_ns = total(tariff.pool.standing(1).lines(3600 * NS)) / (3600 * NS)
+            self._pool_per_ns = total(tariff.pool.actor_rent(1).lines(3600 * NS)) / (3600 * NS)
         self._evaluations, _ = task.most_judgings()
         self._worst = max(tariff.worst_case(_of(rollout, _USUAL_DEADLINE_S)), 0)
         self._worst_update = tariff.worst_case(update)
@@ -85,7 +85,7 @@ class Bill:
     @property
     def costs_nothing(self) -> bool:
         tariff = self._tariff
-        return not (tariff.actor or tariff.learner or tariff.standing or tariff.pool)
+        return not (tariff.actor or tariff.learner or tariff.rents or tariff.pool)
 
     @property
     def actor_second(self) -> float:
@@ -123,13 +123,13 @@ class Bill:
             + on_learner * self._learner.per_call
             + counts[Count.DETOURS] * self._per_detour
         )
-        for standing in self._tariff.standing:
+        for rent in self._tariff.rents:
             name = "standing"
-            if standing.resource in _OF_ACTORS:
+            if rent.resource in _OF_ACTORS:
                 name = "actors"
-            elif standing.resource == "learner":
+            elif rent.resource == "learner":
                 name = "learner"
-            found[name] += total(standing.lines(int(counts[Count.TIME_NS])))
+            found[name] += total(rent.lines(int(counts[Count.TIME_NS])))
         return {part: float(amount) for part, amount in found.items()}
 
 

@@ -24,7 +24,7 @@ class AllCallsFail(RuntimeError):
 
 
 class Count(IntEnum):
-    """Indices of the counts of a whole run: its time, standing time, and events. POOL is the standing time of a pool's
+    """Indices of the counts of a whole run: its time, rented time, and events. POOL is the rented time of a pool's
     actors. `Billed` counts come after them, for each kind of call.
     """
 

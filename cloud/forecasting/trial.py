@@ -139,6 +139,6 @@ def _evaluation_of(
         interval_ns = works.training.evaluation.every_rounds * a_round[Count.TIME_NS]
         beside[Count.POOL_NS] = judged[Count.CALLS] * min(stood_ns, interval_ns)
     elif isinstance(pool, Pool):
-        standing = (pool.units or 1) * pool.actors_per_unit
-        beside[Count.TIME_NS] = busy_ns / max(standing, actors)
+        kept = (pool.units or 1) * pool.actors_per_unit
+        beside[Count.TIME_NS] = busy_ns / max(kept, actors)
     return beside

@@ -126,11 +126,11 @@ class Prediction:
 
 
 def rent_usd_a_second(configuration: Configuration, actors: float) -> float:
-    """Return what machines that stand for the job cost, busy or not."""
+    """Return what rented machines cost in a second, busy or not."""
     tariff = configuration.tariff
-    hour = float(sum(total(standing.lines(3600 * NS)) for standing in tariff.standing))
+    hour = float(sum(total(rent.lines(3600 * NS)) for rent in tariff.rents))
     if tariff.pool is not None:
-        hour += actors * total(tariff.pool.standing(1).lines(3600 * NS))
+        hour += actors * total(tariff.pool.actor_rent(1).lines(3600 * NS))
     return hour / 3600 / PICODOLLARS_PER_USD
 
 

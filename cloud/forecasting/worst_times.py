@@ -172,7 +172,7 @@ def _first_update(works: Workload, actors: int) -> Work:
 
 
 def _start_s(configuration: Configuration, speeds: Speeds) -> float:
-    """Return the time from a call's arrival at its actor until it runs: a function may be cold each time, a standing
+    """Return the time from a call's arrival at its actor until it runs: a function may be cold each time, a kept
     actor is not.
     """
     if isinstance(configuration.profile.actors, Functions):
@@ -215,10 +215,10 @@ def _pool_ready_s(configuration: Configuration, pool: Pool, speeds: Speeds, acto
     """Return when a pool has started. Its start times are drawn from the cloud's seed alone, so they are known."""
     limit = StartLimit(pool.creates_at_once.value, pool.creates_per_s.value)
     ready_ns = 0
-    standing = min(actors, _at_once(configuration)) if pool.units is None else _at_once(configuration)
-    for first in range(0, standing, pool.actors_per_unit):
+    kept = min(actors, _at_once(configuration)) if pool.units is None else _at_once(configuration)
+    for first in range(0, kept, pool.actors_per_unit):
         begin_ns = limit.begin_ns(0)
-        for number in range(first, min(standing, first + pool.actors_per_unit)):
+        for number in range(first, min(kept, first + pool.actors_per_unit)):
             start_ns = speeds.cold_ns(draw(configuration.setting.seed, f"actor-{number}"))
             ready_ns = max(ready_ns, begin_ns + start_ns)
     return ready_ns / NS

@@ -47,7 +47,7 @@ class Functions(FrozenModel):
 
 
 class Pool(FrozenModel):
-    """Standing actors that take call after call, billed from the moment they are ordered until they are gone.
+    """Kept actors that take call after call, billed from the moment they are ordered until they are gone.
 
     With `units` the pool has that size from the first call to the job's end, like a cluster. Without, it grows with
     the calls in flight, and an actor without work is given up after `idle_s`. Paid by machine (one a unit), or by

@@ -1,1 +1,1 @@
-"""Rent of standing resources, used or not."""
+"""Rent of rented resources, used or not."""

@@ -1,4 +1,4 @@
-"""All standing resources of a job: machines and capacity of its tariff, and the actors of its pool."""
+"""All rented resources of a job: machines and capacity of its tariff, and the actors of its pool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cloud.formatting import display_usd, plural
 from cloud.ledger import remaining_money
-from cloud.pricing import StandingResource, Tariff
+from cloud.pricing import RentPrice, Tariff
 from cloud.rents.pool import PoolRent
 from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from cloud.timing import to_ns
@@ -14,7 +14,7 @@ from training.ports import Ledger
 
 
 def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:
-    """Return what is reserved for all standing resources from a job's start until `for_s` later, with `actors` in a
+    """Return what is reserved for all rented resources from a job's start until `for_s` later, with `actors` in a
     pool.
     """
     return _rent_of_all(tariff, actors, lambda one: rent_from_start(one, for_s))
@@ -25,11 +25,11 @@ def rent_between(tariff: Tariff, actors: int, for_s: float) -> int:
     return _rent_of_all(tariff, actors, lambda one: rent_going_on(one, for_s))
 
 
-def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[StandingResource], int]) -> int:
-    rent = sum(map(rent_of, tariff.standing))
+def _rent_of_all(tariff: Tariff, actors: int, rent_of: Callable[[RentPrice], int]) -> int:
+    rent = sum(map(rent_of, tariff.rents))
     pool = tariff.pool
     if pool is not None:
-        rent += min(actors, pool.most) * rent_of(pool.standing(1))
+        rent += min(actors, pool.most) * rent_of(pool.actor_rent(1))
     return rent
 
 
@@ -40,7 +40,7 @@ class Rents:
         self._tariff = tariff
         self._ledger = ledger
         self._id_prefix = id_prefix
-        self._standing: list[RentedResource] | None = None
+        self._kept: list[RentedResource] | None = None
         pool = tariff.pool
         self._pool = PoolRent(pool, ledger, id_prefix) if pool is not None and not pool.in_groups else None
         self._groups: dict[int, RentedResource] = {}
@@ -52,23 +52,23 @@ class Rents:
 
     def due_ns(self) -> int | None:
         """Return when something next has to be paid or given up."""
-        dues = [rented.renew_at_ns for rented in (*(self._standing or ()), *self._groups.values())]
+        dues = [rented.renew_at_ns for rented in (*(self._kept or ()), *self._groups.values())]
         if self._pool is not None and (pool_ns := self._pool.due_ns) is not None:
             dues.append(pool_ns)
         return min(dues, default=None)
 
     def ahead(self, now_s: float, for_s: float) -> int:
-        """Return what falls due within the next `for_s` seconds if all standing resources are kept."""
+        """Return what falls due within the next `for_s` seconds if all rented resources are kept."""
         end_ns = to_ns(now_s + for_s)
         rented = (
-            *(self._standing or ()),
+            *(self._kept or ()),
             *self._groups.values(),
             *(() if self._pool is None else (self._pool,)),
         )
         return sum(one.ahead(end_ns) for one in rented)
 
     def is_due(self, now_s: float) -> bool:
-        if self._standing is None and self._tariff.standing:
+        if self._kept is None and self._tariff.rents:
             return True
         due_ns = self.due_ns()
         return due_ns is not None and due_ns <= to_ns(now_s)
@@ -77,16 +77,16 @@ class Rents:
         """Pay what is due; the first time, start all resources. Return why the job cannot continue, or an empty
         string.
         """
-        if self._standing is None:
-            self._standing = [
-                RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.standing
+        if self._kept is None:
+            self._kept = [
+                RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.rents
             ]
-        for rented in (*self._standing, *self._groups.values()):
+        for rented in (*self._kept, *self._groups.values()):
             if to_ns(now_s) < rented.renew_at_ns:
                 continue
             refused = rented.keep(now_s, round_no)
             if refused is not None:
-                what = f"the next {rented.slice_s} s of {rented.standing.resource} ({rented.standing.skus})"
+                what = f"the next {rented.slice_s} s of {rented.price.resource} ({rented.price.skus})"
                 return self._too_dear(what, refused.picodollars)
         refused = self._pool.keep(now_s, round_no) if self._pool is not None else None
         return (
@@ -127,9 +127,9 @@ class Rents:
             rented.end(now_s)
 
     def end(self, now_s: float) -> None:
-        for rented in (*(self._standing or ()), *self._groups.values()):
+        for rented in (*(self._kept or ()), *self._groups.values()):
             rented.end(now_s)
-        self._standing = []
+        self._kept = []
         self._groups.clear()
         if self._pool is not None:
             self._pool.end(now_s)

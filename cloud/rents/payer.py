@@ -1,4 +1,4 @@
-"""Pays for a platform's standing resources, where the platform itself knows what exists and when it is gone."""
+"""Pays for a platform's rented resources, where the platform itself knows what exists and when it is gone."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ class PoolRent:
         wanted = min(in_flight, self._price.most)
         while len(self._rented) < wanted:
             self._ordered += 1
-            rented = RentedResource(self._price.standing(self._ordered), self._ledger, self._id_prefix, now_s)
+            rented = RentedResource(
+                self._price.actor_rent(self._ordered), self._ledger, self._id_prefix, now_s
+            )
             if rented.keep(now_s, round_no) is not None:
                 return
             self._rented.append(rented)

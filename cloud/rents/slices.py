@@ -1,11 +1,11 @@
-"""Rent of standing resources: reserved in slices before they begin, settled for the time used."""
+"""Rent of rented resources: reserved in slices before they begin, settled for the time used."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
 
-from cloud.pricing import StandingResource, total
+from cloud.pricing import RentPrice, total
 from cloud.timing import NS, to_ns
 from training.ports import Ledger, Reservation, Settlement
 
@@ -22,15 +22,15 @@ def slices_due(renew_at_ns: int, until_ns: int, slice_s: int) -> int:
     return max(0, (until_ns - renew_at_ns) // to_ns(slice_s) + 1)
 
 
-def rent_from_start(standing: StandingResource, for_s: float) -> int:
+def rent_from_start(price: RentPrice, for_s: float) -> int:
     """Return what is reserved for a resource that exists for `for_s`, its first slice included."""
-    count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(standing.round_up_s))
-    return count * _a_slice(standing)
+    count = slices_due(-to_ns(RENEW_AHEAD_S), to_ns(for_s), _slice_s(price.round_up_s))
+    return count * _a_slice(price)
 
 
-def rent_going_on(standing: StandingResource, for_s: float) -> int:
+def rent_going_on(price: RentPrice, for_s: float) -> int:
     """Return the most that is reserved within `for_s`, wherever in a slice it begins; at least a slice."""
-    return max(1, ceil(for_s / _slice_s(standing.round_up_s))) * _a_slice(standing)
+    return max(1, ceil(for_s / _slice_s(price.round_up_s))) * _a_slice(price)
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class _Slice:
 
 
 class RentedResource:
-    """One standing resource from its start to its end. All times are the platform's."""
+    """One rented resource from its start to its end. All times are the platform's."""
 
-    def __init__(self, standing: StandingResource, ledger: Ledger, id_prefix: str, now_s: float) -> None:
-        self.standing = standing
-        self.slice_s = _slice_s(standing.round_up_s)
+    def __init__(self, price: RentPrice, ledger: Ledger, id_prefix: str, now_s: float) -> None:
+        self.price = price
+        self.slice_s = _slice_s(price.round_up_s)
         self._ledger = ledger
         self._id_prefix = id_prefix
         self._slices: list[_Slice] = []
@@ -60,7 +60,7 @@ class RentedResource:
     def ahead(self, until_ns: int) -> int:
         """Return what else is reserved until then if the resource is kept."""
         count = slices_due(self.renew_at_ns, until_ns, self.slice_s)
-        return count * _a_slice(self.standing)
+        return count * _a_slice(self.price)
 
     def keep(self, now_s: float, round_no: int) -> Reservation | None:
         """Book slices that are over and reserve the next ones in time. Return the refused reservation, if any.
@@ -91,8 +91,8 @@ class RentedResource:
         self._count += 1
         begin_ns = self._paid_until_ns
         end_ns = begin_ns + to_ns(self.slice_s)
-        name = f"{self._id_prefix}rent-{self.standing.resource}-{self._count}"
-        picodollars = total(self.standing.lines(end_ns - begin_ns))
+        name = f"{self._id_prefix}rent-{self.price.resource}-{self._count}"
+        picodollars = total(self.price.lines(end_ns - begin_ns))
         reservation = Reservation(name, "rent", round_no, picodollars)
         if not self._ledger.reserve([reservation])[0]:
             return reservation
@@ -101,17 +101,17 @@ class RentedResource:
         return None
 
     def _settlement(self, piece: _Slice, end_ns: int) -> Settlement:
-        lines = self.standing.lines(end_ns - piece.begin_ns)
+        lines = self.price.lines(end_ns - piece.begin_ns)
         usage: dict[str, object] = {
-            "resource": self.standing.resource,
+            "resource": self.price.resource,
             "from_s": piece.begin_ns / NS,
             "to_s": end_ns / NS,
         }
         return Settlement(piece.reservation.id, total(lines), "metered", lines, usage)
 
 
-def _a_slice(standing: StandingResource) -> int:
-    return total(standing.lines(to_ns(_slice_s(standing.round_up_s))))
+def _a_slice(price: RentPrice) -> int:
+    return total(price.lines(to_ns(_slice_s(price.round_up_s))))
 
 
 def _slice_s(round_up_s: int) -> int:

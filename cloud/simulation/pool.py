@@ -1,4 +1,4 @@
-"""Standing actors that take call after call: containers that pull, machines of a cluster, the cores of one machine."""
+"""Kept actors that take call after call: containers that pull, machines of a cluster, the cores of one machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cloud.simulation.trip import Trip
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """One standing actor from its order to its end. `used`: it has had a call, so it is warm."""
+    """One kept actor from its order to its end. `used`: it has had a call, so it is warm."""
 
     number: int
     ordered_ns: int
@@ -40,24 +40,24 @@ class ActorPool:
         self._at_ready = at_ready
         self._waiting: deque[Trip] = deque()
         self.actors: list[Actor] = []
-        self._standing: list[Actor] = []
+        self._kept: list[Actor] = []
         self._free: list[int] = []
 
     def prepare(self, count: int, now_ns: int) -> None:
         """Have `count` actors: order more in whole units, or release surplus ones when they have no work."""
-        while len(self._standing) < count:
+        while len(self._kept) < count:
             begin_ns = self._limit.begin_ns(now_ns)
-            for _ in range(min(self._per_unit, count - len(self._standing))):
+            for _ in range(min(self._per_unit, count - len(self._kept))):
                 number = len(self.actors)
                 start_ns = self._speeds.cold_ns(draw(self._seed, f"actor-{number}"))
                 actor = Actor(number, now_ns, begin_ns + start_ns)
                 self.actors.append(actor)
-                self._standing.append(actor)
+                self._kept.append(actor)
                 self._at_ready(actor)
-        idle = [actor for actor in self._standing if actor.free or actor.ready_ns > now_ns]
-        for actor in idle[::-1][: max(0, len(self._standing) - count)]:
+        idle = [actor for actor in self._kept if actor.free or actor.ready_ns > now_ns]
+        for actor in idle[::-1][: max(0, len(self._kept) - count)]:
             actor.gone_ns, actor.free = now_ns, False
-            self._standing.remove(actor)
+            self._kept.remove(actor)
 
     def ready(self, actor: Actor) -> Trip | None:
         """Mark the actor as started. Return the first trip in the queue, if any."""
@@ -90,9 +90,9 @@ class ActorPool:
         self._waiting.remove(trip)
 
     def close(self, now_ns: int) -> None:
-        for actor in self._standing:
+        for actor in self._kept:
             actor.gone_ns = now_ns
-        self._standing.clear()
+        self._kept.clear()
 
     def _serve(self, actor: Actor) -> Trip | None:
         if not self._waiting:

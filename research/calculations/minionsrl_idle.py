@@ -32,7 +32,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     learned.append(_ACTORS * update_s / paid_s)
             for_others, for_learner = float(np.median(waited)), float(np.median(learned))
             idle = for_others + for_learner
-            standing = PRICING_TARGETS[target].profile.endswith("-cluster")
+            has_cluster = PRICING_TARGETS[target].profile.endswith("-cluster")
             rows.append(
                 (
                     PRICING_TARGETS[target].title,
@@ -40,10 +40,10 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     1 - idle,
                     for_others,
                     for_learner,
-                    idle if standing else 0.0,
+                    idle if has_cluster else 0.0,
                 )
             )
-            if standing:
+            if has_cluster:
                 statements.append(
                     Statement(
                         f"Actors of a server cluster are idle for part of each round ({workload.environment},"

@@ -1,7 +1,7 @@
 """What a stored run costs, up to any of its rounds, on any cloud and stack: endpoints of time and money.
 
 Evaluations judge a policy and belong to no training, so they are taken out before a run is timed and priced. Costs of a
-part of a run are those of a run that ends there: standing machines are paid until then and no longer.
+part of a run are those of a run that ends there: rented machines are paid until then and no longer.
 """
 
 from __future__ import annotations

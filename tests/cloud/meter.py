@@ -43,7 +43,7 @@ class Meter:
         return stopped
 
     def _add(self, trip: Trip) -> None:
-        """Add a call that has ended. One that never began is not billed, and standing resources are billed by time."""
+        """Add a call that has ended. One that never began is not billed, and rented resources are billed by time."""
         billed = BilledCall(
             trip.work.id, trip.work.memory_mb, billed_ms(trip.billed_ns), provisioned=trip.provisioned
         )

@@ -106,7 +106,7 @@ def test_its_bill_by_part() -> None:
         usd(duration, evaluations_ms * 1000, 1000 * 1024)
     )
     assert exactly(found.parts["requests"]) == pytest.approx(usd(per_request, 22))
-    rent = next(one for one in round_numbers().tariff.standing if one.resource == "learner")
+    rent = next(one for one in round_numbers().tariff.rents if one.resource == "learner")
     whole_ns = round(exactly(found.minutes) * 60 * 1e9)
     assert exactly(found.parts["learner"]) == pytest.approx(
         sum(line.picodollars for line in rent.lines(whole_ns)) / 1e12

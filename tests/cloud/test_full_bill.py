@@ -199,7 +199,7 @@ def test_more_time_than_there_was_is_not_believed() -> None:
     assert parts(found) == {"environment": 75, "inference": 25}
 
 
-def test_standing_actors_are_divided_too() -> None:
+def test_kept_actors_are_divided_too() -> None:
     core = PriceLine("aci.vcpu.linux", "1", "vCPU-h", 600)
     ran = call("r1-s0", run_s=30.0, environment_s=20.0, inference_s=4.0)
     found = bill(rent("actor-1", [core], 0.0, 60.0), ran)
@@ -231,7 +231,7 @@ def test_an_attempt_that_was_made_again_had_failed() -> None:
     assert parts(bill(call("r1-s0", "rollout", [gb_s(100)]), again)) == {"failed": 100, "actors": 7}
 
 
-def test_a_learners_machine_is_paid_for_updates_and_for_standing_idle() -> None:
+def test_a_learners_machine_is_paid_for_updates_and_for_idle_time() -> None:
     machine, disk = PriceLine("c5.4xlarge", "1", "h", 1000), PriceLine("paper.vm_overhead", "1", "month", 30)
     update = call("r1-update", "update", run_s=2.0, landed_s=7.5, transfer_s=0.5)
     found = bill(rent("learner", [machine, disk], 0.0, 10.0), update)

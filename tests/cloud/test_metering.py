@@ -27,7 +27,7 @@ WORST = 70 * GB_S + REQUEST + STORAGE
 # A c5.4xlarge at $0.68 an hour, and $17.92 a month of 720 hours for its address and disk.
 RENT_60_S = 11_333_333_333 + 414_814_815
 TARIFF = SimulatedOptions().tariff(PriceBook.load(), 1024)
-ACTORS_ONLY = replace(TARIFF, standing=())
+ACTORS_ONLY = replace(TARIFF, rents=())
 USD = 10**12
 
 
@@ -259,7 +259,7 @@ def test_rent_that_does_not_fit_stops_everything_and_is_paid_to_the_moment() -> 
     assert inner.now_s() == 115.0
     assert inner.meter.server_to_ns == 115 * 10**9
     rent = sum(booked.picodollars for booked in ledger.settlements() if booked.id.startswith("rent"))
-    assert rent == RENT_60_S + total(TARIFF.standing[0].lines(55 * 10**9))
+    assert rent == RENT_60_S + total(TARIFF.rents[0].lines(55 * 10**9))
     platform.submit(rollout("later"))
     later = gather(platform)["later"]
     assert (later.status, later.reason_code) == ("refused", "budget")
@@ -280,8 +280,8 @@ def test_a_wall_clock_that_ran_on_is_paid_afterwards() -> None:
     """No look for 150 s: the minutes that passed are reserved and booked at the next look."""
     inner = ScriptedPlatform(lambda call: Outcome(call_id=call.id, status="done", started_s=0, finished_s=0))
     ledger = MemoryLedger(USD)
-    server = TARIFF.standing[0]
-    platform = MeteredPlatform(inner, ledger, Tariff(standing=(server,)))
+    server = TARIFF.rents[0]
+    platform = MeteredPlatform(inner, ledger, Tariff(rents=(server,)))
     platform.publish(0, b"")
     inner.clock_s = 150.0
     platform.next(1.0)
@@ -304,7 +304,7 @@ def test_close_books_what_flew_and_gives_back_the_rest() -> None:
     platform.close()
     booked = {settled.id: settled.picodollars for settled in ledger.settlements()}
     assert booked["r"] == 3 * GB_S + REQUEST
-    assert booked["rent-learner-1"] == total(TARIFF.standing[0].lines(3 * 10**9))
+    assert booked["rent-learner-1"] == total(TARIFF.rents[0].lines(3 * 10**9))
     assert "never sent" not in booked
     spend = platform.spend()
     assert spend.reserved_picodollars == 0

@@ -49,7 +49,7 @@ def test_worst_case_by_hand() -> None:
 
 
 def test_rent_by_hand() -> None:
-    (learner,) = TARIFF.standing
+    (learner,) = TARIFF.rents
     assert (learner.resource, learner.skus) == ("learner", "c5.4xlarge + paper.vm_overhead")
     assert [line.picodollars for line in learner.lines(60 * 10**9)] == [11_333_333_333, 414_814_815]
     assert [line.picodollars for line in learner.lines(3600 * 10**9)] == [680_000_000_000, 24_888_888_889]
@@ -159,11 +159,11 @@ def test_wrong_price_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_local_rent_is_what_the_user_says() -> None:
-    assert LocalOptions().tariff(BOOK, 1024).standing == ()
+    assert LocalOptions().tariff(BOOK, 1024).rents == ()
     options = LocalOptions(
         workers=4, learner_usd_per_hour=Decimal("0.36"), worker_usd_per_hour=Decimal("0.09")
     )
-    amounts = {rent.resource: total(rent.lines(3600 * 10**9)) for rent in options.tariff(BOOK, 1024).standing}
+    amounts = {rent.resource: total(rent.lines(3600 * 10**9)) for rent in options.tariff(BOOK, 1024).rents}
     assert amounts == {"learner": 360_000_000_000, "workers": 360_000_000_000}
     call = calls.rollout("c", None)
     assert options.tariff(BOOK, 1024).worst_case(call) == 0

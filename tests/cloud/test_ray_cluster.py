@@ -69,11 +69,11 @@ def test_an_address_is_a_host_and_a_port(address: str) -> None:
 def test_machines_are_paid_by_the_price_book_while_the_job_is_attached() -> None:
     book = PriceBook.load()
     hourly = book.row("c5.4xlarge", "us-east-1").usd
-    (nodes,) = RayOptions(nodes=3, machine="c5.4xlarge").tariff(book, 1769).standing
+    (nodes,) = RayOptions(nodes=3, machine="c5.4xlarge").tariff(book, 1769).rents
     assert sum(line.picodollars for line in nodes.lines(3600 * 10**9)) == 3 * int(hourly * 10**12)
-    (own,) = RayOptions(nodes=2, node_usd_per_hour=Decimal("0.5")).tariff(book, 1769).standing
+    (own,) = RayOptions(nodes=2, node_usd_per_hour=Decimal("0.5")).tariff(book, 1769).rents
     assert sum(line.picodollars for line in own.lines(3600 * 10**9)) == 10**12
-    assert RayOptions().tariff(book, 1769).standing == ()
+    assert RayOptions().tariff(book, 1769).rents == ()
     with pytest.raises(UnknownSku, match="c5"):
         RayOptions(machine="c5.9000xlarge").tariff(book, 1769)
 
@@ -167,16 +167,16 @@ def test_the_cluster_inherits_nothing_and_falls_with_the_process_that_started_it
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stdout.readline() == b"stands\n"
-    standing = processes.below(process.pid)
-    assert len(standing) > 3
-    for pid in standing:
+    pids = processes.below(process.pid)
+    assert len(pids) > 3
+    for pid in pids:
         assert b"hush" not in Path(f"/proc/{pid}/environ").read_bytes()
     process.kill()
     process.wait()
     process.stdin.close()
     process.stdout.close()
     end_s = time.monotonic() + 30.0
-    while (left := [pid for pid in standing if _command(pid)]) and time.monotonic() < end_s:
+    while (left := [pid for pid in pids if _command(pid)]) and time.monotonic() < end_s:
         time.sleep(0.1)
     assert not left
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.ledger import MemoryLedger
-from cloud.pricing import StandingResource, total
+from cloud.pricing import RentPrice, total
 from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from training.ports import Settlement
 
@@ -20,16 +20,14 @@ BOOK = PriceBook.load()
 NS = 10**9
 USD = 10**12
 READY = provisioned_capacity(BOOK, "us-east-1", memory_mb=1024, instances=64)
-MACHINE = StandingResource("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"))
-GROUP = StandingResource("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192))
+MACHINE = RentPrice("server", machine_parts(BOOK, "c5.4xlarge", "us-east-1"))
+GROUP = RentPrice("group", container_parts(BOOK, "eastus", vcpu=4, memory_mb=8192))
 
 
-def rent(
-    standing: StandingResource, looks_s: list[float], end_s: float
-) -> tuple[MemoryLedger, list[Settlement]]:
+def rent(price: RentPrice, looks_s: list[float], end_s: float) -> tuple[MemoryLedger, list[Settlement]]:
     """The ledger and its settlements of a resource that was looked after at these times."""
     ledger = MemoryLedger(10**6 * USD)
-    rented = RentedResource(standing, ledger, "", 0.0)
+    rented = RentedResource(price, ledger, "", 0.0)
     for now_s in [0.0, *looks_s]:
         assert rented.keep(now_s, 1) is None
     rented.end(end_s)
@@ -74,36 +72,36 @@ def test_slices_are_whole_units_of_about_a_minute(round_up_s: int, slice_s: int)
 
 
 @given(
-    standing=st.sampled_from([READY, MACHINE, GROUP]),
+    price=st.sampled_from([READY, MACHINE, GROUP]),
     round_up_s=st.sampled_from([0, 1, 7, 45, 60, 300, 3600]),
     gaps_s=st.lists(st.floats(0.0, 4.0), max_size=120),
     last_s=st.floats(0.0, 4.0),
 )
 def test_no_slice_is_booked_above_its_reservation(
-    standing: StandingResource, round_up_s: int, gaps_s: list[float], last_s: float
+    price: RentPrice, round_up_s: int, gaps_s: list[float], last_s: float
 ) -> None:
     """Looked after in time, a resource never costs more than what was set aside, whenever it ends."""
-    standing = replace(standing, round_up_s=round_up_s)
+    price = replace(price, round_up_s=round_up_s)
     looks_s = [sum(gaps_s[: count + 1]) for count in range(len(gaps_s))]
     end_s = (looks_s[-1] if looks_s else 0.0) + last_s
-    ledger, booked = rent(standing, looks_s, end_s)
+    ledger, booked = rent(price, looks_s, end_s)
     assert not ledger.frozen
     assert ledger.overrun_picodollars == 0
     assert ledger.spend().reserved_picodollars == 0
     for item in booked:
         assert item.picodollars == total(item.lines)
     # All slices together are the rent of the whole stand, but for the rounding of each line.
-    whole = total(standing.lines(round(end_s * NS)))
-    assert abs(sum(item.picodollars for item in booked) - whole) <= len(standing.parts) * (len(booked) + 1)
+    whole = total(price.lines(round(end_s * NS)))
+    assert abs(sum(item.picodollars for item in booked) - whole) <= len(price.parts) * (len(booked) + 1)
 
 
 @given(st.sampled_from([MACHINE, READY, GROUP]), st.floats(0, 2000), st.floats(0, 2000))
 def test_rent_ahead_is_what_will_be_set_aside_until_then(
-    standing: StandingResource, now_s: float, for_s: float
+    price: RentPrice, now_s: float, for_s: float
 ) -> None:
     """All slices of that time, of which there may be many: a round may be longer than one."""
     ledger = MemoryLedger(10**6 * USD)
-    rented = RentedResource(standing, ledger, "", 0.0)
+    rented = RentedResource(price, ledger, "", 0.0)
     rented.keep(now_s, 1)
     before = ledger.spend()
     ahead = rented.ahead(round((now_s + for_s) * NS))
@@ -111,5 +109,5 @@ def test_rent_ahead_is_what_will_be_set_aside_until_then(
     after = ledger.spend()
     held = [one.spent_picodollars + one.reserved_picodollars for one in (before, after)]
     assert held[1] - held[0] == ahead
-    assert held[1] == rent_from_start(standing, now_s + for_s)
-    assert ahead <= rent_going_on(standing, for_s)
+    assert held[1] == rent_from_start(price, now_s + for_s)
+    assert ahead <= rent_going_on(price, for_s)

@@ -209,9 +209,9 @@ def test_the_options_say_how_many_learn_at_once_on_how_many_gpus() -> None:
     one = options.model_copy(update={"learner_machines": 1}).tariff(PriceBook.load(), 1024)
     two = options.tariff(PriceBook.load(), 1024)
     rents = [
-        sum(line.picodollars for standing in tariff.standing for line in standing.lines(3600 * NS))
+        sum(line.picodollars for rent in tariff.rents for line in rent.lines(3600 * NS))
         for tariff in (one, two)
-        if [standing.resource for standing in tariff.standing if standing.resource == "learner"]
+        if [rent.resource for rent in tariff.rents if rent.resource == "learner"]
     ]
     learner_usd = float(PriceBook.load().row("p3.8xlarge", "us-east-1").price)
     assert rents[1] - rents[0] == pytest.approx(learner_usd * 1e12, rel=0.01)

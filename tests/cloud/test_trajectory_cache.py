@@ -131,11 +131,11 @@ def test_without_the_store_a_run_is_as_it_is_without_the_cache(
 
 
 def test_a_platform_that_prepares_still_does() -> None:
-    class Standing(InlinePlatform):
+    class KeptActors(InlinePlatform):
         def prepare(self, actors: int) -> None:
             self.prepared = actors
 
-    standing = Standing()
+    platform = KeptActors()
     cache = TrajectoryCache(redis.Redis(port=9), "job", PLENTY)
-    assert isinstance(CachingPlatform(standing, cache), Preparable)
+    assert isinstance(CachingPlatform(platform, cache), Preparable)
     assert not isinstance(CachingPlatform(InlinePlatform(), cache), Preparable)

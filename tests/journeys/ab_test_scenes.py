@@ -7,8 +7,8 @@ import random
 from tests.journeys.scenes import put, spend, submitted
 from training.algorithms.a2c import A2C
 from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.results import results_of
 from webapp.abtests.services import end_test
-from webapp.abtests.standing import standing_of
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
@@ -37,7 +37,7 @@ def tests_in_every_state(project: Project, user: User) -> dict[str, str]:
 
 
 def _end(test: ABTest, state: State, pairs: int) -> None:
-    end_test(test.pk, state=state, pairs=pairs, difference=standing_of(test).mean_difference(pairs))
+    end_test(test.pk, state=state, pairs=pairs, difference=results_of(test).mean_difference(pairs))
 
 
 def _succeeded(job: Job, score: float, usd: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webapp.abtests.standing import Standing
+from webapp.abtests.results import PairResults
 from webapp.formatting import format_score
 
 WIDTH, ROW, TOP = 640, 22, 4
@@ -34,16 +34,16 @@ class Drawing:
     sentence: str
 
 
-def drawing_of(standing: Standing) -> Drawing | None:
+def drawing_of(results: PairResults) -> Drawing | None:
     """Return the drawing; None before two pairs have ended."""
     shown = [
         (pair.seed, difference * pair.toward, difference > 0)
-        for pair in standing.pairs
+        for pair in results.pairs
         if (difference := pair.difference) is not None
     ]
     if len(shown) < 2:
         return None
-    decimals = standing.score.decimals if standing.score else 1
+    decimals = results.score.decimals if results.score else 1
     reach = max(abs(value) for _, value, _ in shown) or 1.0
     half = WIDTH / 2 - _SIDE
 

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from webapp.abtests.changes import ChangeRefused, changed
 from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.results import PairResults, results_of, without_score
 from webapp.abtests.services import end_test
-from webapp.abtests.standing import Standing, standing_of, without_score
 from webapp.accounts.models import Membership, Role
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE
@@ -41,32 +41,32 @@ def advance(test_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     test = ABTest.objects.select_related("project", "job", "created_by", "budget", "group").get(pk=test_id)
     if test.state != State.RUNNING:
         return
-    standing = standing_of(test)
-    if end := _end_of(test, standing):
+    results = results_of(test)
+    if end := _end_of(test, results):
         state, reason = end
-        answer = standing.answer
-        difference = standing.mean_difference(answer.pairs)
+        answer = results.answer
+        difference = results.mean_difference(answer.pairs)
         end_test(test.pk, clock=clock, state=state, reason=reason, pairs=answer.pairs, difference=difference)
         return
-    for number in range(len(standing.pairs) + 1, standing.next_look + 1):
-        if not _launch(test, number, standing, clock):
+    for number in range(len(results.pairs) + 1, results.next_look + 1):
+        if not _launch(test, number, results, clock):
             return
 
 
-def _end_of(test: ABTest, standing: Standing) -> tuple[State, str] | None:
+def _end_of(test: ABTest, results: PairResults) -> tuple[State, str] | None:
     """Return how the test ends now, with the reason; None if it goes on."""
-    if job := standing.failed or without_score(standing):
+    if job := results.failed or without_score(results):
         return State.FAILED, f"{job.name} ended without a result: {job.reason or job.get_observed_display()}"
-    if sign := standing.answer.sign:
+    if sign := results.answer.sign:
         return (State.BETTER if sign > 0 else State.WORSE), ""
-    if len(standing.differences) == test.most_pairs:
+    if len(results.differences) == test.most_pairs:
         return State.NO_DIFFERENCE, ""
-    if standing.out_of_money and not standing.active:
-        return State.OUT_OF_MONEY, f"{standing.out_of_money[0].name} had no money left for its next round."
+    if results.out_of_money and not results.active:
+        return State.OUT_OF_MONEY, f"{results.out_of_money[0].name} had no money left for its next round."
     return None
 
 
-def _launch(test: ABTest, number: int, standing: Standing, clock: Clock) -> bool:
+def _launch(test: ABTest, number: int, results: PairResults, clock: Clock) -> bool:
     """Launch a pair; False if it does not fit now. Ends the test if it never will."""
     try:
         specs = _specs(test, number)
@@ -93,7 +93,7 @@ def _launch(test: ABTest, number: int, standing: Standing, clock: Clock) -> bool
         if not test.group.jobs.filter(observed__in=ACTIVE).exists():  # nothing that runs will make room
             no_money = any(problem.path == launch_budget.BUDGET for problem in refusal.problems)
             state = State.OUT_OF_MONEY if no_money else State.FAILED
-            end_test(test.pk, clock=clock, state=state, reason=str(refusal), pairs=standing.answer.pairs)
+            end_test(test.pk, clock=clock, state=state, reason=str(refusal), pairs=results.answer.pairs)
     return False
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from training.sequential import LEVEL, POWER
 from webapp.abtests.models import ABTest, State
-from webapp.abtests.standing import Standing
+from webapp.abtests.results import PairResults
 from webapp.formatting import UNKNOWN, format_score, plural
 from webapp.tones import Pill
 
@@ -28,14 +28,14 @@ def question(test: ABTest) -> str:
     return f"{test.field_title}: is {test.new_value} better than {test.old_value}?"
 
 
-def answer(test: ABTest, standing: Standing) -> str:
+def answer(test: ABTest, results: PairResults) -> str:
     """Return the answer in one sentence; while the test runs, that it is not known."""
-    ended = len(standing.differences)
+    ended = len(results.differences)
     if test.state == State.RUNNING:
         return "Not known yet."
     if test.state in (State.BETTER, State.WORSE):
         word = "Yes" if test.state == State.BETTER else "No, it is worse"
-        return f"{word}: {_shift(test, standing)} over {plural(test.pairs, 'pair')} of seeds."
+        return f"{word}: {_shift(test, results)} over {plural(test.pairs, 'pair')} of seeds."
     if test.state == State.NO_DIFFERENCE:
         return (
             f"No difference found in {plural(test.pairs, 'pair')} of seeds; one of {effect_words(test.effect)} would"
@@ -45,8 +45,8 @@ def answer(test: ABTest, standing: Standing) -> str:
     return f"Unanswered: {why} after {plural(ended, 'pair')} of at most {test.most_pairs}."
 
 
-def _shift(test: ABTest, standing: Standing) -> str:
-    name, decimals = (standing.score.name, standing.score.decimals) if standing.score else ("score", 1)
+def _shift(test: ABTest, results: PairResults) -> str:
+    name, decimals = (results.score.name, results.score.decimals) if results.score else ("score", 1)
     difference = test.difference or 0.0
     direction = "higher" if difference > 0 else "lower"
     return f"with {_setting(test)} the {name} is {format_score(abs(difference), decimals)} {direction} on average"
@@ -56,21 +56,21 @@ def _setting(test: ABTest) -> str:
     return f"{test.field_title[:1].lower()}{test.field_title[1:]} {test.new_value}"
 
 
-def progress(test: ABTest, standing: Standing) -> str:
+def progress(test: ABTest, results: PairResults) -> str:
     """Return how many pairs have ended and when the test looks next; empty once it has ended."""
     if test.state != State.RUNNING:
         return ""
-    ended = len(standing.differences)
-    return f"{ended} of at most {test.most_pairs} pairs of runs have ended; the test looks after {standing.next_look}."
+    ended = len(results.differences)
+    return f"{ended} of at most {test.most_pairs} pairs of runs have ended; the test looks after {results.next_look}."
 
 
 def effect_words(effect: float) -> str:
     return f"{effect:g} standard deviation{'' if effect == 1 else 's'}"
 
 
-def pair_rows(standing: Standing) -> list[dict[str, Any]]:
+def pair_rows(results: PairResults) -> list[dict[str, Any]]:
     """Return the pairs for the table."""
-    decimals = standing.score.decimals if standing.score else 1
+    decimals = results.score.decimals if results.score else 1
     return [
         {
             "seed": pair.seed,
@@ -82,7 +82,7 @@ def pair_rows(standing: Standing) -> list[dict[str, Any]]:
             if pair.difference is not None
             else UNKNOWN,
         }
-        for pair in standing.pairs
+        for pair in results.pairs
     ]
 
 

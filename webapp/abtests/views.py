@@ -15,7 +15,7 @@ from webapp.abtests.changes import ChangeRefused
 from webapp.abtests.drawing import drawing_of
 from webapp.abtests.forms import ABTestForm
 from webapp.abtests.models import ABTest, State
-from webapp.abtests.standing import standing_of
+from webapp.abtests.results import results_of
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.job_states import Observed
@@ -96,20 +96,20 @@ def test_stop(request: HttpRequest, project: Project, test_id: int) -> HttpRespo
 
 
 def _panel(test: ABTest) -> dict[str, Any]:
-    standing = standing_of(test)
+    results = results_of(test)
     spent = test.budget.spent_picodollars + test.budget.overrun_picodollars
-    jobs = standing.jobs
+    jobs = results.jobs
     return {
         "test": test,
         "question": text.question(test),
-        "answer": text.answer(test, standing),
+        "answer": text.answer(test, results),
         "certainty": text.CERTAINTY if test.state in (State.BETTER, State.WORSE) else "",
-        "progress": text.progress(test, standing),
+        "progress": text.progress(test, results),
         "pill": text.PILLS[State(test.state)],
         "waiting": test.state == State.RUNNING,
-        "rows": text.pair_rows(standing),
-        "drawing": drawing_of(standing),
-        "score": standing.score,
+        "rows": text.pair_rows(results),
+        "drawing": drawing_of(results),
+        "score": results.score,
         "spent": spent,
         "unreal": next((job.unreal for job in jobs if job.unreal), test.job.unreal if test.job else ""),
     }

@@ -48,7 +48,7 @@ class Facts:
     failed_calls: int = 0
     settled_calls: int = 0
     spent_since_steps_picodollars: int = 0
-    standing: frozenset[str] = frozenset()
+    open_kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def burn(facts: Facts) -> Finding | None:
     if not expected or seen is None:
         return None
     times = seen / expected
-    if times <= (BURN_OVER_TIMES if Kind.BURN in facts.standing else BURN_TIMES):
+    if times <= (BURN_OVER_TIMES if Kind.BURN in facts.open_kinds else BURN_TIMES):
         return None
     return Finding(
         Kind.BURN,
@@ -80,7 +80,7 @@ def retries(facts: Facts) -> Finding | None:
     calls = facts.failed_calls + facts.settled_calls
     share = facts.failed_calls / calls if calls else 0.0
     many = not facts.unreal and facts.failed_calls >= RETRIES_COUNT
-    line = RETRIES_SHARE / 2 if Kind.RETRIES in facts.standing else RETRIES_SHARE
+    line = RETRIES_SHARE / 2 if Kind.RETRIES in facts.open_kinds else RETRIES_SHARE
     if not many and (facts.failed_calls < RETRIES_AT_LEAST or share < line):
         return None
     return Finding(
@@ -130,18 +130,18 @@ _LEAST_ROUNDS = 3
 
 def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise alerts for anomalies of running jobs and end those that are over. Returns the number of findings."""
-    standing: dict[str, set[str]] = {}
+    open_kinds: dict[str, set[str]] = {}
     running: set[str] = set()
     for subject, kind in _open_anomalies().values_list("subject", "kind"):
-        standing.setdefault(subject, set()).add(kind)
+        open_kinds.setdefault(subject, set()).add(kind)
     found = 0
     for job in Job.objects.filter(observed=Observed.RUNNING).select_related("account"):
         subject = About.JOB.subject(job.pk)
         running.add(subject)
-        facts = facts_of(job, clock.now(), frozenset(standing.get(subject, ())))
+        facts = facts_of(job, clock.now(), frozenset(open_kinds.get(subject, ())))
         for finding in findings(facts):
             found += 1
-            standing.get(subject, set()).discard(finding.kind)
+            open_kinds.get(subject, set()).discard(finding.kind)
             services.raise_alert(
                 project_id=job.project_id,
                 kind=finding.kind,
@@ -151,7 +151,7 @@ def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
                 dedupe_key=f"{subject}:{finding.kind}",
                 clock=clock,
             )
-    passed = {f"{subject}:{kind}" for subject, kinds in standing.items() for kind in kinds}
+    passed = {f"{subject}:{kind}" for subject, kinds in open_kinds.items() for kind in kinds}
     for alert in _open_anomalies().filter(dedupe_key__in=passed):
         services.resolve_alert(
             project_id=alert.project_id,
@@ -162,7 +162,7 @@ def scan_jobs(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return found
 
 
-def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) -> Facts:
+def facts_of(job: Job, now: datetime, open_kinds: frozenset[str] = frozenset()) -> Facts:
     """The facts of a job for the rules."""
     recent = Event.objects.filter(
         job=job,
@@ -186,7 +186,7 @@ def facts_of(job: Job, now: datetime, standing: frozenset[str] = frozenset()) ->
         failed_calls=recent.count(),
         settled_calls=settled.count(),
         spent_since_steps_picodollars=_spent_without_steps(job, now),
-        standing=standing,
+        open_kinds=open_kinds,
     )
 
 

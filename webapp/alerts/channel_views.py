@@ -33,7 +33,7 @@ def channel_list(request: HttpRequest, project: Project) -> HttpResponse:
     cards = [
         {
             "channel": one,
-            "standing": channel_status(one),
+            "status": channel_status(one),
             "icon": WAY_ICONS[Way(one.way)],
             "to": _readers(one),
         }
@@ -189,7 +189,7 @@ def _log(request: HttpRequest, channel: Channel) -> dict[str, Any]:
     ]
     return {
         "channel": channel,
-        "standing": channel_status(channel),
+        "status": channel_status(channel),
         "page": page,
         "rows": rows,
         "waiting": any(one.state in (DeliveryState.WAITING, DeliveryState.SENDING) for one in page),

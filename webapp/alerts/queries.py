@@ -66,16 +66,16 @@ def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
 def bell_of(user: Any, project: Any) -> Bell:
     """The open alerts, and how many of them are new to the person. One query, as it is on every page."""
     seen = Seen.objects.filter(user=user, project=project).values("at")
-    standing = list(
+    open_alerts = list(
         alerts_for(user, project)
         .select_related(None)
         .select_related("project")
         .filter(state=State.OPEN)
         .annotate(seen_at=Subquery(seen))[:MOST_COUNTED]
     )
-    new = [alert for alert in standing if alert.seen_at is None or alert.told_at > alert.seen_at]
+    new = [alert for alert in open_alerts if alert.seen_at is None or alert.told_at > alert.seen_at]
     worst = max((Severity(alert.severity) for alert in new), key=lambda severity: severity.rank, default="")
-    return Bell(len(new), worst, standing[:IN_BELL])
+    return Bell(len(new), worst, open_alerts[:IN_BELL])
 
 
 def last_seen(user: Any, project: Any) -> datetime | None:

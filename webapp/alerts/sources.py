@@ -133,10 +133,10 @@ def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
 
 def end_outdated(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End alerts of limits that were raised or reset, and of jobs that resumed. Returns how many."""
-    standing = Alert.objects.exclude(state=State.RESOLVED)
-    goes_on = standing.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
+    unresolved = Alert.objects.exclude(state=State.RESOLVED)
+    goes_on = unresolved.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
     passed = [(alert, "The job is no longer stopped.") for alert in goes_on]
-    for alert in standing.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
+    for alert in unresolved.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
         words = _reset_sentence(alert)
         if words:
             passed.append((alert, words))

@@ -136,7 +136,7 @@ def alert_row(alert: Alert) -> dict[str, Any]:
         "icon": ICONS[alert.kind],
         "tone": "ok" if alert.kind == Kind.JOB_FINISHED else TONES[alert.severity],
         "path": path_to(alert),
-        "standing": alert.state != State.RESOLVED and alert.kind != Kind.JOB_FINISHED,
+        "is_open": alert.state != State.RESOLVED and alert.kind != Kind.JOB_FINISHED,
     }
 
 

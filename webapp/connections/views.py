@@ -36,7 +36,7 @@ def connection_list(request: HttpRequest, project: Project) -> HttpResponse:
     cards = [
         {
             "connection": one,
-            "standing": connection_status(one, now),
+            "status": connection_status(one, now),
             "jobs": needed.get(one.pk, 0),
             "way": _way(one.kind),
         }
@@ -209,7 +209,7 @@ def _set_up(connection: Connection) -> dict[str, Any]:
     return {
         "connection": connection,
         "made": made,
-        "set_up_standing": set_up_status(made, SYSTEM_CLOCK.now()),
+        "set_up_status": set_up_status(made, SYSTEM_CLOCK.now()),
         "step_rows": step_rows(made.steps) if made else [],
     }
 
@@ -218,7 +218,7 @@ def _report(connection: Connection) -> dict[str, Any]:
     report = connection.test_report or {}
     return {
         "connection": connection,
-        "standing": connection_status(connection, SYSTEM_CLOCK.now()),
+        "status": connection_status(connection, SYSTEM_CLOCK.now()),
         "report": report,
         "rows": rows(report),
     }

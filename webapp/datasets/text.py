@@ -9,7 +9,7 @@ from webapp.datasets.models import DataSet, DataState
 from webapp.formatting import bar_share, format_count, format_percent, plural
 from webapp.tones import Status, Tone
 
-_STANDINGS: dict[DataState, tuple[Tone, str, str]] = {
+_STATUSES: dict[DataState, tuple[Tone, str, str]] = {
     DataState.QUEUED: ("waiting", "hourglass-split", "Waiting"),
     DataState.READING: ("running", "arrow-repeat", "Reading"),
     DataState.CHOOSING: ("warning", "crosshair", "Choose the target"),
@@ -45,8 +45,8 @@ class ClassRow(NamedTuple):
     words: str
 
 
-def standing(data_set: DataSet) -> Status:
-    tone, icon, word = _STANDINGS[DataState(data_set.state)]
+def status_of(data_set: DataSet) -> Status:
+    tone, icon, word = _STATUSES[DataState(data_set.state)]
     waiting = data_set.state in (DataState.QUEUED, DataState.READING)
     return Status(tone, icon, word, _sentence(data_set), waiting)
 

@@ -17,7 +17,7 @@ from webapp.datasets import files, queries, services
 from webapp.datasets.forms import ChoiceForm, UploadForm
 from webapp.datasets.models import DataSet, DataState
 from webapp.datasets.services import ChoiceRefused, DataRefused
-from webapp.datasets.text import class_rows, column_rows, feature_words, standing, table_words
+from webapp.datasets.text import class_rows, column_rows, feature_words, status_of, table_words
 
 _SHOWN = 50
 _JOBS_SHOWN = 20
@@ -27,7 +27,7 @@ _JOBS_SHOWN = 20
 def data_set_list(request: HttpRequest, project: Project) -> HttpResponse:
     page = Paginator(queries.data_sets_of(project).defer("survey"), _SHOWN).get_page(request.GET.get("page"))
     rows = [
-        {"data_set": one, "standing": standing(one), "features": feature_words(one) if one.facts else ""}
+        {"data_set": one, "status": status_of(one), "features": feature_words(one) if one.facts else ""}
         for one in page
     ]
     context = {
@@ -72,7 +72,7 @@ def data_set_page(request: HttpRequest, project: Project, data_set_id: int) -> H
 def data_set_progress(request: HttpRequest, project: Project, data_set_id: int) -> HttpResponse:
     """The part of the page with the state, for a page that updates it."""
     found = queries.data_set_in(project, data_set_id, with_survey=False)
-    return render(request, "datasets/progress.html", {"standing": standing(found)})
+    return render(request, "datasets/progress.html", {"status": status_of(found)})
 
 
 @project_action("editor")
@@ -107,7 +107,7 @@ def data_set_delete(request: HttpRequest, project: Project, data_set_id: int) ->
 
 
 def _page(request: HttpRequest, data_set: DataSet, form: ChoiceForm | None = None) -> HttpResponse:
-    context: dict[str, Any] = {"section": "data", "data_set": data_set, "standing": standing(data_set)}
+    context: dict[str, Any] = {"section": "data", "data_set": data_set, "status": status_of(data_set)}
     if data_set.survey is not None:
         context |= _of_table(data_set, TableSurvey.model_validate(data_set.survey), form)
     if data_set.state == DataState.READY:

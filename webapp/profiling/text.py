@@ -70,7 +70,7 @@ def into_the_form(profile: MemoryProfile) -> dict[str, str]:
     return {"memory_mb": str(found.memory_mb), "environment": plan.environment.id, **copies, **place}
 
 
-def profile_standing(profile: MemoryProfile | None, now: datetime) -> Status:
+def profile_status(profile: MemoryProfile | None, now: datetime) -> Status:
     if profile is None:
         return Status("waiting", "circle", "Not profiled", "Nothing has been measured yet.")
     if queries.given_up(profile, now):

@@ -26,7 +26,7 @@ from webapp.connections.models import Connection
 from webapp.connections.text import step_rows
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.text import caution, into_the_form, profile_standing, result_of
+from webapp.profiling.text import caution, into_the_form, profile_status, result_of
 from webapp.whole_numbers import read_whole
 
 _EARLIER_SHOWN = 5
@@ -122,7 +122,7 @@ def _result(project: Project, connection: Connection | None, latest: MemoryProfi
         "where": connection.pk if connection else queries.SIMULATED,
         "profile": latest,
         "plan": latest.parsed_plan if latest else None,
-        "standing": profile_standing(latest, SYSTEM_CLOCK.now()),
+        "status": profile_status(latest, SYSTEM_CLOCK.now()),
         "rows": found.rows if found else [],
         "choice": found.choice if found else None,
         "step_rows": step_rows(latest.steps) if latest else [],

@@ -131,7 +131,7 @@ def _mark_running(row: Holding | None, decision: Decision, clock: Clock) -> None
     assert row is not None
     assert decision.found is not None
     Holding.objects.filter(pk=row.pk, state=State.INTENDED).update(
-        state=State.STANDING,
+        state=State.EXISTS,
         provider_id=decision.found.provider_id,
         since=clock.now(),
         missing_since=None,
@@ -175,7 +175,7 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
     locked = _locked(row)
     if locked is None or locked.state != row.state or _is_wanted(locked, now, clock):
         return False
-    orphan = locked.state in (State.INTENDED, State.STANDING)
+    orphan = locked.state in (State.INTENDED, State.EXISTS)
     locked.state, locked.reason, locked.since = State.ENDING, decision.reason, now
     locked.ended_at, locked.missing_since = None, None
     if decision.found is not None and not locked.provider_id:
@@ -188,7 +188,7 @@ def _mark_ending(row: Holding | None, decision: Decision, connection: Connection
 
 def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     return (
-        row.state in (State.INTENDED, State.STANDING)
+        row.state in (State.INTENDED, State.EXISTS)
         and row.expires_at > now
         and Holding.objects.filter(held(clock.shared_now()), pk=row.pk).exists()
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.pricing import StandingResource, total
+from cloud.pricing import RentPrice, total
 from cloud.timing import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.models import RENT, Charge, ChargeState
@@ -41,7 +41,7 @@ def book(holding: Holding, until: datetime, *, clock: Clock = SYSTEM_CLOCK) -> i
     return total(lines) if booked else 0
 
 
-def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, int]:
+def owed(holding: Holding, until: datetime) -> tuple[RentPrice | None, int]:
     """Its rent by time, and the nanoseconds up to `until` that are unpaid."""
     rent = rent_of(holding)
     if rent is None:
@@ -49,7 +49,7 @@ def owed(holding: Holding, until: datetime) -> tuple[StandingResource | None, in
     return rent, unpaid_ns(rent, _ns(until - holding.intended_at), _paid(holding, rent))
 
 
-def unpaid_ns(rent: StandingResource, stood_ns: int, paid: int) -> int:
+def unpaid_ns(rent: RentPrice, stood_ns: int, paid: int) -> int:
     """How much of `stood_ns` the amount `paid` does not cover."""
     due = total(rent.lines(stood_ns))
     # Slices are rounded one by one, the whole once: with started units a picodollar is no unit more.
@@ -59,7 +59,7 @@ def unpaid_ns(rent: StandingResource, stood_ns: int, paid: int) -> int:
     return min(stood_ns, -(-missing * rent.billed_ns(stood_ns) // due))
 
 
-def rent_of(holding: Holding) -> StandingResource | None:
+def rent_of(holding: Holding) -> RentPrice | None:
     """What the resource costs by time, at the prices of its job; None if that is unknown."""
     if holding.job is None:
         return None
@@ -71,10 +71,10 @@ def rent_of(holding: Holding) -> StandingResource | None:
     resource, actors = holding.facts.get("resource"), holding.facts.get("actors")
     if tariff.pool is not None and isinstance(actors, int):
         return replace(tariff.pool.group(0, actors), resource=str(resource))
-    return next((one for one in tariff.standing if one.resource == resource), None)
+    return next((one for one in tariff.rents if one.resource == resource), None)
 
 
-def _paid(holding: Holding, rent: StandingResource) -> int:
+def _paid(holding: Holding, rent: RentPrice) -> int:
     """What its run has paid for it or will pay: open slices of a dead run are booked in full."""
     assert holding.job is not None
     charges = Charge.objects.filter(

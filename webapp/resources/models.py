@@ -9,13 +9,13 @@ from django.db.models import Q
 
 class State(models.TextChoices):
     INTENDED = "intended", "Asked for"
-    STANDING = "standing", "Stands"
+    EXISTS = "standing", "Stands"
     ENDING = "ending", "Ending"
     GONE = "gone", "Gone"
     LOST = "lost", "Lost"
 
 
-LIVE = (State.INTENDED, State.STANDING, State.ENDING)
+LIVE = (State.INTENDED, State.EXISTS, State.ENDING)
 OVER = (State.GONE, State.LOST)
 
 

@@ -117,7 +117,7 @@ class DatabaseRegister:
         with no_connection_left(), transaction.atomic():
             self._require_run()
             rows = self._mine(name).filter(state=State.INTENDED)
-            rows.update(state=State.STANDING, provider_id=provider_id, since=self._clock.now())
+            rows.update(state=State.EXISTS, provider_id=provider_id, since=self._clock.now())
         failpoints.reach("after_made")
 
     def renew(self, name: str, expires_unix_s: float) -> None:

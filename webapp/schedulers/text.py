@@ -14,7 +14,7 @@ from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTrai
 from webapp.schedulers.trainer import Step
 from webapp.tones import Status, Tone
 
-_STANDINGS: dict[TrainingState, tuple[Tone, str, str]] = {
+_STATUSES: dict[TrainingState, tuple[Tone, str, str]] = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),
     TrainingState.RUNNING: ("running", "arrow-repeat", "Training"),
     TrainingState.DONE: ("ok", "check-circle-fill", "Trained"),
@@ -47,8 +47,8 @@ class Line(NamedTuple):
     real: str
 
 
-def standing(training: SchedulerTraining) -> Status:
-    tone, icon, word = _STANDINGS[TrainingState(training.state)]
+def status_of(training: SchedulerTraining) -> Status:
+    tone, icon, word = _STATUSES[TrainingState(training.state)]
     waiting = training.state in (TrainingState.QUEUED, TrainingState.RUNNING)
     return Status(tone, icon, word, _sentence(training), waiting)
 

@@ -33,7 +33,7 @@ from webapp.schedulers.text import (
     format_target,
     gap,
     scale,
-    standing,
+    status_of,
     subject,
     unit_of_rounds,
 )
@@ -51,7 +51,7 @@ def scheduler_list(request: HttpRequest, project: Project) -> HttpResponse:
         "section": "schedulers",
         "cards": [{"scheduler": one, "newest": version, **_words(version)} for one, version in schedulers],
         "page": trainings,
-        "rows": [{"training": one, "standing": standing(one)} for one in trainings],
+        "rows": [{"training": one, "status": status_of(one)} for one in trainings],
     }
     return render(request, "schedulers/list.html", context)
 
@@ -166,7 +166,7 @@ def _context(project: Project, training_id: int) -> dict[str, Any]:
         "training": training,
         "spec": spec,
         **_task_words(spec),
-        "standing": standing(training),
+        "status": status_of(training),
         "facts": facts,
         "gap": gap(facts, spec),
         "dots": dots(episodes),

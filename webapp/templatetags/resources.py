@@ -13,19 +13,19 @@ register = template.Library()
 
 
 @register.inclusion_tag("resources/project.html", takes_context=True)
-def standing_of_project(context: Any) -> dict[str, Any]:
+def project_resources(context: Any) -> dict[str, Any]:
     """The resources in the project's accounts. Viewers do not see why a scan failed."""
     membership = context["request"].membership
-    standing = queries.in_project(membership.project)
-    return {"slug": membership.project.slug, **_line(standing, membership)}
+    resources = queries.in_project(membership.project)
+    return {"slug": membership.project.slug, **_line(resources, membership)}
 
 
 @register.inclusion_tag("resources/job.html", takes_context=True)
-def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
+def job_resources(context: Any, job: Job) -> dict[str, Any]:
     """The job's resources, and what it costs if this server dies now. Empty for a job without an account."""
     membership = context["request"].membership
-    standing = queries.of_job(job)
-    if standing is None:
+    resources = queries.of_job(job)
+    if resources is None:
         return {}
     will = queries.find_unattended_cost(job, SYSTEM_CLOCK.now())
     assumed, amount = queries.assumed_in(job)
@@ -34,15 +34,15 @@ def standing_of_job(context: Any, job: Job) -> dict[str, Any]:
         "job": job,
         "will": text.unattended_cost_sentence(will) if will is not None else "",
         "assumed": text.assumed(assumed, amount) if assumed else "",
-        **_line(standing, membership),
-        "headline": text.headline(standing, of_job=True),
+        **_line(resources, membership),
+        "headline": text.headline(resources, of_job=True),
     }
 
 
-def _line(standing: queries.RunningResources, membership: Membership) -> dict[str, Any]:
+def _line(resources: queries.RunningResources, membership: Membership) -> dict[str, Any]:
     return {
-        "standing": standing,
-        "headline": text.headline(standing),
-        "things": [{"words": text.describe_resource(one), "job": one.job} for one in standing.things],
-        "problems": standing.problems if membership.allows("editor") else (),
+        "resources": resources,
+        "headline": text.headline(resources),
+        "things": [{"words": text.describe_resource(one), "job": one.job} for one in resources.things],
+        "problems": resources.problems if membership.allows("editor") else (),
     }

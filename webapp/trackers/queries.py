@@ -32,7 +32,7 @@ def server_of(tracker: Tracker) -> str:
     return urlsplit(tracker.address).netloc or "wandb.ai"
 
 
-def standing_of(tracker: Tracker | None) -> Status:
+def tracker_status(tracker: Tracker | None) -> Status:
     """How a tracker of a project stands; None: it is not set."""
     if tracker is None:
         return Status("waiting", "circle", "Not set", "Runs are not sent here.")

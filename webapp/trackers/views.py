@@ -32,7 +32,7 @@ def tracker_list(request: HttpRequest, project: Project) -> HttpResponse:
             "kind": kind,
             "words": _WORDS[kind],
             "tracker": there.get(kind),
-            "standing": queries.standing_of(there.get(kind)),
+            "status": queries.tracker_status(there.get(kind)),
         }
         for kind in Kind
     ]
@@ -66,7 +66,7 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
         "kind": kind,
         "tracker": before,
         "secret": before.secrets.first() if before else None,
-        "standing": queries.standing_of(before),
+        "status": queries.tracker_status(before),
     }
     return render(request, "trackers/tracker.html", context, status=422 if form.errors else 200)
 

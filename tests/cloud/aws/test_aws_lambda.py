@@ -287,7 +287,7 @@ def test_functions_kept_ready_serve_the_job_and_are_given_back() -> None:
         platform.close()
         assert [span.to_s is not None for span in aws.meter.provisioned] == [True]
     tariff = LambdaOptions(provisioned=1).tariff(PriceBook.load(), 1769)
-    assert [one.resource for one in tariff.standing] == ["provisioned"]
+    assert [one.resource for one in tariff.rents] == ["provisioned"]
 
 
 def test_setting_up_twice_changes_nothing_and_removing_takes_all_away() -> None:

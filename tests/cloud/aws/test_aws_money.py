@@ -187,7 +187,7 @@ def test_sizes_change_between_rounds_and_each_call_is_billed_at_its_own() -> Non
 
 
 def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
-    """The standing price from the first call on by started five minutes, and a price of its own for time run there."""
+    """The rent from the first call on by started five minutes, and a price of its own for time run there."""
     options = LambdaOptions(provisioned=1, function_timeout_s=120)
     tariff = options.tariff(BOOK, lambdas.MEMORY_MB)
     ledger = MemoryLedger(10**12)
@@ -213,10 +213,10 @@ def test_functions_kept_ready_have_both_their_prices_on_the_bill() -> None:
             kind = "provisioned.duration" if one.provisioned else "duration"
             assert [line.sku for line in lines] == [f"lambda.{kind}.x86", "lambda.request"]
             assert total(lines) == picodollars_of_call(aws.meter, one.call_id, BOOK, REGION)
-        standing = [line for settlement in booked.values() for line in settlement.lines]
-        assert {line.sku for line in standing} == {"lambda.provisioned.x86"}
+        lines = [line for settlement in booked.values() for line in settlement.lines]
+        assert {line.sku for line in lines} == {"lambda.provisioned.x86"}
         # Some seconds are paid as 300: 300 s x 1,769 MB / 1,024 x 0.0000041667 USD.
-        assert total(standing) == round(300 * 1769 / 1024 * 0.0000041667 * 10**12)
+        assert total(lines) == round(300 * 1769 / 1024 * 0.0000041667 * 10**12)
         assert ledger.spend().spent_picodollars == picodollars_of_calls(aws.meter, BOOK, REGION) + total(
-            standing
+            lines
         )

@@ -17,8 +17,8 @@ from webapp.abtests import engine, services, text
 from webapp.abtests.changes import ChangeRefused, changed, choices, describe_change
 from webapp.abtests.engine import advance, advance_tests
 from webapp.abtests.models import ABTest, Pair, State
+from webapp.abtests.results import results_of
 from webapp.abtests.services import ABTestRefused, start_test, stop_test
-from webapp.abtests.standing import standing_of
 from webapp.accounts.models import Membership
 from webapp.clock import SYSTEM_CLOCK
 from webapp.comparing.groups import different_paths, flattened
@@ -112,7 +112,7 @@ def test_a_clear_difference_ends_it_early_and_launches_no_more() -> None:
     _pairs_end(test, 50, 40, 60, 50, 55, 45)
     assert (test.state, test.pairs, test.difference) == (State.BETTER, 6, 50.0)
     assert Pair.objects.filter(test=test).count() == 6
-    said = text.answer(test, standing_of(test))
+    said = text.answer(test, results_of(test))
     assert said == "Yes: with algorithm A2C the return is 50.0 higher on average over 6 pairs of seeds."
     advance_tests()
     assert Pair.objects.filter(test=test).count() == 6
@@ -122,7 +122,7 @@ def test_a_change_for_the_worse_is_called_worse() -> None:
     test = _start(_base())
     _pairs_end(test, -50, -40, -60, -50, -55, -45)
     assert test.state == State.WORSE
-    assert text.answer(test, standing_of(test)).startswith("No, it is worse: with")
+    assert text.answer(test, results_of(test)).startswith("No, it is worse: with")
 
 
 def test_without_a_difference_all_pairs_run_and_the_answer_says_what_would_have_been_found() -> None:
@@ -130,11 +130,11 @@ def test_without_a_difference_all_pairs_run_and_the_answer_says_what_would_have_
     _pairs_end(test, 5, -4, 6, -5, 4, -6)
     assert test.state == State.RUNNING
     assert Pair.objects.filter(test=test).count() == 8
-    assert text.progress(test, standing_of(test)).startswith("6 of at most 8 pairs")
+    assert text.progress(test, results_of(test)).startswith("6 of at most 8 pairs")
     _pairs_end(test, 5, -5)
     assert test.state == State.NO_DIFFERENCE
     assert "2 standard deviations would have been found with 80 % probability" in text.answer(
-        test, standing_of(test)
+        test, results_of(test)
     )
 
 
@@ -143,8 +143,8 @@ def test_a_pair_counts_only_when_all_earlier_ones_have_ended() -> None:
     for pair in Pair.objects.filter(test=test)[1:]:
         _ended(pair.a, 100.0)
         _ended(pair.b, 200.0)
-    standing = standing_of(test)
-    assert standing.differences == []
+    results = results_of(test)
+    assert results.differences == []
     advance(test.pk)
     test.refresh_from_db()
     assert test.state == State.RUNNING
@@ -191,7 +191,7 @@ def test_one_budget_holds_all_runs_and_its_end_ends_the_test() -> None:
     advance(test.pk)
     test.refresh_from_db()
     assert test.state == State.OUT_OF_MONEY
-    assert text.answer(test, standing_of(test)) == (
+    assert text.answer(test, results_of(test)) == (
         "Unanswered: the budget was used up after 0 pairs of at most 8."
     )
     assert not test.group.jobs.exclude(observed="cancelled").exists(), "nothing is left that could go on"

@@ -181,8 +181,8 @@ def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> No
     assert half.sentence.startswith("Hopper has spent $0.550 of $1.00, past 50 % of its limit.")
     _spend(job, 0.55, 0.83, clock)
     _scan(clock)
-    (standing,) = Alert.objects.exclude(state=State.RESOLVED)
-    assert "80 %" in standing.sentence
+    (alert,) = Alert.objects.exclude(state=State.RESOLVED)
+    assert "80 %" in alert.sentence
     # That 80 % took the place of 50 % is no end of anything.
     assert (
         Alert.objects.count() == Delivery.objects.filter(over=False).count() == Delivery.objects.count() == 2

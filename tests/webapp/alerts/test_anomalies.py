@@ -42,8 +42,8 @@ def test_burn_rings_above_three_times_and_stays_until_below_two() -> None:
     assert "$1.12 an hour, 3.1 times what was forecast ($0.360)" in found.sentence
     near = replace(facts, burn_picodollars_per_s=2.5e8)
     assert _kinds(near) == set()
-    assert _kinds(replace(near, standing=frozenset({"burn"}))) == {"burn"}
-    assert _kinds(replace(facts, burn_picodollars_per_s=1.9e8, standing=frozenset({"burn"}))) == set()
+    assert _kinds(replace(near, open_kinds=frozenset({"burn"}))) == {"burn"}
+    assert _kinds(replace(facts, burn_picodollars_per_s=1.9e8, open_kinds=frozenset({"burn"}))) == set()
 
 
 def test_without_a_forecast_or_rounds_there_is_no_burn_to_judge() -> None:
@@ -81,7 +81,7 @@ def test_money_without_steps_rings_from_a_fiftieth_of_the_limit_on() -> None:
     failed=st.integers(0, 10**6),
     settled=st.integers(0, 10**6),
     spent=st.integers(0, 10**15),
-    standing=st.frozensets(st.sampled_from(sorted(kind.value for kind in anomalies.WATCHED))),
+    open_kinds=st.frozensets(st.sampled_from(sorted(kind.value for kind in anomalies.WATCHED))),
 )
 def test_whatever_the_facts_each_rule_speaks_once_and_what_rings_keeps_ringing(
     expected: float | None,
@@ -89,12 +89,12 @@ def test_whatever_the_facts_each_rule_speaks_once_and_what_rings_keeps_ringing(
     failed: int,
     settled: int,
     spent: int,
-    standing: frozenset[str],
+    open_kinds: frozenset[str],
 ) -> None:
-    facts = Facts("Job", USD, False, expected, burn, failed, settled, spent, standing)
+    facts = Facts("Job", USD, False, expected, burn, failed, settled, spent, open_kinds)
     kinds = [found.kind for found in anomalies.findings(facts)]
     assert len(kinds) == len(set(kinds)) <= 3
-    assert set(kinds) <= _kinds(replace(facts, standing=frozenset(kinds))), (
+    assert set(kinds) <= _kinds(replace(facts, open_kinds=frozenset(kinds))), (
         "nothing rings on and off unchanged"
     )
 

@@ -58,7 +58,7 @@ def test_the_life_of_a_holding(scene: Scene) -> None:
     register.made("f:1", "arn")
     register.renew("f:1", SOON + 60)
     row.refresh_from_db()
-    assert (row.state, row.provider_id) == (State.STANDING, "arn")
+    assert (row.state, row.provider_id) == (State.EXISTS, "arn")
     assert row.expires_at.timestamp() == pytest.approx(SOON + 60)
     register.ending("f:1")
     register.renew("f:1", SOON + 999)

@@ -180,7 +180,7 @@ def test_a_lost_reply_is_found_to_have_worked(connection: Connection) -> None:
     _keep_lease(job, clock)
     _look(connection, clock, paper)
     row = Holding.objects.get()
-    assert (row.state, row.provider_id) == (State.STANDING, "arn")
+    assert (row.state, row.provider_id) == (State.EXISTS, "arn")
 
 
 def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Connection) -> None:
@@ -266,7 +266,7 @@ def test_what_is_wanted_again_by_the_time_of_the_deed_is_left(
     result = _look(connection, clock, paper)
     assert [one.action for one in result.decisions] == ["end"]
     assert paper.ended == []
-    assert Holding.objects.get().state == State.STANDING
+    assert Holding.objects.get().state == State.EXISTS
 
 
 def test_two_scans_do_not_run_at_once(connection: Connection) -> None:

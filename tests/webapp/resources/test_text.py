@@ -62,9 +62,9 @@ def test_the_line_of_a_project(connection: Connection) -> None:
     assert (clear.clear, clear.checked_at) == (True, clock.now())
     assert text.headline(clear) == "All clear: no cloud resources are running"
     job = _hold(connection, clock)
-    standing = queries.in_project(project)
-    assert text.headline(standing) == "2 warm functions are running"
-    assert text.describe_resource(standing.things[0]) == f"2 warm functions for {job.name}"
+    resources = queries.in_project(project)
+    assert text.headline(resources) == "2 warm functions are running"
+    assert text.describe_resource(resources.things[0]) == f"2 warm functions for {job.name}"
     Holding.objects.update(facts={"instances": 1}, state="ending")
     assert text.headline(queries.in_project(project)) == "1 warm function is running"
     assert text.describe_resource(Holding.objects.get()).endswith(" · being ended")
@@ -76,11 +76,11 @@ def test_an_account_that_cannot_be_scanned_is_not_clear(connection: Connection) 
     scan(connection, clock=clock, find=lambda there: PaperCloud())
     clock.forward(60)
     scan(connection, clock=clock, find=lambda there: PaperCloud(fails=TimeoutError("late")))
-    standing = queries.in_project(connection.project)
-    assert not standing.clear
-    assert text.headline(standing) == "It is not known which cloud resources are running"
-    assert standing.checked_at == clock.now() - timedelta(seconds=60)
-    assert standing.problems[0].startswith("The lab: AWS answered with TimeoutError.")
+    resources = queries.in_project(connection.project)
+    assert not resources.clear
+    assert text.headline(resources) == "It is not known which cloud resources are running"
+    assert resources.checked_at == clock.now() - timedelta(seconds=60)
+    assert resources.problems[0].startswith("The lab: AWS answered with TimeoutError.")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_the_lines_on_the_pages(connection: Connection) -> None:
         assert "2 warm functions keep running, at $0.0300 an hour, until it is back." in page
         assert "1 call is booked at the most it can have cost, $0.00100, until the provider" in page
     assert f"2 warm functions for {job.name}" in _page(owner, clouds)
-    assert "data-standing" not in _page(owner, f"/p/{project.slug}/jobs/{make_job(project, owner).pk}/")
+    assert "data-resources" not in _page(owner, f"/p/{project.slug}/jobs/{make_job(project, owner).pk}/")
 
 
 def test_who_only_looks_is_not_told_why_an_account_lets_nobody_in(connection: Connection) -> None:

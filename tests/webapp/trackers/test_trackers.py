@@ -150,7 +150,7 @@ def test_a_launch_says_where_rounds_go_and_what_is_missing(
     monkeypatch.setattr(wandb, "is_installed", lambda: False)
     assert row().tone == "warning"
     assert "pip install wandb. The job runs without it." in row().words
-    assert queries.standing_of(queries.tracker_in(project, "wandb")).word == "Missing"
+    assert queries.tracker_status(queries.tracker_in(project, "wandb")).word == "Missing"
     Tracker.objects.exclude(pk=tracker.pk).delete()
     make_tracker(project, on=False)
     assert row() is None

@@ -14,8 +14,8 @@ from pydantic import Field, StringConstraints
 from webapp.abtests import services, text
 from webapp.abtests.changes import ChangeRefused
 from webapp.abtests.models import ABTest
+from webapp.abtests.results import PairResults, results_of, results_of_tests
 from webapp.abtests.services import USUAL_EFFECT
-from webapp.abtests.standing import Standing, standing_of, standings_of
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.paging import RowId
@@ -29,7 +29,7 @@ from webapp.responses import or_404
 
 router = ApiRouter(tags=["comparing"])
 _ALL = "/projects/{slug}/ab-tests"
-_TESTS_TOLD = 50
+_MOST_TESTS = 50
 
 
 class NewABTest(Request):
@@ -75,9 +75,9 @@ class ABTestShape(Shape):
 @router.get(_ALL, summary="A/B tests of the project, newest first")
 def list_tests(project: ViewersProject) -> list[ABTestShape]:
     """At most 50."""
-    tests = list(services.in_project(project)[:_TESTS_TOLD])
-    standings = standings_of(tests)
-    return [_shape(project, test, standings[test.pk]) for test in tests]
+    tests = list(services.in_project(project)[:_MOST_TESTS])
+    results = results_of_tests(tests)
+    return [_shape(project, test, results[test.pk]) for test in tests]
 
 
 @router.get(f"{_ALL}/{{test_id}}", summary="One A/B test")
@@ -121,16 +121,16 @@ def _test_in(project: Project, test_id: int) -> ABTest:
 
 
 def _alone(project: Project, test: ABTest) -> ABTestShape:
-    return _shape(project, test, standing_of(test))
+    return _shape(project, test, results_of(test))
 
 
-def _shape(project: Project, test: ABTest, standing: Standing) -> ABTestShape:
+def _shape(project: Project, test: ABTest, results: PairResults) -> ABTestShape:
     return ABTestShape.of(
         test,
         question=text.question(test),
         job=test.job_id,
-        answer=text.answer(test, standing),
-        pairs_ended=len(standing.differences),
+        answer=text.answer(test, results),
+        pairs_ended=len(results.differences),
         budget_usd=test.budget.limit_picodollars,
         spent_usd=test.budget.spent_picodollars + test.budget.overrun_picodollars,
         group=f"group_{test.group_id}",

@@ -20,7 +20,7 @@ from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.schemas import Shape
 from webapp.datasets import queries, services
 from webapp.datasets.models import DataSet
-from webapp.datasets.text import standing
+from webapp.datasets.text import status_of
 
 router = ApiRouter(tags=["data sets"])
 _ALL = "/projects/{slug}/datasets"
@@ -150,7 +150,7 @@ def _facts(one: DataSet) -> dict[str, object]:
         *(facts.get(name, ()) for name in ("classes", "class_counts", "held_out_class_counts")), strict=True
     )
     return {
-        "sentence": standing(one).sentence,
+        "sentence": status_of(one).sentence,
         "rows": facts.get("rows"),
         "held_out_rows": facts.get("held_out_rows"),
         "features": facts.get("width"),

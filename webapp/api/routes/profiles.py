@@ -26,7 +26,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
-from webapp.profiling.text import into_the_form, profile_standing, result_of
+from webapp.profiling.text import into_the_form, profile_status, result_of
 
 router = ApiRouter(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"
@@ -144,7 +144,7 @@ def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
     found = _profile_in(project, connection_id, profile_id)
     filled = into_the_form(found)
     if not filled:
-        why = f"This profile has chosen no size. {profile_standing(found, SYSTEM_CLOCK.now()).sentence}"
+        why = f"This profile has chosen no size. {profile_status(found, SYSTEM_CLOCK.now()).sentence}"
         raise Refused(409, "no-choice", "No spec was made.", why, "Wait for its end, or profile again.")
     return begun_with(filled)[1]
 
@@ -164,7 +164,7 @@ def _money(connection: Connection | None) -> str:
 
 
 def _profile(one: MemoryProfile) -> ProfileShape:
-    status, plan, result = profile_standing(one, SYSTEM_CLOCK.now()), one.parsed_plan, result_of(one)
+    status, plan, result = profile_status(one, SYSTEM_CLOCK.now()), one.parsed_plan, result_of(one)
     return ProfileShape(
         id=one.pk,
         connection=one.connection_id or queries.SIMULATED,

@@ -25,7 +25,7 @@ from webapp.schedulers import persist, queries, services
 from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
 from webapp.schedulers.persist import exported
 from webapp.schedulers.request import TrainingRequest
-from webapp.schedulers.text import chosen, standing
+from webapp.schedulers.text import chosen, status_of
 
 router = ApiRouter(tags=["schedulers"])
 _ONE = "/projects/{slug}/schedulers/{scheduler_id}"
@@ -309,7 +309,7 @@ def _task(spec: AnyAgent) -> dict[str, Any]:
 
 def _training(slug: str, one: SchedulerTraining, facts: dict[str, Any] | None = None) -> TrainingShape:
     """The training; with facts, its progress."""
-    status, version = standing(one), getattr(one, "version", None)
+    status, version = status_of(one), getattr(one, "version", None)
     model = TrainingShape if facts is None else TrainingProgress
     return model.of(
         one,

@@ -96,7 +96,7 @@ def list_tracked_runs(job: ViewersJob) -> list[TrackedRunShape]:
 
 
 def _shape(tracker: Tracker) -> TrackerShape:
-    standing = queries.standing_of(tracker)
+    status = queries.tracker_status(tracker)
     return TrackerShape.of(
-        tracker, has_token=tracker.secrets.exists(), state=standing.word, words=standing.sentence
+        tracker, has_token=tracker.secrets.exists(), state=status.word, words=status.sentence
     )

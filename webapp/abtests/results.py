@@ -40,7 +40,7 @@ class PairScores:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PairResults:
     """The pairs in the order of their seeds, and the score that they are judged by."""
 
     most: int
@@ -91,12 +91,12 @@ class Standing:
         return [job for job in self.jobs if stopped_by_budget(job)]
 
 
-def standing_of(test: ABTest) -> Standing:
+def results_of(test: ABTest) -> PairResults:
     """Return how far the test is."""
-    return standings_of([test])[test.pk]
+    return results_of_tests([test])[test.pk]
 
 
-def standings_of(tests: Sequence[ABTest]) -> dict[int, Standing]:
+def results_of_tests(tests: Sequence[ABTest]) -> dict[int, PairResults]:
     """Return how far each test is, in a constant number of queries."""
     rows = Pair.objects.filter(test__in=[test.pk for test in tests]).select_related(
         "a__account", "b__account"
@@ -106,10 +106,10 @@ def standings_of(tests: Sequence[ABTest]) -> dict[int, Standing]:
         by_test[pair.test_id].append(pair)
     unjudged = [pair for test in tests if not test.evaluated for pair in by_test[test.pk]]
     curves = curves_of([job for pair in unjudged for job in (pair.a, pair.b)]) if unjudged else {}
-    return {test.pk: _standing(test, by_test[test.pk], curves) for test in tests}
+    return {test.pk: _results(test, by_test[test.pk], curves) for test in tests}
 
 
-def _standing(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) -> Standing:
+def _results(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) -> PairResults:
     score = rows[0].a.training_facts.score if rows else None
     toward = -1 if score is not None and not score.higher_is_better else 1
     pairs = tuple(
@@ -124,7 +124,7 @@ def _standing(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) -
         )
         for pair in rows
     )
-    return Standing(test.most_pairs, pairs, score)
+    return PairResults(test.most_pairs, pairs, score)
 
 
 def _score(test: ABTest, job: Job, curves: dict[str, RunCurve]) -> float | None:
@@ -136,9 +136,9 @@ def _score(test: ABTest, job: Job, curves: dict[str, RunCurve]) -> float | None:
     return float(curve[-1]) if len(curve) else None
 
 
-def without_score(standing: Standing) -> Job | None:
+def without_score(results: PairResults) -> Job | None:
     """Return a run that succeeded without a score, so that it never will have one."""
-    for pair in standing.pairs:
+    for pair in results.pairs:
         for job, score in ((pair.a, pair.score_a), (pair.b, pair.score_b)):
             if job.observed == Observed.SUCCEEDED and score is None:
                 return job
