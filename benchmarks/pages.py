@@ -27,7 +27,7 @@ _JOBS = 10_000
 _QUICK_JOBS = 1_000
 _RATE = 50
 _SECONDS = 20
-_ASKING = 64
+_CLIENTS = 64
 _AT_MOST_MS = 150
 
 
@@ -37,7 +37,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         environment = {**os.environ, "STARLING_DATA": name, "DATABASE_URL": "", "STARLING_LOG_LEVEL": "ERROR"}
         filled = _filled(environment, _QUICK_JOBS if quick else _JOBS)
         with _served(environment, Path(name)) as port:
-            yield from _asked(port, filled, 4 if quick else _SECONDS)
+            yield from _answers(port, filled, 4 if quick else _SECONDS)
 
 
 def _filled(environment: dict[str, str], jobs: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _served(environment: dict[str, str], folder: Path) -> Iterator[int]:
         yield port
 
 
-def _asked(port: int, filled: dict[str, Any], seconds: int) -> Iterator[Figure]:
+def _answers(port: int, filled: dict[str, Any], seconds: int) -> Iterator[Figure]:
     pages, cookie = filled["pages"], filled["cookie"]
     for address in [*pages.values()] * 4:  # both processes have drawn every page once
         _ask_ms(port, address, cookie, time.monotonic())
@@ -68,7 +68,7 @@ def _asked(port: int, filled: dict[str, Any], seconds: int) -> Iterator[Figure]:
     }
     names = list(pages)
     begun = time.monotonic() + 0.5
-    with ThreadPoolExecutor(_ASKING) as pool:
+    with ThreadPoolExecutor(_CLIENTS) as pool:
         due = [(names[at % len(names)], begun + at / _RATE) for at in range(seconds * _RATE)]
         requests = [(name, pool.submit(_ask_ms, port, pages[name], cookie, moment)) for name, moment in due]
         took = [(name, one.result()) for name, one in requests]

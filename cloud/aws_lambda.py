@@ -98,9 +98,9 @@ class LambdaOptions(PlatformModel):
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
-    def memory_sizes_mb(self, asked_mb: int) -> Sequence[int]:
+    def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
         """The sizes that are set up, if nothing is kept ready: an instance that is kept ready has one size."""
-        return (asked_mb,) if self.provisioned else sorted({*self.memory_ladder_mb, asked_mb})
+        return (requested_mb,) if self.provisioned else sorted({*self.memory_ladder_mb, requested_mb})
 
     def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
         return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)

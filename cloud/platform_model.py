@@ -10,8 +10,8 @@ from training.base_model import FrozenModel
 class PlatformModel(FrozenModel):
     """A job's options on one platform."""
 
-    def memory_sizes_mb(self, asked_mb: int) -> Sequence[int]:
+    def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
         """Return the sizes that an actor's memory can have here in one run, smallest first. Where nothing else was set
         up, or where memory is not bought by the call, it is the size that the job asks for.
         """
-        return (asked_mb,)
+        return (requested_mb,)

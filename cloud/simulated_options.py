@@ -150,12 +150,12 @@ class SimulatedOptions(PlatformModel):
                 raise ValueError(f"{info.data['profile']} offers no functions kept warm for money")
         return value
 
-    def memory_sizes_mb(self, asked_mb: int) -> Sequence[int]:
+    def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
         """Functions that are billed by their memory have any size; other actors come in one."""
         actors = profiles.load(self.profile).actors
         if isinstance(actors, Functions) and actors.duration_sku is not None and not self.provisioned:
             return FUNCTION_SIZES_MB
-        return (asked_mb,)
+        return (requested_mb,)
 
     @property
     def machine(self) -> str:

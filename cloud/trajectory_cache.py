@@ -165,7 +165,7 @@ class CachingPlatform:
     def __init__(self, platform: Platform, cache: TrajectoryCache) -> None:
         self._platform = platform
         self.cache = cache
-        self._asked: dict[str, Call] = {}
+        self._submitted: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
 
     def __getattr__(self, name: str) -> Any:
@@ -180,7 +180,7 @@ class CachingPlatform:
             return
         known = self.cache.find(call)
         if known is None:
-            self._asked[call.id] = call
+            self._submitted[call.id] = call
             self._platform.submit(call)
         else:
             self._ready.append(_outcome(call, known, self.now_s()))
@@ -190,7 +190,7 @@ class CachingPlatform:
             return self._ready.popleft()
         outcome = self._platform.next(timeout_s)
         if outcome is not None:
-            call = self._asked.pop(outcome.call_id, None)
+            call = self._submitted.pop(outcome.call_id, None)
             if call is not None and outcome.status == "done":
                 self.cache.keep(call, outcome)
         return outcome
@@ -203,7 +203,7 @@ class CachingPlatform:
 
     def close(self) -> None:
         self._ready.clear()
-        self._asked.clear()
+        self._submitted.clear()
         self._platform.close()
 
 

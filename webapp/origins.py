@@ -33,22 +33,22 @@ def own_pages_only(application: Any) -> Any:
 def opened_by_own_page(scope: Any) -> bool:
     """Whether the Origin is the address of this request, or one that the operator gave the site."""
     headers = dict(scope["headers"])
-    asking = _origin(headers.get(b"origin", b"").decode("latin-1"))
-    if asking is None:
+    origin = _origin(headers.get(b"origin", b"").decode("latin-1"))
+    if origin is None:
         return False
     host = headers.get(b"host", b"").decode("latin-1").lower()
     scheme = (
         "https" if settings.STARLING_BASE_URL.startswith("https:") or scope["scheme"] == "wss" else "http"
     )
     here = _origin(f"{scheme}://{host}")
-    if asking == here and validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
+    if origin == here and validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         return True
-    return any(_fits(asking, one) for one in (settings.STARLING_BASE_URL, *settings.CSRF_TRUSTED_ORIGINS))
+    return any(_fits(origin, one) for one in (settings.STARLING_BASE_URL, *settings.CSRF_TRUSTED_ORIGINS))
 
 
-def _fits(asking: Origin, address: str) -> bool:
+def _fits(origin: Origin, address: str) -> bool:
     own = _origin(address.replace("://*.", "://."))
-    return own is not None and asking[::2] == own[::2] and is_same_domain(asking[1], own[1])
+    return own is not None and origin[::2] == own[::2] and is_same_domain(origin[1], own[1])
 
 
 def _origin(address: str) -> Origin | None:

@@ -53,7 +53,7 @@ class Waiting:
         self._what = what
         self._patience = patience
         self._now_s = now_s
-        self._began_s = self._progress_s = self._told_s = now_s()
+        self._began_s = self._progress_s = self._reported_s = now_s()
         self._seen: dict[str, tuple[int, int]] = {}
 
     def given_up(self, waiting: Sequence[Started]) -> str:
@@ -69,8 +69,8 @@ class Waiting:
             )
         if waited_s > self._patience.at_most_s:
             return f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s. {_last_words(waiting)}"
-        if now_s - self._told_s > _TELL_EVERY_S:
-            self._told_s = now_s
+        if now_s - self._reported_s > _TELL_EVERY_S:
+            self._reported_s = now_s
             self._say("starling", f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s; still at it.")
         return ""
 

@@ -155,9 +155,9 @@ class Supervisor:
             ]
             for _, process in together:
                 process.send_signal(signal.SIGTERM)
-            asked_s = time.monotonic()
+            stopped_s = time.monotonic()
             for running, process in together:
-                self._see_end(running, process, asked_s + running.service.grace_s)
+                self._see_end(running, process, stopped_s + running.service.grace_s)
         self._running.clear()
 
     def _turn(self, *, watch: bool = True) -> None:

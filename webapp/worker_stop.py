@@ -25,14 +25,14 @@ class WorkerStop:
     """The stop of one worker: what it does first, and which processes end with it."""
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._lock = threading.Lock()
         self._firsts: list[Callable[[], None]] = []
         self._processes: set[subprocess.Popen[str]] = set()
 
     @property
-    def asked(self) -> bool:
-        return self._asked.is_set()
+    def requested(self) -> bool:
+        return self._requested.is_set()
 
     def first(self, act: Callable[[], None]) -> Callable[[], None]:
         """Register a function to call as soon as the worker is to stop; also a decorator."""
@@ -44,7 +44,7 @@ class WorkerStop:
         """While the block runs, the process is killed as soon as the worker is to stop."""
         with self._lock:
             self._processes.add(process)
-            if self.asked:
+            if self.requested:
                 process.kill()
         try:
             yield
@@ -54,18 +54,18 @@ class WorkerStop:
 
     def ask(self) -> None:
         """Request the stop. Safe in a signal handler, as it only sets an event."""
-        self._asked.set()
+        self._requested.set()
 
     def carry_out(self, end: Callable[[int], object] = os._exit) -> None:
         """Wait for the request, end the registered processes, and then this process if it still runs."""
-        self._asked.wait()
-        asked_s = time.monotonic()
+        self._requested.wait()
+        began_s = time.monotonic()
         with self._lock:
             for process in self._processes:
                 process.kill()
         for act in self._firsts:
             act()
-        time.sleep(max(0.0, asked_s + GONE_WITHIN_S - time.monotonic()))
+        time.sleep(max(0.0, began_s + GONE_WITHIN_S - time.monotonic()))
         log.info("The worker stops; unfinished work starts again from its rows.")
         end(0)
 
@@ -86,7 +86,7 @@ def _stop(**_: object) -> None:
 @worker_shutdown.connect
 def _leave(**_: object) -> None:
     """Exit at once, as all tasks have ended: tearing the interpreter down takes seconds on a busy machine."""
-    if worker_stop.asked:
+    if worker_stop.requested:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

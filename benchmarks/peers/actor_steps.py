@@ -8,10 +8,10 @@ import training.environments.making as making
 from cloud.calibration.parts import actor
 
 
-def main(told: dict[str, Any]) -> dict[str, Any]:
-    if not told["native"]:
+def main(options: dict[str, Any]) -> dict[str, Any]:
+    if not options["native"]:
         vars(making)["recognise"] = lambda made: (None, "this is the measurement of what was before")
-    return actor.measure(told)
+    return actor.measure(options)
 
 
 if __name__ == "__main__":

@@ -93,9 +93,9 @@ class Speeds:
         if _learns(work):
             return 0.0, 0.0
         stepping_us = self._stepping_us(work)
-        asking_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
-        whole_us = self._call_us + stepping_us + asking_us + work.bytes_out * self._codec_us_per_byte
-        return (stepping_us / whole_us, asking_us / whole_us) if whole_us else (0.0, 0.0)
+        inferring_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
+        whole_us = self._call_us + stepping_us + inferring_us + work.bytes_out * self._codec_us_per_byte
+        return (stepping_us / whole_us, inferring_us / whole_us) if whole_us else (0.0, 0.0)
 
     def decision_ns(self, work: Work) -> int:
         """Return the time of a decision network on a core of the learner's machine."""
@@ -105,8 +105,8 @@ class Speeds:
 
     def _sampling_us(self, work: Work) -> float:
         """Return the work of a call that samples, without its answer's encoding."""
-        asking_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
-        return self._call_us + self._stepping_us(work) + asking_us
+        inferring_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
+        return self._call_us + self._stepping_us(work) + inferring_us
 
     def _stepping_us(self, work: Work) -> float:
         step_us = self._environment_us.get(work.environment, self._environment_fallback_us)

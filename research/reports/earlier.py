@@ -27,10 +27,10 @@ def add_earlier(name: str, verdicts: Sequence[dict[str, Any]]) -> None:
             one["figures"]["earlier"] = {"verdict": before["verdict"], "interval": before["interval"]}
 
 
-def _key(asked: Mapping[str, Any]) -> str:
+def _key(claim: Mapping[str, Any]) -> str:
     """A claim by its parts. The best of several has no name of its own: which arm it was may have changed."""
-    theirs = str(asked.get("theirs", ""))
-    parts = {name: asked.get(name) for name in _PARTS}
+    theirs = str(claim.get("theirs", ""))
+    parts = {name: claim.get(name) for name in _PARTS}
     return json.dumps({**parts, "theirs": "the best" if "the best of" in theirs else theirs})
 
 

@@ -56,10 +56,10 @@ class SeedRun:
         self._quick = quick
         self._spec = experiment.spec(cell, quick=quick)
         self._stopping: Callable[[], None] | None = None
-        self._stop_asked = False
+        self._stop_requested = False
 
     def stop(self) -> None:
-        self._stop_asked = True
+        self._stop_requested = True
         if self._stopping is not None:
             self._stopping()
 
@@ -99,7 +99,7 @@ class SeedRun:
     def _run_study(self) -> None:
         study = StudyRun(self._experiment, self._cell, self._file, self._spec, quick=self._quick)
         self._stopping = study.stop
-        if self._stop_asked:
+        if self._stop_requested:
             study.stop()
         if not self._file.rows():
             self._begin(fingerprint(self._root))
@@ -129,7 +129,7 @@ class SeedRun:
             work=work,
         )
         self._stopping = headless.stop
-        if self._stop_asked:
+        if self._stop_requested:
             headless.stop()
         began_s, wall_s = time.monotonic(), wall_before
         stopped: Stopped | None = None
@@ -205,7 +205,7 @@ class SeedRun:
         command = bound_to_this_process([str(python), "-I", str(program), json.dumps(document)])
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=None)
         self._stopping = process.terminate
-        if self._stop_asked:
+        if self._stop_requested:
             process.terminate()
         assert process.stdout is not None
         end: Row | None = None
@@ -220,7 +220,7 @@ class SeedRun:
                 self._file.append(row)
         if process.wait() == 0 and end is not None:
             self._file.append(end)
-        elif not self._stop_asked:
+        elif not self._stop_requested:
             raise RunFailed(
                 f"{self._spec.name}: the peer's program ended with exit code {process.returncode}."
             )

@@ -88,9 +88,9 @@ class Rollout(CallKind[RolloutRequest]):
             batch.check(document, range(version, version + 1), spaces)
         except (batch.BadTrajectory, TypeError, AttributeError, ValueError, IndexError) as error:
             raise BadAnswer("trajectory", f"the trajectory is not what was requested: {error}") from None
-        asked = (request.steps, request.environments)
-        if document["rewards"].shape != asked:
-            raise BadAnswer("trajectory", f"the trajectory is {document['rewards'].shape}, not {asked}")
+        expected = (request.steps, request.environments)
+        if document["rewards"].shape != expected:
+            raise BadAnswer("trajectory", f"the trajectory is {document['rewards'].shape}, not {expected}")
         if type(document["slot"]) is not int or document["slot"] != request.slot:
             found = f"{document['slot']!r:.40}"
             raise BadAnswer("trajectory", f"the trajectory is of slot {found}, not {request.slot}")
@@ -98,7 +98,7 @@ class Rollout(CallKind[RolloutRequest]):
             raise BadAnswer(
                 "trajectory", f"the trajectory is of version {document['version']!r}, not {version}"
             )
-        _check_episodes(result.usage, document, prod(asked))
+        _check_episodes(result.usage, document, prod(expected))
         _check_state(result.env_state, request.environments)
 
     def expected_work(self, planned: PlannedCall) -> Usage:

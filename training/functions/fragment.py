@@ -79,9 +79,9 @@ def sample(
     one_choice = len(policy.action_counts) == 1
     inference_s, began_s = 0.0, perf_counter()
     for t in range(steps):
-        asked_s = perf_counter()
+        policy_began_s = perf_counter()
         actions, output = policy.act(observations[t], noise[t])
-        inference_s += perf_counter() - asked_s
+        inference_s += perf_counter() - policy_began_s
         taken.append(actions)
         outputs.append(output)
         # The log-probability belongs to the unclipped action that was sampled; only the environment gets it clipped.
@@ -96,10 +96,10 @@ def sample(
                 if not end.terminated:
                     final_observations.append(following[end.n].copy())
                 copies.restart(end.n, following[end.n])
-    asked_s = perf_counter()
+    policy_began_s = perf_counter()
     actions = np.stack(taken)
     log_probs = policy.log_probs(np.stack(outputs), noise, actions)
-    inference_s += perf_counter() - asked_s
+    inference_s += perf_counter() - policy_began_s
     rewards = copies.rewards()
     discounted, episodes = _tally(slot, rewards, ends, request.discount)
     took_s = perf_counter() - began_s

@@ -62,9 +62,9 @@ class Occupancy:
         """Let so many learners run at once from now on, between two rounds."""
         self._learners, self._why = learners, why
 
-    def step(self, told: Document) -> None:
-        """Count a version, of which its call told this."""
-        self._steps.append(told)
+    def step(self, result: Document) -> None:
+        """Count a version by the result of its call."""
+        self._steps.append(result)
 
     def drop(self, reason: str, cost_picodollars: int) -> None:
         self._dropped[reason] += 1

@@ -56,10 +56,10 @@ class ScaleIn(PolicyBase):
         if len(gains) < 2 * self.window:
             return clip_to_bounds(now, bounds, f"as before: {len(gains)} rounds say what {now} gain")
         first, last = (sum(part) / self.window for part in (gains[: self.window], gains[-self.window :]))
-        told = f"a dollar gains {last:.3g} of {self.score}, {first:.3g} when there were {now} at first"
+        why = f"a dollar gains {last:.3g} of {self.score}, {first:.3g} when there were {now} at first"
         if now <= self.actors_min or last >= self.share * first:
-            return clip_to_bounds(now, bounds, f"as before: {told}")
-        return clip_to_bounds(now - 1, bounds, f"one fewer: {told}")
+            return clip_to_bounds(now, bounds, f"as before: {why}")
+        return clip_to_bounds(now - 1, bounds, f"one fewer: {why}")
 
     def _gains(self, history: Sequence[RoundReport]) -> list[float]:
         """Return what a dollar gained in each round since the number of actors changed, where that is known."""

@@ -58,8 +58,8 @@ def _is_allowed(request: HttpRequest) -> bool:
         return hmac.compare_digest(given.encode(), token.encode())
     # Behind a proxy on this machine everyone comes from this machine, and not every proxy says so: a site that is
     # reached from elsewhere wants its token of anyone.
-    asked_for = urlsplit(f"//{request.get_host()}").hostname
-    here = is_loopback() and asked_for in LOOPBACK_HOSTS and request.META.get("REMOTE_ADDR") in LOOPBACK_HOSTS
+    host = urlsplit(f"//{request.get_host()}").hostname
+    here = is_loopback() and host in LOOPBACK_HOSTS and request.META.get("REMOTE_ADDR") in LOOPBACK_HOSTS
     return here and not any(name in request.headers for name in _SIGNS_OF_A_PROXY)
 
 

@@ -170,7 +170,7 @@ ROUTES = (
 """The modules of `routes`, in the order of the description."""
 
 
-def _asked_as_described(view: Any) -> Any:
+def _with_known_parameters(view: Any) -> Any:
     """Refuses unknown query parameters: a mistyped one would silently be ignored."""
     takes = set(inspect.signature(view).parameters)
 
@@ -186,7 +186,7 @@ def _asked_as_described(view: Any) -> Any:
     return checked
 
 
-api.add_decorator(_asked_as_described, mode="operation")
+api.add_decorator(_with_known_parameters, mode="operation")
 for name in ROUTES:
     api.add_router("", import_module(f"webapp.api.routes.{name}").router)
 api.add_router("", choices)

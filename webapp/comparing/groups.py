@@ -14,8 +14,8 @@ from webapp.whole_numbers import read_whole
 
 MOST_SIDES = 10
 MOST_JOBS = 100
-_NOT_ASKED = ("name", "tags", "group", "budget_usd", "at_line", "films", "schema_version")
-_NO_QUESTION = {("training", "seed"), ("platform", "seed")}
+_LABELS = ("name", "tags", "group", "budget_usd", "at_line", "films", "schema_version")
+_SEEDS = {("training", "seed"), ("platform", "seed")}
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def by_question(jobs: Iterable[Job]) -> list[list[Job]]:
 
 def question_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a spec by path that decide what is learned and what it costs; names, money and seeds left out."""
-    flat = flattened({key: value for key, value in spec.items() if key not in _NOT_ASKED})
-    return {path: value for path, value in flat.items() if tuple(path.split(".")) not in _NO_QUESTION}
+    flat = flattened({key: value for key, value in spec.items() if key not in _LABELS})
+    return {path: value for path, value in flat.items() if tuple(path.split(".")) not in _SEEDS}
 
 
 def flattened(document: Mapping[str, Any], above: str = "") -> dict[str, Any]:

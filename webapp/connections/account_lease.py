@@ -79,7 +79,7 @@ class AccountLease:
         return SetUp.objects.filter(connection=self._loan.connection, number=self._loan.number)
 
     def _begin(self) -> None:
-        requested = self._row.filter(state=CheckState.ASKED)
+        requested = self._row.filter(state=CheckState.REQUESTED)
         if not requested.update(state=CheckState.RUNNING, since=self._clock.now()):
             raise LeaseRefused("Another set-up claimed the account meanwhile. Nothing was started.")
 

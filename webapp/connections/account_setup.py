@@ -90,7 +90,7 @@ def _claim(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
     made = queries.set_up_of(locked) or SetUp(connection=locked, aim=aim, since=clock.now())
     if queries.is_under_way(made) and not queries.set_up_given_up(made, clock.now()):
         raise ConnectionRefused("This is already in progress.")
-    made.aim, made.state, made.since = aim, CheckState.ASKED, clock.now()
+    made.aim, made.state, made.since = aim, CheckState.REQUESTED, clock.now()
     made.number += 1
     made.steps = []
     return made
@@ -99,7 +99,7 @@ def _claim(connection: Connection, aim: Aim, clock: Clock) -> SetUp:
 def run(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Do the request of that number. Does nothing if a newer one replaced it or if it is running already."""
     mine = SetUp.objects.filter(connection_id=connection_id, number=number)
-    if not mine.filter(state=CheckState.ASKED).update(state=CheckState.RUNNING, since=clock.now()):
+    if not mine.filter(state=CheckState.REQUESTED).update(state=CheckState.RUNNING, since=clock.now()):
         return
     made = mine.select_related("connection__project").get()
     running = mine.filter(state=CheckState.RUNNING)

@@ -34,7 +34,7 @@ def request_test(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> Conn
     if not connection.has_identity:
         raise ConnectionRefused("There is nothing to test yet: finish the earlier steps first.")
     Connection.objects.filter(pk=connection.pk).update(
-        test_state=CheckState.ASKED, test_no=F("test_no") + 1, test_since=clock.now()
+        test_state=CheckState.REQUESTED, test_no=F("test_no") + 1, test_since=clock.now()
     )
     connection.refresh_from_db()
     number = connection.test_no
@@ -49,7 +49,7 @@ def run_test(connection_id: str, number: int, *, clock: Clock = SYSTEM_CLOCK) ->
         return
     try:
         row = Connection.objects.filter(pk=connection_id, test_no=number)
-        running = row.filter(test_state=CheckState.ASKED)
+        running = row.filter(test_state=CheckState.REQUESTED)
         if not running.update(test_state=CheckState.RUNNING, test_since=clock.now()):
             return
         report = report_on(row.get())

@@ -49,7 +49,7 @@ SECRET_FIELDS: dict[str, tuple[str, ...]] = {
 
 class CheckState(models.TextChoices):
     NEVER = "never", "Not tested"
-    ASKED = "asked", "Waiting"
+    REQUESTED = "asked", "Waiting"
     RUNNING = "running", "Testing"
     DONE = "done", "Tested"
 
@@ -194,7 +194,7 @@ class SetUp(models.Model):
         return f"{self.aim} of {self.connection_id}"
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Whether the account may contain anything that Starling made."""
         return bool(self.asked_mb or self.asked_bucket or self.image)
 

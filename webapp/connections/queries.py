@@ -66,9 +66,12 @@ def unfinished_job_counts(connections: list[Connection]) -> dict[str, int]:
 
 def test_given_up(connection: Connection, now: datetime) -> bool:
     """Whether a test was requested and no worker seems to run it."""
-    if connection.test_state not in (CheckState.ASKED, CheckState.RUNNING) or connection.test_since is None:
+    if (
+        connection.test_state not in (CheckState.REQUESTED, CheckState.RUNNING)
+        or connection.test_since is None
+    ):
         return False
-    patience = GIVEN_UP_AFTER * (1 if connection.test_state == CheckState.ASKED else 3)
+    patience = GIVEN_UP_AFTER * (1 if connection.test_state == CheckState.REQUESTED else 3)
     return now - connection.test_since > patience
 
 
@@ -85,9 +88,9 @@ def set_up_given_up(made: SetUp, now: datetime) -> bool:
     """Whether a set-up was requested and no worker seems to run it."""
     if not is_under_way(made):
         return False
-    patience = GIVEN_UP_AFTER if made.state == CheckState.ASKED else SET_UP_GIVEN_UP_AFTER
+    patience = GIVEN_UP_AFTER if made.state == CheckState.REQUESTED else SET_UP_GIVEN_UP_AFTER
     return now - made.since > patience
 
 
 def is_under_way(made: SetUp) -> bool:
-    return made.state in (CheckState.ASKED, CheckState.RUNNING)
+    return made.state in (CheckState.REQUESTED, CheckState.RUNNING)

@@ -57,7 +57,7 @@ def connection_status(connection: Connection, now: datetime) -> Status:
             "No worker finished the test. See that `manage.py up` runs, then test again.",
         )
     match connection.test_state:
-        case CheckState.ASKED | CheckState.RUNNING:
+        case CheckState.REQUESTED | CheckState.RUNNING:
             return Status(
                 "running", "arrow-repeat", "Testing", "Asking the cloud; this takes some seconds.", True
             )

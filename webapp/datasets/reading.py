@@ -106,27 +106,27 @@ class _Attempt:
         path = files.upload_path(self._row.pk)
         answer = _unless_refused(ask(["survey", str(path)], ""))
         if "format" in answer:  # it says itself what is learned: there is nothing to choose
-            asked = {"name": self._row.name, "file_name": self._row.file_name}
-            self._store(ask, ["known", answer["format"]], asked)
+            request = {"name": self._row.name, "file_name": self._row.file_name}
+            self._store(ask, ["known", answer["format"]], request)
             return
         self._write(state=DataState.CHOOSING, survey=answer["survey"], reason="")
 
     def _prepare(self, ask: Reader) -> None:
         row = self._row
-        asked = {
+        request = {
             "survey": row.survey,
             "choice": row.choice,
             "name": row.name,
             "source": f"{row.file_name}, uploaded {row.uploaded_at:%Y-%m-%d}",
         }
-        self._store(ask, ["prepare"], asked)
+        self._store(ask, ["prepare"], request)
 
-    def _store(self, ask: Reader, way: list[str], asked: dict[str, Any]) -> None:
+    def _store(self, ask: Reader, way: list[str], request: dict[str, Any]) -> None:
         """Store the shards that the process makes of the table; then the data set is ready."""
         row, path = self._row, files.upload_path(self._row.pk)
         folder = files.prepared_folder(row.pk, row.attempt)
         try:
-            answer = _unless_refused(ask([*way, str(path), str(folder)], json.dumps(asked)))
+            answer = _unless_refused(ask([*way, str(path), str(folder)], json.dumps(request)))
             manifest = files.take_over(folder, answer["manifest"])
         finally:
             files.remove(folder)
@@ -188,7 +188,7 @@ def ask_process(arguments: Sequence[str], given: str) -> dict[str, Any]:
         limit.cancel()
         process.kill()
         process.wait()
-    if worker_stop.asked and process.returncode < 0:
+    if worker_stop.requested and process.returncode < 0:
         raise _Interrupted
     if process.returncode != 0:
         log.error("reading %s ended with %s: %s", arguments, process.returncode, errors[-2000:])

@@ -20,8 +20,8 @@ def board(request: HttpRequest, project: Project) -> HttpResponse:
     """The board of the subject in the address, else of the one with most finished jobs."""
     own = subjects_of(project)
     known = list(dict.fromkeys([*own, *measured_subjects(), *references()]))
-    asked = request.GET.get("subject", "")
-    subject = asked if asked in known else known[0]
+    wanted = request.GET.get("subject", "")
+    subject = wanted if wanted in known else known[0]
     measured = measured_rows(subject)
     context = {
         "section": "compare",

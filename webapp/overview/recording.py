@@ -122,13 +122,13 @@ def _ticks(most: float) -> list[float]:
 
 
 def _in_words(recorded: Points, live: Points) -> str:
-    told = [
+    sentences = [
         f"{name}: return from {format_score(line[0][1])} to {format_score(line[-1][1])}"
         f" in {format_count(int(line[-1][0]))} steps."
         for name, line in (("Recorded run", recorded), ("Your demo job", live))
         if line
     ]
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _recorded_films() -> tuple[DemoFilm, ...]:

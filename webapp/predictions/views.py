@@ -52,7 +52,7 @@ def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpRe
     """Apply the actors and the limit, and keep the prediction. A higher limit needs a fresh sign-in."""
     job = job_in(project, job_id)
     try:
-        actors, limit = _asked(job, request.POST)
+        actors, limit = _read_choice(job, request.POST)
         if limit is not None and not is_fresh(request):
             raise ReauthenticationRequired
         services.apply(job=job, user=request.user, actors=actors, limit_picodollars=limit)
@@ -65,7 +65,7 @@ def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpRe
     return redirect("jobs:detail", project.slug, job.pk)
 
 
-def _asked(job: Job, sent: QueryDict) -> tuple[int | None, int | None]:
+def _read_choice(job: Job, sent: QueryDict) -> tuple[int | None, int | None]:
     """Return the number of actors and the limit in picodollars that were chosen; None for what stays as it is.
 
     Raises NoPrediction for what is no amount, and BoundsRefused for what is no number of actors.
@@ -109,7 +109,7 @@ def _predicted(job: Job, sent: QueryDict) -> dict[str, Any]:
         "chosen_limit": sent.get("limit_usd", "")[:20] or exact_usd(job.account.limit_picodollars),
     }
     try:
-        actors, limit = _asked(job, sent)
+        actors, limit = _read_choice(job, sent)
         found = predict(job, actors=actors, limit_picodollars=limit)
     except (NoPrediction, BoundsRefused) as refusal:
         return {**context, "refusal": str(refusal)}

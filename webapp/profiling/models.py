@@ -10,7 +10,7 @@ from cloud.profiling_runs import Plan
 
 
 class State(models.TextChoices):
-    ASKED = "asked", "Waiting"
+    REQUESTED = "asked", "Waiting"
     RUNNING = "running", "Profiling"
     DONE = "done", "Done"
 
@@ -30,7 +30,7 @@ class MemoryProfile(models.Model):
     asked_at = models.DateTimeField()
     plan = models.JSONField()
     keep = models.BooleanField(default=False)
-    state = models.CharField(max_length=8, choices=State, default=State.ASKED)
+    state = models.CharField(max_length=8, choices=State, default=State.REQUESTED)
     since = models.DateTimeField()
     set_up_number = models.IntegerField(null=True)
     made_mb = models.JSONField(default=list)

@@ -44,12 +44,12 @@ def runs_of(profile: MemoryProfile) -> list[Run]:
 
 
 def under_way(profile: MemoryProfile) -> bool:
-    return profile.state in (State.ASKED, State.RUNNING)
+    return profile.state in (State.REQUESTED, State.RUNNING)
 
 
 def given_up(profile: MemoryProfile, now: datetime) -> bool:
     """Whether the profile's worker is taken for dead."""
     if not under_way(profile):
         return False
-    patience = REQUEST_GIVEN_UP_AFTER if profile.state == State.ASKED else GIVEN_UP_AFTER
+    patience = REQUEST_GIVEN_UP_AFTER if profile.state == State.REQUESTED else GIVEN_UP_AFTER
     return now - profile.since > patience

@@ -32,7 +32,7 @@ _WITHOUT_LIMIT = 10**18
 @shared_task(name="webapp.profiling.tasks.profile_memory", expires=60)
 def profile_memory(profile_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Measure the profile. Does nothing if it is not queued."""
-    queued = MemoryProfile.objects.filter(pk=profile_id, state=State.ASKED)
+    queued = MemoryProfile.objects.filter(pk=profile_id, state=State.REQUESTED)
     if not queued.update(state=State.RUNNING, since=clock.now()):
         return
     profile = MemoryProfile.objects.select_related("connection__project").get(pk=profile_id)
@@ -106,7 +106,7 @@ class _Work:
             for one in measure_runs(self._plan, platform, weights, name=f"profile{self._profile.pk}"):
                 runs.append(asdict(one))
                 on_run(runs, platform.spend().spent_picodollars)
-                if worker_stop.asked:
+                if worker_stop.requested:
                     raise _Stopped("The worker stopped while it was measuring. Measure again.")
         finally:
             platform.close()

@@ -80,7 +80,7 @@ def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
     context: dict[str, Any] = {
         "section": "reports",
         "project": project,
-        "asked": parsed,
+        "parsed": parsed,
         "question": parsed.question,
         "table": table,
         "rows": reports_page.rows(table),
@@ -246,7 +246,7 @@ def bills(request: HttpRequest, project: Project) -> HttpResponse:
     titles = {layout.key: layout.title for layout in layouts()}
     context = {
         "section": "reports",
-        "asked": parsed,
+        "parsed": parsed,
         "question": parsed.question,
         "ranges": PRESETS,
         "rows": [_with_error(row) for row in rows],

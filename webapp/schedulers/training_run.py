@@ -86,7 +86,7 @@ class _Run:
         self._kind, self._number = "", 0
         self._written_s = float("-inf")
         self._checked_s = float("-inf")
-        self._stop_asked = False
+        self._stop_requested = False
         self._rehearsed: list[Step] = []
 
     def train(self) -> None:
@@ -127,7 +127,7 @@ class _Run:
     def interrupted(self) -> None:
         """Stop for good if a user requested that; otherwise release it for another process."""
         self._flush()
-        if self._stop_asked:
+        if self._stop_requested:
             self.end(TrainingState.STOPPED, "Stopped on request.")
         else:
             self._write(state=TrainingState.QUEUED, **leases.GIVEN_BACK)
@@ -217,5 +217,5 @@ class _Run:
         if time.monotonic() - self._checked_s >= _WRITE_EVERY_S:
             self._checked_s = time.monotonic()
             row = SchedulerTraining.objects.values_list("stop_asked", flat=True)
-            self._stop_asked = row.get(pk=self._training.pk)
-        return self._stop_asked
+            self._stop_requested = row.get(pk=self._training.pk)
+        return self._stop_requested

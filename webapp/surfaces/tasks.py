@@ -56,7 +56,7 @@ class _Survey:
         self._clock = clock
         self._points: list[list[float | None]] = [[None] * surface.grid for _ in range(surface.grid)]
         self._done = 0
-        self._told_s = time.monotonic()
+        self._written_s = time.monotonic()
 
     def make(self) -> None:
         try:
@@ -64,7 +64,7 @@ class _Survey:
                 for line in process.stdout or ():
                     self._take(json.loads(line))
                 code = process.wait()
-            if worker_stop.asked and code < 0:
+            if worker_stop.requested and code < 0:
                 self._write(state=SurfaceState.QUEUED, **NOTHING_MEASURED)
                 return
             if self._done < self._surface.grid**2:
@@ -91,12 +91,12 @@ class _Survey:
             return
         self._points[message["row"]][message["column"]] = message["return_mean"]
         self._done += 1
-        if time.monotonic() - self._told_s >= _TELL_EVERY_S:
+        if time.monotonic() - self._written_s >= _TELL_EVERY_S:
             self._write()
 
     def _write(self, **changes: Any) -> None:
         """Write to the row. Raises NotMeasured if the surface was given up meanwhile."""
-        self._told_s = time.monotonic()
+        self._written_s = time.monotonic()
         mine = Surface.objects.filter(pk=self._surface.pk, state=SurfaceState.SURVEYING)
         known = {"points": self._points, "done": self._done, "since": self._clock.now()}
         if not mine.update(**{**known, **changes}):

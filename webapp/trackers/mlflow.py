@@ -63,14 +63,14 @@ class MlflowRun:
 
     def _find_experiment(self) -> str:
         quoted = self._experiment.replace("'", "\\'")
-        asked = {"max_results": 1, "filter": f"name = '{quoted}'", "view_type": "ACTIVE_ONLY"}
-        found = self._call("experiments/search", asked).get("experiments") or []
+        body = {"max_results": 1, "filter": f"name = '{quoted}'", "view_type": "ACTIVE_ONLY"}
+        found = self._call("experiments/search", body).get("experiments") or []
         return str(found[0]["experiment_id"]) if found else ""
 
     def _find_run(self, experiment_id: str, job_id: str) -> str:
         """The run that an earlier process of the job made; open again, as it goes on."""
-        asked = {"experiment_ids": [experiment_id], "filter": f"tags.`{_JOB}` = '{job_id}'", "max_results": 1}
-        found = self._call("runs/search", asked).get("runs") or []
+        body = {"experiment_ids": [experiment_id], "filter": f"tags.`{_JOB}` = '{job_id}'", "max_results": 1}
+        found = self._call("runs/search", body).get("runs") or []
         if not found:
             return ""
         run_id = str(found[0]["info"]["run_id"])
@@ -79,13 +79,13 @@ class MlflowRun:
 
     def _create_run(self, experiment_id: str, facts: RunFacts) -> str:
         tags = [{"key": key, "value": value} for key, value in {**facts.tags, _JOB: facts.job_id}.items()]
-        asked = {
+        body = {
             "experiment_id": experiment_id,
             "run_name": facts.name,
             "start_time": int(time.time() * 1000),
             "tags": tags,
         }
-        run_id = str(self._call("runs/create", asked)["run"]["info"]["run_id"])
+        run_id = str(self._call("runs/create", body)["run"]["info"]["run_id"])
         named = ({"key": key, "value": value[:_LONGEST_VALUE]} for key, value in facts.parameters.items())
         for some in _parts(named, _PARAMETERS_AT_ONCE):
             self._call("runs/log-batch", {"run_id": run_id, "params": some})

@@ -22,9 +22,9 @@ def main() -> int:
         answers.write(json.dumps(what) + "\n")
         answers.flush()
 
-    asked = json.loads(sys.stdin.readline())
+    run_settings = json.loads(sys.stdin.readline())
     try:
-        run = _begin(asked)
+        run = _begin(run_settings)
         say({"url": run.url or ""})
         for line in sys.stdin:
             row = json.loads(line)
@@ -41,18 +41,18 @@ def main() -> int:
     os._exit(1)
 
 
-def _begin(asked: dict[str, Any]) -> Any:
+def _begin(run_settings: dict[str, Any]) -> Any:
     wandb: Any = importlib.import_module("wandb")
-    if asked["token"]:
-        wandb.login(key=asked["token"], host=asked["address"] or None, relogin=True)
+    if run_settings["token"]:
+        wandb.login(key=run_settings["token"], host=run_settings["address"] or None, relogin=True)
     run = wandb.init(
-        entity=asked["entity"] or None,
-        project=asked["project"],
-        id=asked["job_id"],
+        entity=run_settings["entity"] or None,
+        project=run_settings["project"],
+        id=run_settings["job_id"],
         resume="allow",
-        name=asked["name"],
-        config=asked["parameters"],
-        tags=asked["tags"],
+        name=run_settings["name"],
+        config=run_settings["parameters"],
+        tags=run_settings["tags"],
         settings=wandb.Settings(
             console="off", silent=True, x_disable_stats=True, disable_git=True, disable_code=True
         ),

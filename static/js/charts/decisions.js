@@ -13,7 +13,7 @@ export class Decisions {
     this.said = [];
     this.last = 0;
     this.every = 1;
-    this.askedAt = 0;
+    this.fetchedAt = 0;
     this.usual = null;
     this.shown = null;
     this.place = document.querySelector("[data-chart='actors'] .chart-sentence");
@@ -23,8 +23,8 @@ export class Decisions {
 
   async load(afterMs = AGAIN_MS) {
     if (document.querySelector("[data-shared]")) return; // reasons are not shared
-    if (Date.now() - this.askedAt < afterMs) return;
-    this.askedAt = Date.now();
+    if (Date.now() - this.fetchedAt < afterMs) return;
+    this.fetchedAt = Date.now();
     try {
       const answer = await fetch("decisions", { headers: { Accept: "application/json" } });
       if (answer.ok && !answer.redirected) Object.assign(this, await answer.json());

@@ -35,9 +35,9 @@ export class Films {
     const { card, picture, button } = this;
     if (picture.hidden) picture.src = film.still; // the film may take a moment
     this.draw(this.playing ? film.film : film.still);
-    const told = `return ${score(film.return, decimals)}${film.ended ? "" : ` in ${count(film.steps)} steps`}`;
-    this.words.textContent = `Round ${count(film.round)} \u00b7 ${told}`;
-    picture.alt = `The policy of round ${film.round} in its environment: ${told}`;
+    const words = `return ${score(film.return, decimals)}${film.ended ? "" : ` in ${count(film.steps)} steps`}`;
+    this.words.textContent = `Round ${count(film.round)} \u00b7 ${words}`;
+    picture.alt = `The policy of round ${film.round} in its environment: ${words}`;
     picture.hidden = button.hidden = false;
     this.nothing.hidden = true;
     card.classList.remove("no-film");

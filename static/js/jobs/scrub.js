@@ -49,14 +49,14 @@ export class Scrub {
     const [first, last] = [columns.axes.round[0], columns.lastRound];
     Object.assign(range, { min: String(first), max: String(last), value: String(this.round ?? last) });
     const at = columns.at(this.round ?? last);
-    const told = [
+    const words = [
       `Round ${count(columns.axes.round[at])}`,
       plural(columns.values.actors?.[at] ?? 0, "actor"),
       money(columns.axes.spent_usd[at]) + this.unpaid,
       this.scored(lastKnown(columns.values.return?.slice(0, at + 1) ?? [])),
     ].join(" \u00b7 ");
-    this.words.textContent = told;
-    range.setAttribute("aria-valuetext", told);
+    this.words.textContent = words;
+    range.setAttribute("aria-valuetext", words);
     this.newest.disabled = this.round === null;
     this.drawTicks(first, last);
     this.point();

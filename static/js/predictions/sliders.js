@@ -19,10 +19,10 @@ if (form) {
 
 async function predict() {
   const mine = (latest += 1);
-  const asked = new URLSearchParams({ actors: form.elements.actors.value, limit_usd: form.elements.limit_usd.value });
+  const query = new URLSearchParams({ actors: form.elements.actors.value, limit_usd: form.elements.limit_usd.value });
   place.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`${form.dataset.whatIf}?${asked}`, { headers: { Accept: "text/html" } });
+    const answer = await fetch(`${form.dataset.whatIf}?${query}`, { headers: { Accept: "text/html" } });
     if (mine !== latest) return;
     if (answer.redirected) return location.reload();
     if (answer.ok) exchange(place, await answer.text());

@@ -21,14 +21,14 @@ function connect() {
   const address = new URL(page.dataset.socket, location.href);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(address);
-  let told = false;
+  let connected = false;
   socket.addEventListener("message", (event) => {
-    told = true;
+    connected = true;
     heard(JSON.parse(event.data).version);
   });
   socket.addEventListener("close", (event) => {
     if (event.code === GONE) location.reload();
-    else setTimeout(told ? connect : poll, AGAIN_MS);
+    else setTimeout(connected ? connect : poll, AGAIN_MS);
   });
 }
 

@@ -238,7 +238,7 @@ def test_one_that_was_overtaken_does_nothing(connection: Connection, aws: AwsEmu
     account_setup.request_set_up(connection=connection, memory_mb=[2048], clock=clock)
     account_setup.run(connection.pk, first.number)
     assert _alive(aws) == []
-    assert SetUp.objects.get().state == CheckState.ASKED
+    assert SetUp.objects.get().state == CheckState.REQUESTED
 
 
 def test_other_credentials_have_it_set_up_again(

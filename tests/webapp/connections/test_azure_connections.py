@@ -89,12 +89,12 @@ def _spec(connection: Connection, actors: int = 2, **platform: Any) -> Any:
     )
 
 
-def _refused(connection: Connection, **asked: Any) -> str:
+def _refused(connection: Connection, **requested: Any) -> str:
     with pytest.raises(SpecRefused) as refused:
         submit_job(
             project=connection.project,
             user=connection.created_by,
-            spec=_spec(connection, **asked),
+            spec=_spec(connection, **requested),
             idempotency_key="k",
         )
     return " ".join(problem.sentence for problem in refused.value.problems)
@@ -123,7 +123,7 @@ def test_set_up_runs_one_container_and_remove_leaves_nothing(
     removal = account_setup.request_removal(connection=connection)
     account_setup.run(connection.pk, removal.number)
     made.refresh_from_db()
-    assert (made.asked, made.ready, made.image) == (False, False, "")
+    assert (made.requested, made.ready, made.image) == (False, False, "")
 
 
 def test_an_image_that_does_not_run_is_not_ready(connection: Connection) -> None:

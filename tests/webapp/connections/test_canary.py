@@ -194,7 +194,7 @@ def test_the_canary_is_found_nowhere(
     browser.post(identity, access_key_id="", secret_access_key=CANARY)
     browser.post(identity, access_key_id=KEY_ID, secret_access_key=CANARY)
     connection.refresh_from_db()
-    assert connection.test_state == CheckState.ASKED
+    assert connection.test_state == CheckState.REQUESTED
     messages = _redis(valkey)
     assert connection.pk.encode() in messages
 

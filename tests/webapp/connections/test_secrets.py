@@ -23,7 +23,7 @@ def test_keys_are_stored_sealed_and_open_again(
     assert answer.status_code == 302
     connection.refresh_from_db()
     assert connection.has_identity
-    assert connection.test_state == CheckState.ASKED
+    assert connection.test_state == CheckState.REQUESTED
     assert messages_sent == [
         ("webapp.connections.tasks.test_connection", [connection.pk, connection.test_no])
     ]

@@ -200,7 +200,7 @@ def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: Aws
     profile.refresh_from_db()
     assert "Nothing was started" in profile.problem
     assert _alive(aws) == []
-    assert SetUp.objects.get().state == CheckState.ASKED
+    assert SetUp.objects.get().state == CheckState.REQUESTED
 
 
 def test_functions_that_cannot_be_made_are_told_and_nothing_is_left(

@@ -44,27 +44,27 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
                     return {"format": key}
                 return {"survey": survey(open_table(Path(file))).model_dump(mode="json")}
             case ["known", key, file, store]:
-                asked, unpacked = json.loads(given), Path(store) / "unpacked"
+                request, unpacked = json.loads(given), Path(store) / "unpacked"
                 unpacked.mkdir(parents=True, exist_ok=True)
                 known = store_known(
                     Path(file),
                     key,
                     FolderStore(Path(store)),
-                    name=asked["name"],
-                    file_name=asked["file_name"],
+                    name=request["name"],
+                    file_name=request["file_name"],
                     folder=unpacked,
                 )
                 return {"manifest": known.hash}
             case ["prepare", file, store]:
-                asked = json.loads(given)
+                request = json.loads(given)
                 Path(store).mkdir(parents=True, exist_ok=True)
                 made = prepare(
                     open_table(Path(file)),
-                    TableSurvey.model_validate(asked["survey"]),
-                    Choice.model_validate(asked["choice"]),
+                    TableSurvey.model_validate(request["survey"]),
+                    Choice.model_validate(request["choice"]),
                     FolderStore(Path(store)),
-                    name=asked["name"],
-                    source=asked["source"],
+                    name=request["name"],
+                    source=request["source"],
                     scratch_folder=Path(store),
                 )
                 return {"manifest": made.hash}

@@ -97,8 +97,8 @@ class ArithmeticCloud:
                 "no recorded epoch has a loss and the times of its functions: run trainings with different numbers"
                 " of functions and sizes of memory first"
             )
-        told = np.array([_told(one) for one in rounds]).T
-        n, m, total, fetch, compute, push, billed, usd = told
+        figures = np.array([_figures_of(one) for one in rounds]).T
+        n, m, total, fetch, compute, push, billed, usd = figures
         first = np.array([one.round_no == 1 for one in rounds])
         later = ~first if (~first).any() else np.ones_like(first)
         fetch_s = float(fetch[later].mean())
@@ -133,7 +133,7 @@ def speed(
     return np.where(cores < 1.0, cores, several)
 
 
-def _told(report: RoundReport) -> tuple[float, ...]:
+def _figures_of(report: RoundReport) -> tuple[float, ...]:
     usage = report.usage
     return (
         float(report.actors),

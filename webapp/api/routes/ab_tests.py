@@ -90,17 +90,17 @@ def start_test(
     project: EditorsProject,
     person: Person,
     response: HttpResponse,
-    asked: NewABTest,
+    wanted: NewABTest,
     idempotency_key: Key = "",
 ) -> ABTestShape:
     """Pairs of runs are launched below one budget, until a sequential test answers. It errs in at most 5 % of tests."""
     try:
         test = services.start_test(
-            job=job_in(project, asked.job),
+            job=job_in(project, wanted.job),
             user=person,
-            change=asked.change,
-            effect=asked.effect,
-            budget_usd=asked.budget_usd,
+            change=wanted.change,
+            effect=wanted.effect,
+            budget_usd=wanted.budget_usd,
             key=idempotency_key[:100] or None,
         )
     except (services.ABTestRefused, ChangeRefused, BudgetRefused) as refusal:

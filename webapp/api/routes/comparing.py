@@ -30,7 +30,7 @@ from webapp.jobs.seed_groups import MOST_SEEDS, launch_seeds, more_seeds
 from webapp.jobs.spec import JobSpec
 
 router = ApiRouter(tags=["comparing"])
-_GROUPS_TOLD = 200
+_MOST_GROUPS = 200
 
 _Of = Annotated[
     list[Annotated[str, Query(max_length=40, pattern=r"^[a-z0-9_]*$")]],
@@ -128,7 +128,7 @@ def list_groups(project: ViewersProject) -> list[GroupShape]:
     rows = (
         JobGroup.objects.filter(project=project).annotate(runs=Count("jobs")).order_by("-created_at", "-pk")
     )
-    return [_group(project, one, one.runs) for one in rows[:_GROUPS_TOLD]]
+    return [_group(project, one, one.runs) for one in rows[:_MOST_GROUPS]]
 
 
 @router.get("/projects/{slug}/comparison", summary="Jobs and groups compared")

@@ -107,7 +107,7 @@ class ViewShape(Shape):
     created_at: datetime
 
 
-class _Asked(BaseModel):
+class _DraftRequest(BaseModel):
     """The request of an Idempotency-Key. It contains the person: keys of two people do not collide."""
 
     person: int
@@ -164,7 +164,7 @@ def save_draft(
     def make() -> Draft:
         return _kept(sheet, draft)
 
-    made = create_once(project, "draft", idempotency_key, _Asked(person=person.pk, draft=draft), make)
+    made = create_once(project, "draft", idempotency_key, _DraftRequest(person=person.pk, draft=draft), make)
     response["Location"] = reverse("api_v1:get_draft", args=[project.slug, made])
     return _detail(_sheet(project, person, int(made)))
 

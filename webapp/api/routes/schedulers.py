@@ -218,7 +218,7 @@ def fine_tune(
     wanted = TrainingRequest.model_validate(
         {**begun.model_dump(), **tuning.changes(), "scheduling": scheduling.model_dump()}
     )
-    return _asked_for(project, person, response, wanted, idempotency_key)
+    return _request_training(project, person, response, wanted, idempotency_key)
 
 
 @router.get("/projects/{slug}/scheduler-trainings", summary="Trainings of schedulers, newest first")
@@ -240,7 +240,7 @@ def train(
     idempotency_key: Key = "",
 ) -> TrainingShape:
     """The worker trains it on the simulated cloud: nothing is paid. Poll Location until it is over."""
-    return _asked_for(project, person, response, training, idempotency_key)
+    return _request_training(project, person, response, training, idempotency_key)
 
 
 @router.get(_TRAINING, response=(200, 304), url_name="get_training", summary="A training's progress")
@@ -266,7 +266,7 @@ def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
     return _training(project.slug, queries.training_in(project, training_id))
 
 
-def _asked_for(
+def _request_training(
     project: Project, person: User, response: HttpResponse, wanted: TrainingRequest, key: str
 ) -> TrainingShape:
     def make() -> SchedulerTraining:

@@ -108,7 +108,7 @@ def add_schedule(
     idempotency_key: Key = "",
 ) -> ReportScheduleShape:
     """To members of the project. The same Idempotency-Key gives the same one again."""
-    fields = _asked(project, person, schedule.model_dump())
+    fields = _fields_of(project, person, schedule.model_dump())
 
     def make() -> Schedule:
         return schedules.add_schedule(project=project, user=person, **fields)
@@ -140,7 +140,7 @@ def change_schedule(
         "formats": held.formats,
         "recipients": queries.readers_of(held),
     }
-    fields = _asked(project, person, {**is_now, **change.model_dump(exclude_none=True)})
+    fields = _fields_of(project, person, {**is_now, **change.model_dump(exclude_none=True)})
     fields.pop("every")
     schedules.change_schedule(held, **fields)
     return _schedule(held)
@@ -155,7 +155,7 @@ def stop_schedule(project: EditorsProject, schedule_id: RowId) -> ReportSchedule
     return _schedule(queries.schedule_in(project, schedule_id))
 
 
-def _asked(project: Project, user: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _fields_of(project: Project, user: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The cleaned data of the page's form, which identifies people by number instead of address."""
     form = ScheduleForm(None, project=project, user=user)
     given["recipients"] = _numbers(form.fields["recipients"].queryset, given["recipients"] or [user.email])  # type: ignore[attr-defined]

@@ -306,8 +306,8 @@ def _schedulers_by_control(schedulers: Mapping[str, Sequence[Named]]) -> dict[st
 def short_paths(kind: str) -> set[str]:
     """Return the paths of a kind's short form: what a launch has to decide. All else is under More settings."""
     model = TASKS[kind].spec_model
-    asked = (*(path for _, path in model.reviewed), model.limit_field)
-    paths = {f"training.{path.removesuffix('.kind')}" for path in asked}
+    fields = (*(path for _, path in model.reviewed), model.limit_field)
+    paths = {f"training.{path.removesuffix('.kind')}" for path in fields}
     return {"name", "training", "platform", "budget_usd", *paths}
 
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from webapp.jobs.form.spec_fields import shape_of
 
-_MOST_TOLD = 100
+_MOST_PROBLEMS = 100
 
 
 class Problem(NamedTuple):
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
 def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """Return one sentence for each of the first validation errors against `model`, in the order of the document."""
     found = []
-    for detail in error.errors(include_url=False)[:_MOST_TOLD]:
+    for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = _locate(model, detail["loc"])
         found.append(Problem(place.path, _sentence(dict(detail), place)))
     return found

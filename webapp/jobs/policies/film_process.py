@@ -45,7 +45,7 @@ def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITH
     FilmFailed for any failure. FilmInterrupted if the worker stops meanwhile.
     """
     done = _run(_command(str(checkpoint), str(file), "--seed", str(seed)), within_s)
-    if worker_stop.asked and done.returncode < 0:
+    if worker_stop.requested and done.returncode < 0:
         raise FilmInterrupted
     return _facts(_last_line(done.stdout), done.returncode, done.stderr)
 
@@ -160,7 +160,7 @@ class ShortFilms:
         if answer is not None:
             return _facts(answer, 0, "")
         _, errors = process.communicate()
-        if worker_stop.asked and process.returncode < 0:
+        if worker_stop.requested and process.returncode < 0:
             raise FilmInterrupted
         return _facts(None, process.returncode, errors)
 

@@ -1,6 +1,6 @@
 """How a process with a lease ends on SIGTERM: in time, and never as a crash.
 
-Its work reads `asked` about once a second and hands over with a checkpoint. Work that cannot read it (it
+Its work reads `requested` about once a second and hands over with a checkpoint. Work that cannot read it (it
 imports, opens a platform or waits for a long answer) is abandoned: the lease is released and the process
 ends. Work since the last checkpoint is then repeated.
 """
@@ -43,7 +43,7 @@ class GracefulExit:
         pause: Callable[[float], object] = time.sleep,
         end: Callable[[int], object] = os._exit,
     ) -> None:
-        self.asked = ExitRequest()
+        self.requested = ExitRequest()
         self._give_back = give_back
         self._pause = pause
         self._end = end
@@ -69,9 +69,9 @@ class GracefulExit:
     def _wait(self) -> None:
         while signal.SIGTERM not in os.read(self._reader, 64):
             pass
-        self.asked.set()
+        self.requested.set()
         self._pause(HEARD_WITHIN_S)
-        if self.asked.heard:
+        if self.requested.heard:
             self._pause(LEAVE_WITHIN_S - HEARD_WITHIN_S)
         try:
             self._give_back()

@@ -148,7 +148,7 @@ class _Run:
         self._no_start = ""
         self._platform: MeteredPlatform | None = None
         self._round_s = 0.0
-        self._asked_s = float("-inf")
+        self._polled_s = float("-inf")
         self._evaluated = False
 
     def train(self) -> Stopped:
@@ -269,8 +269,8 @@ class _Run:
     def _control(self) -> Control:
         if self._hand_over.is_set() and self._desired == Desired.RUN:
             return Control(desired="paused", bounds=self._bounds)
-        if time.monotonic() - self._asked_s >= _ASK_EVERY_S:
-            self._asked_s = time.monotonic()
+        if time.monotonic() - self._polled_s >= _ASK_EVERY_S:
+            self._polled_s = time.monotonic()
             wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
             self._desired, self._bounds = Desired(wanted[0]), self._bounds_of(*wanted[1:])
             self._control_now = self._control_near_limit()

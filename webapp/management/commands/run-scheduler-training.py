@@ -31,4 +31,4 @@ class Command(LineCommand):
 
         leaving = GracefulExit(lambda: hand_back(training_id, owner))
         leaving.listen()
-        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.asked))
+        leaving.leave(run_training(training_id, owner=owner, hand_over=leaving.requested))

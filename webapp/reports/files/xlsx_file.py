@@ -32,7 +32,7 @@ from webapp.reports.table import Costs
 
 ROWS_A_SHEET = 1_000_000
 """Excel itself stops at 1,048,576."""
-_TOLD_EVERY = 2000
+_REPORT_EVERY = 2000
 _OPTIONS = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 _CURRENCY = "$#,##0.00??????????"
 _WIDTHS = {"text": 24, "money": 22, "count": 12}
@@ -141,7 +141,7 @@ def _calls(book: Workbook, looks: _Looks, costs: Costs, on_progress: OnProgress)
             if costs.has_bill and call.metered is not None:
                 sheet.write_number(last, len(wanted) - 1, dollars(call.metered), looks.money)
             total += call.picodollars
-            if last % _TOLD_EVERY == 0:
+            if last % _REPORT_EVERY == 0:
                 on_progress(done + last)
         done += last
         if last < ROWS_A_SHEET:

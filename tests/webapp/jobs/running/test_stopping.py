@@ -61,10 +61,10 @@ def test_only_work_that_looks_is_given_time_for_a_checkpoint(looks: bool, time_l
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         if looks:
-            assert leaving.asked.is_set()
+            assert leaving.requested.is_set()
 
     leaving = GracefulExit(lambda: None, pause=pause, end=lambda _: over.set())
-    assert not leaving.asked.is_set()
+    assert not leaving.requested.is_set()
     leaving.ask()
     assert over.wait(60)
     assert sum(pauses) == time_left_s
@@ -80,9 +80,9 @@ def test_a_process_that_holds_no_lease_takes_none_away() -> None:
 
 def test_a_run_that_is_asked_to_end_before_it_began_begins_nothing() -> None:
     job = make_job()
-    asked = threading.Event()
-    asked.set()
-    assert run_job(job.pk, owner="stopped", hand_over=asked) == 0
+    requested = threading.Event()
+    requested.set()
+    assert run_job(job.pk, owner="stopped", hand_over=requested) == 0
     job.refresh_from_db()
     assert (job.observed, job.lease_epoch, job.crashes) == ("queued", 0, 0)
 
