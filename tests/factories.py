@@ -209,8 +209,8 @@ def round_finished(
 def changed_report(round_no: int = 1, **changes: Any) -> RoundReport:
     """The report of a round with these fields, its own or its figures', as they should be."""
     report: RoundReport = round_finished(round_no).report
-    told = {name: changes.pop(name) for name in list(changes) if name in type(report.figures).model_fields}
-    return report.model_copy(update={**changes, "figures": report.figures.model_copy(update=told)})
+    figures = {name: changes.pop(name) for name in list(changes) if name in type(report.figures).model_fields}
+    return report.model_copy(update={**changes, "figures": report.figures.model_copy(update=figures)})
 
 
 def evaluated(round_no: int, mean: float = 100.0) -> Any:

@@ -41,8 +41,8 @@ class LedgerContract:
 
     def test_reserves_in_order_as_long_as_it_fits(self, make_ledger: MakeLedger) -> None:
         ledger = make_ledger(100)
-        asked = [reservation("a", 60), reservation("b", 60), reservation("c", 40), reservation("d", 1)]
-        assert ledger.reserve(asked) == [True, False, True, False]
+        requested = [reservation("a", 60), reservation("b", 60), reservation("c", 40), reservation("d", 1)]
+        assert ledger.reserve(requested) == [True, False, True, False]
         assert figures(ledger) == (0, 100, 100)
         assert ledger.headroom() == 0
 

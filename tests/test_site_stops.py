@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow]
 STOPPED_WITHIN_S = 10.0
 BURNERS = 4
 SEEDS_WITHIN_S = 3600.0
-_ENDS_NOT_ASKED_FOR = (
+_UNEXPECTED_ENDS = (
     "SELECT count(*) FROM jobs_event"
     " WHERE json_extract(payload, '$.reason_code') IN ('crashed', 'lost', 'error')"
 )
@@ -43,10 +43,10 @@ def _lived(process: subprocess.Popen[bytes], seconds: float) -> None:
 def _stop(stack: Stack) -> tuple[float, int]:
     """How many seconds stopping takes, and how many processes had to be killed for it."""
     stack.process.send_signal(signal.SIGTERM)
-    asked_s = time.monotonic()
+    stopped_s = time.monotonic()
     # In its first second it has started nothing, and listens to nothing.
     assert stack.process.wait(timeout=60) in (0, -signal.SIGTERM), stack.log.read_text()
-    took_s = time.monotonic() - asked_s
+    took_s = time.monotonic() - stopped_s
     assert not stack.processes()
     return took_s, stack.says("does not stop") + stack.says("does not leave")
 
@@ -54,7 +54,7 @@ def _stop(stack: Stack) -> tuple[float, int]:
 def _assert_nothing_counted(stack: Stack, stops: list[tuple[float, int]]) -> None:
     (row,) = stack.rows("SELECT observed, crashes, losses, round_no, lease_epoch FROM jobs_job")
     observed, crashes, losses, rounds, runs = row
-    ends = stack.rows(_ENDS_NOT_ASKED_FOR)[0][0]
+    ends = stack.rows(_UNEXPECTED_ENDS)[0][0]
     kills, longest_s = sum(kills for _, kills in stops), max(took_s for took_s, _ in stops)
     print(
         f"{len(stops)} stops: {kills} kills, {crashes} crashes and {losses} losses counted, {ends} ends that were no"
@@ -177,7 +177,7 @@ def test_a_busy_machine_brings_the_demo_and_six_seeds_to_their_ends(tmp_path: Pa
             f" crashes, losses, starts: {counted}; {stack.rows(ends)}"
         )
         assert stack.rows(ends) == [("cancelled", 1), ("succeeded", 6)]
-        assert stack.rows(_ENDS_NOT_ASKED_FOR) == [(0,)]
+        assert stack.rows(_UNEXPECTED_ENDS) == [(0,)]
         assert demo_rounds > 0
         assert counted == (0, 0, 7)
         assert len(waited) >= 5

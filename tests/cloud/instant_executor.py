@@ -14,7 +14,7 @@ from training.messages import Call
 from training.reports import Usage
 
 
-def work_asked_for(call: Call) -> Result | Failure:
+def planned_work(call: Call) -> Result | Failure:
     """As many steps as the request says; an update of as many minibatches as its seed."""
     if isinstance(call.request, RolloutRequest):
         steps = call.request.steps * call.request.environments
@@ -27,7 +27,7 @@ class InstantExecutor:
 
     def __init__(
         self,
-        work: Callable[[Call], Result | Failure] = work_asked_for,
+        work: Callable[[Call], Result | Failure] = planned_work,
         pick: Callable[[int], int] = lambda waiting: 0,
     ) -> None:
         self._work = work

@@ -190,8 +190,8 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
         assert one.kind == "measured"
     # What was not measured stays as it was.
     assert found.stack.update.gpu_cnn == base.update.gpu_cnn
-    told_rounds = part.run(
+    rounds = part.run(
         "benchmarks.rounds.times",
         {"training": shapes.SHAPES[0].training(1), "stack": str(stack), "profile": str(profile)},
     )
-    assert all(seconds > 0.0 for seconds in told_rounds["total_s"])
+    assert all(seconds > 0.0 for seconds in rounds["total_s"])

@@ -158,8 +158,8 @@ async def test_a_body_has_its_size_before_it_is_read() -> None:
         protocol.RESULT, [b"x"], query=query, headers=[(b"content-length", str(_BODY_LIMIT + 1).encode())]
     )
     assert (reported.status, reported.read) == (413, 0)
-    untold = await site.ask(protocol.RESULT, [b"x" * 600] * 100, query=query)
-    assert (untold.status, untold.read) == (413, 2)
+    without_size = await site.ask(protocol.RESULT, [b"x" * 600] * 100, query=query)
+    assert (without_size.status, without_size.read) == (413, 2)
     assert site.mailbox.take(0.0) == []
     words = await site.ask(protocol.LEASE, [b" " * 5000])
     assert words.status == 413

@@ -73,8 +73,8 @@ def test_only_functions_build_their_environments_anew() -> None:
 )
 def test_copies_share_the_cores_of_a_large_function(memory_mb: int, copies: int, quicker: float) -> None:
     speeds = Speeds(profile(), stack(environment_step_fallback_us=100.0, further_core_share=0.5))
-    asked = work(environment="Hopper-v5", env_steps=1000, memory_mb=memory_mb, copies=copies)
-    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * 100_000 / quicker, abs=1)
+    job = work(environment="Hopper-v5", env_steps=1000, memory_mb=memory_mb, copies=copies)
+    assert speeds.run_ns(job, CALM) == pytest.approx(1000 * 100_000 / quicker, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_copies_share_the_cores_of_a_large_function(memory_mb: int, copies: int,
 def test_other_copies_stay_on_one_core(environment: str, step_us: float, share: float) -> None:
     threads = {"further_core_share": share} if share else {}
     speeds = Speeds(profile(), stack(environment_step_fallback_us=step_us, **threads))
-    asked = work(environment=environment, env_steps=1000, memory_mb=2000, copies=4)
-    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * step_us * 1000, abs=1)
+    job = work(environment=environment, env_steps=1000, memory_mb=2000, copies=4)
+    assert speeds.run_ns(job, CALM) == pytest.approx(1000 * step_us * 1000, abs=1)
 
 
 def test_a_container_with_several_cores_steps_copies_on_them() -> None:
@@ -94,8 +94,8 @@ def test_a_container_with_several_cores_steps_copies_on_them() -> None:
         profile(pool={"cores_per_actor": 2.0}),
         stack(environment_step_fallback_us=100.0, further_core_share=0.5),
     )
-    asked = work(environment="Hopper-v5", env_steps=1000, memory_mb=500, copies=4)
-    assert speeds.run_ns(asked, CALM) == pytest.approx(1000 * 100_000 / 1.5, abs=1)
+    job = work(environment="Hopper-v5", env_steps=1000, memory_mb=500, copies=4)
+    assert speeds.run_ns(job, CALM) == pytest.approx(1000 * 100_000 / 1.5, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_what_an_actor_learns_is_shared_over_its_cores_by_amdahls_law(
     memory_mb: int, share: float, quicker: float
 ) -> None:
     speeds = Speeds(profile(), stack(minibatch_us=1000.0, learning_parallel_share=share))
-    asked = work(kind="update", minibatches=100, memory_mb=memory_mb)
-    assert speeds.run_ns(asked, CALM) == pytest.approx(100 * 1_000_000 / quicker, abs=1)
+    job = work(kind="update", minibatches=100, memory_mb=memory_mb)
+    assert speeds.run_ns(job, CALM) == pytest.approx(100 * 1_000_000 / quicker, abs=1)
 
 
 def test_gradients_and_their_steps_have_times_of_their_own_beside_their_samples() -> None:

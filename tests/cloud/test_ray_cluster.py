@@ -224,7 +224,7 @@ def two_machines(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         cluster.stdout.close()
 
 
-def _told(cluster: subprocess.Popen[str], word: str) -> str:
+def _read_until(cluster: subprocess.Popen[str], word: str) -> str:
     assert cluster.stdout is not None
     for line in cluster.stdout:
         if line.startswith(word):
@@ -243,7 +243,7 @@ def _raylets_of_actors(cluster: subprocess.Popen[str]) -> set[int]:
 def test_a_cluster_of_two_machines_is_used_by_its_address_and_one_of_them_may_be_lost(
     two_machines: subprocess.Popen[str],
 ) -> None:
-    platform = RayOptions(address=_told(two_machines, "address"), cpus_per_actor=1.0).open()
+    platform = RayOptions(address=_read_until(two_machines, "address"), cpus_per_actor=1.0).open()
     try:
         assert platform.at_once == 2, "as many actors as both have cores for"
         ref = platform.publish(0, calls.weights())
@@ -256,7 +256,7 @@ def test_a_cluster_of_two_machines_is_used_by_its_address_and_one_of_them_may_be
         assert two_machines.stdin is not None
         two_machines.stdin.write("lose it\n")
         two_machines.stdin.flush()
-        _told(two_machines, "lost")
+        _read_until(two_machines, "lost")
         outcomes = gather(platform, 2)
         assert sorted(one.status for one in outcomes.values()) == ["done", "failed"]
         assert {one.reason_code for one in outcomes.values()} == {"", "function_failed"}

@@ -11,7 +11,7 @@ from cloud.failures import Failure
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
-from tests.cloud.instant_executor import InstantExecutor, work_asked_for
+from tests.cloud.instant_executor import InstantExecutor, planned_work
 from tests.cloud.meter import SimulatedOnMeter
 from training.functions.body import Result
 from training.messages import Call, Outcome
@@ -22,7 +22,7 @@ MB = 1_000_000
 
 def work(call: Call) -> Result | Failure:
     """As asked for; rollouts come back with 1 MB, which takes a second, updates with nothing."""
-    result = work_asked_for(call)
+    result = planned_work(call)
     assert isinstance(result, Result)
     return Result(bytes(MB if call.where == "actor" else 0), None, result.usage)
 

@@ -67,7 +67,7 @@ _ROWS: tuple[tuple[str, str, str, str, float], ...] = (
 def alerts_in_every_state(project: Project, user: User, names: dict[str, Any]) -> dict[str, Channel]:
     """A project that has been told things for a while, and its channels by what they show."""
     made = _channels(project)
-    told: dict[str, Alert] = {}
+    alerts: dict[str, Alert] = {}
     subjects = {
         "job_finished": "Cart pole, first try",
         "job_failed": "Hopper, local, seed 3",
@@ -78,7 +78,7 @@ def alerts_in_every_state(project: Project, user: User, names: dict[str, Any]) -
             subject = f"job:{names[subjects[kind]].pk}"
         elif subject == "channel":
             subject = f"channel:{made['failing'].pk}"
-        told[kind] = services.raise_alert(
+        alerts[kind] = services.raise_alert(
             project_id=project.pk,
             kind=kind,
             subject=subject,
@@ -87,11 +87,11 @@ def alerts_in_every_state(project: Project, user: User, names: dict[str, Any]) -
             dedupe_key=f"scene:{kind}",
         )
         moment = SYSTEM_CLOCK.now() - timedelta(minutes=minutes)
-        Alert.objects.filter(pk=told[kind].pk).update(
+        Alert.objects.filter(pk=alerts[kind].pk).update(
             told_at=moment, first_at=moment, last_at=moment, state_at=moment
         )
-    services.acknowledge(alert=told["job_failed"], user=user)
-    services.snooze(alert=told["channel"], user=user, how_long="day")
+    services.acknowledge(alert=alerts["job_failed"], user=user)
+    services.snooze(alert=alerts["channel"], user=user, how_long="day")
     services.mark_seen(user=user, project=project)
     old = SYSTEM_CLOCK.now() - timedelta(minutes=15)
     Seen.objects.filter(user=user, project=project).update(at=old)
@@ -122,9 +122,9 @@ def _channels(project: Project) -> dict[str, Channel]:
 
 def _answers(project: Project) -> None:
     """One agreed, one declined, one is to be asked."""
-    asked = {one.address.partition("@")[0]: one for one in mail_consent.consents_of(project.pk)}
-    mail_consent.answer(asked["night"], agrees=True)
-    mail_consent.answer(asked["day"], agrees=False)
+    consents = {one.address.partition("@")[0]: one for one in mail_consent.consents_of(project.pk)}
+    mail_consent.answer(consents["night"], agrees=True)
+    mail_consent.answer(consents["day"], agrees=False)
 
 
 def _made(project: Project, way: Way, name: str, place: str, secrets: dict[str, str]) -> Channel:

@@ -96,7 +96,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     clouds = f"/p/{project.slug}/clouds/"
     connected = cloud_scenes.connections_in_every_state(project, ada)
     cloud_scenes.profiles_in_every_state(project, ada, connected)
-    told = alert_scenes.alerts_in_every_state(project, ada, by_name)
+    raised = alert_scenes.alerts_in_every_state(project, ada, by_name)
     api_scenes.tokens_in_every_state(project, ada)
     make_tracker(project)
     alerts = f"/p/{project.slug}/alerts/"
@@ -208,11 +208,11 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
         "alerts-rules": (f"{alerts}rules/", None),
         "alerts-channels": (f"{alerts}channels/", None),
-        "alerts-channel": (f"{alerts}channels/{told['failing'].pk}/", None),
-        "alerts-channel-mail": (f"{alerts}channels/{told['mail'].pk}/", None),
+        "alerts-channel": (f"{alerts}channels/{raised['failing'].pk}/", None),
+        "alerts-channel-mail": (f"{alerts}channels/{raised['mail'].pk}/", None),
         "alerts-consent": (mail_consent.path_for(mail_consent.consents_of(project.pk)[-1]), None),
         "alerts-channel-new": (f"{alerts}channels/new/webhook/", None),
-        "alerts-channel-key": (f"{alerts}channels/{told['failing'].pk}/", renew_key),
+        "alerts-channel-key": (f"{alerts}channels/{raised['failing'].pk}/", renew_key),
         "trackers": (f"/p/{project.slug}/trackers/", None),
         "trackers-none": (f"/p/{empty.slug}/trackers/", None),
         "trackers-mlflow": (f"/p/{project.slug}/trackers/mlflow/", None),
@@ -258,7 +258,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
             base=f"/p/{project.slug}/",
             live=live,
             budget=f"{budgets}{month.pk}/",
-            channel=f"{alerts}channels/{told['failing'].pk}/",
+            channel=f"{alerts}channels/{raised['failing'].pk}/",
             connection=f"{clouds}{connected['missing'].pk}/",
         ),
     }

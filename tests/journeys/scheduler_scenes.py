@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.webapp.scheduler_rows import asked, asked_of_data
+from tests.webapp.scheduler_rows import data_training_request, training_request
 from training.scaling.agent_weights import as_text
 from training.scheduling.trainer import initial_state
 from webapp.clock import SYSTEM_CLOCK
@@ -27,7 +27,9 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
         "scheduling__rehearsals": 200,
         "rounds": 40,
     }
-    done = _asked(project, user, TrainingState.DONE, name="Hopper, time", workload="hopper-papers", **whole)
+    done = _training(
+        project, user, TrainingState.DONE, name="Hopper, time", workload="hopper-papers", **whole
+    )
     _episodes(done, 20)
     scheduler = Scheduler.objects.create(project=project, name=done.name, created_at=done.asked_at)
     agent = initial_state(done.parsed_spec)  # which decides, though no one taught it
@@ -40,13 +42,13 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
         learner=agent.encode(),
         facts=persist.facts(done),
     )
-    running = _asked(
+    running = _training(
         project, user, TrainingState.RUNNING, name="Humanoid, fine-tuned", workload="humanoid", **whole
     )
     _episodes(running, 7)
     now = {"kind": "real", "number": 208, "round": 14, "actors": 11, "return": 412.0}
     SchedulerTraining.objects.filter(pk=running.pk).update(now=now)
-    failed = _asked(
+    failed = _training(
         project, user, TrainingState.FAILED, name="Qbert", workload="qbert", **whole | {"target": 900}
     )
     reason = (
@@ -59,7 +61,7 @@ def schedulers_in_every_state(project: Any, user: Any) -> dict[str, SchedulerTra
 
 def _siren(project: Any, user: Any) -> SchedulerTraining:
     """An agent that decides functions and memory for a model's training."""
-    wish = asked_of_data(
+    wish = data_training_request(
         name="Digits, least time",
         data="",
         target=0.22,
@@ -157,8 +159,10 @@ def surfaces_of(job: Job) -> None:
         )
 
 
-def _asked(project: Any, user: Any, state: str, **changes: Any) -> SchedulerTraining:
-    training = request_training(project=project, user=user, request=asked(**changes), tell_worker=False)
+def _training(project: Any, user: Any, state: str, **changes: Any) -> SchedulerTraining:
+    training = request_training(
+        project=project, user=user, request=training_request(**changes), tell_worker=False
+    )
     SchedulerTraining.objects.filter(pk=training.pk).update(state=state)
     training.refresh_from_db()
     return training

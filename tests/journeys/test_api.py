@@ -55,7 +55,7 @@ class Command:
         assert process.returncode == code, err
         return out or err
 
-    def told(self, *words: str) -> Any:
+    def answer_of(self, *words: str) -> Any:
         return json.loads(self(*words, "--json").splitlines()[-1])
 
 
@@ -66,7 +66,7 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     starling = Command(live_site, key, tmp_path)
 
     assert starling("list") == "Nothing there.\n"
-    job_id = starling.told("run", "cartpole", *SMALL)["id"]
+    job_id = starling.answer_of("run", "cartpole", *SMALL)["id"]
     watching = starling.start("watch", job_id, "--json")
     wait_until(lambda: Job.objects.get(pk=job_id).round_no >= 4, within_s=120, what="four rounds")
 
@@ -79,18 +79,18 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     assert last.get("state") == "paused", (last, err)
 
     at = Job.objects.get(pk=job_id).round_no
-    assert starling.told("resume", job_id)["wanted"] == "run"
+    assert starling.answer_of("resume", job_id)["wanted"] == "run"
     wait_until(lambda: Job.objects.get(pk=job_id).round_no > at, within_s=120, what="it goes on")
     starling("stop", job_id)
     wait_until(lambda: Job.objects.get(pk=job_id).observed == "cancelled", within_s=120, what="it stops")
 
     job = Job.objects.select_related("account").get(pk=job_id)
-    report = starling.told("report", job_id)
+    report = starling.answer_of("report", job_id)
     assert report["total_usd"] == exact_usd(job.account.spent_picodollars + job.account.overrun_picodollars)
     assert report["reserved_usd"] == "0"
-    told = [line.split() for line in starling("report", job_id).splitlines()]
-    assert ["total", f"${report['total_usd']}"] in told
-    assert ["money", "actual"] in told
+    answer_of = [line.split() for line in starling("report", job_id).splitlines()]
+    assert ["total", f"${report['total_usd']}"] in answer_of
+    assert ["money", "actual"] in answer_of
 
     board = Path(starling("tensorboard", job_id, str(tmp_path / "board")).strip())
     assert board.read_bytes()[12 + 9 : 12 + 9 + 15].endswith(b"brain.Event:2")

@@ -133,9 +133,9 @@ def test_a_bar_moves_the_film_the_cursors_the_actors_and_the_money_together(
     words = page.locator("[data-scrub-words]")
 
     def at(round_no: int, shown: Film, part: str = "still") -> None:
-        told = f"Round {round_no} · {plural(round_no, 'actor')} · ${round_no / 100:.3f}"
+        line = f"Round {round_no} · {plural(round_no, 'actor')} · ${round_no / 100:.3f}"
         page.wait_for_function(
-            "told => document.querySelector('[data-scrub-words]').textContent.startsWith(told)", arg=told
+            "words => document.querySelector('[data-scrub-words]').textContent.startsWith(words)", arg=line
         )
         page.wait_for_selector(f"[data-film-picture][src$='films/{shown.pk}-{part}.webp']")
 

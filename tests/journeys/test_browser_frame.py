@@ -135,9 +135,9 @@ def test_times_are_told_where_the_reader_is_and_in_utc(live_site: str, browser: 
     page = context.new_page()
     sign_in(page, live_site, user)
     page.goto(f"{live_site}/p/{job.project.slug}/jobs/{job.pk}/")
-    told = page.locator("[data-live=since] time")
+    times = page.locator("[data-live=since] time")
     page.wait_for_selector("[data-live=since] time[title*='GMT+5:30']")
-    title = told.get_attribute("title")
+    title = times.get_attribute("title")
     assert title is not None
     assert title.endswith("UTC")
     assert f"{job.since:%H:%M}" in title.partition("·")[2]

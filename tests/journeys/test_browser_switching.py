@@ -37,7 +37,7 @@ def _read(page: "Page") -> SpecForm:
     return form
 
 
-def _asked(form: SpecForm) -> dict[str, Any]:
+def _values_of(form: SpecForm) -> dict[str, Any]:
     names = set(form.input_of_path.values())
     return {leaf.name: leaf.typed for leaf in form.tree.leaves() if leaf.name in names}
 
@@ -57,7 +57,7 @@ def test_every_variant_there_and_back_leaves_the_form_as_it_was_and_lists_what_d
     page.fill("[name='training.algorithm.a2c.trace_decay']", "0.7")
     page.select_option("[name='training.algorithm.kind']", "ppo")
     assert page.input_value("[name='training.algorithm.ppo.trace_decay']") == "0.7"
-    before = _asked(_read(page))
+    before = _values_of(_read(page))
     for choice in _read(page).tree.choices():
         assert choice.chosen is not None
         for variant in choice.variants:
@@ -65,5 +65,5 @@ def test_every_variant_there_and_back_leaves_the_form_as_it_was_and_lists_what_d
             listed = [[one.words, *one.beside] for one in _read(page).changes]
             assert sorted(page.evaluate(_LISTED)) == sorted(listed), variant.tag
             page.evaluate(_CHOOSE, [choice.selector.name, choice.chosen.tag])
-            assert _asked(_read(page)) == before, variant.tag
+            assert _values_of(_read(page)) == before, variant.tag
     assert faults == []

@@ -72,15 +72,15 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
     rows = RunFile(folder, Cell("scheduler", CART, 0)).rows()
     assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
     assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
-    told = results_of("tiny", experiment, read_summaries(experiment, folder, quick=False), quick=False)
+    found = results_of("tiny", experiment, read_summaries(experiment, folder, quick=False), quick=False)
     usd = rows[-1]["cost_usd"]
     share = RunFile(folder, Cell("on", CART, 0)).rows()[-1]["cost_usd"] / usd
     grid = RunFile(folder, Cell("few", CART, 0)).rows()[-1]["cost_usd"]
     besides = f" Rehearsals cost nothing; the runs that they were put together from cost ${grid:,.2f}."
-    assert told["schedulers"][0] == f"{CART}, S: ${usd:,.2f} for its 1 real episode.{besides}"
+    assert found["schedulers"][0] == f"{CART}, S: ${usd:,.2f} for its 1 real episode.{besides}"
     assert (
         f"for its 1 real episode, {100 * share:.0f} % of those from scratch.{besides}"
-        in told["schedulers"][1]
+        in found["schedulers"][1]
     )
     states = [RunFile(folder, Cell(arm, CART, 0)).scheduler() for arm in ("scheduler", "on")]
     assert states[0] != states[1]
@@ -105,11 +105,11 @@ def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, ar
     )
     for experiment, state, runs in ((TINY, "skipped", 1), (longer, "failed", 0)):
         runner = Runner("tiny", experiment, Choice(arms=[arm]), folder=folder, root=tmp_path)
-        (told,) = runner.run()
-        assert (told.cell, told.state) == (cell, state)
+        (found,) = runner.run()
+        assert (found.cell, found.state) == (cell, state)
         summaries = read_summaries(experiment, folder, quick=False)
         assert [len(one.done) for one in summaries if one.arm == arm] == [runs]
-    assert "is of another recipe: move it away to run it anew" in told.reason
+    assert "is of another recipe: move it away to run it anew" in found.reason
 
 
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     with pytest.raises(DependencyMissing, match="like needs boosted on CartPole-v1, seed 0, first"):
         with_dependencies(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
     runner = Runner("tiny", TINY, Choice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
-    (told,) = runner.run()
-    assert (told.cell, told.state) == (cell, "waits")
-    assert told.reason == f"it needs boosted · {CART} · seed 0"
+    (found,) = runner.run()
+    assert (found.cell, found.state) == (cell, "waits")
+    assert found.reason == f"it needs boosted · {CART} · seed 0"
 
 
 def test_a_claim_must_name_pricing_targets_and_targets() -> None:
@@ -166,8 +166,8 @@ def test_a_script_of_rounds_by_hand() -> None:
 
 
 def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_what_it_would_take() -> None:
-    asked = find_experiment("nitro_rewards").spec(Cell("nitro", "CartPole-v1", 0))
-    poor = asked.model_copy(update={"budget_usd": Decimal("0.000001")})
+    spec = find_experiment("nitro_rewards").spec(Cell("nitro", "CartPole-v1", 0))
+    poor = spec.model_copy(update={"budget_usd": Decimal("0.000001")})
     events = list(Headless(poor).events())
     assert not [one for one in events if isinstance(one, RoundFinished)]
     assert events[-1].reason_code == "budget"  # type: ignore[union-attr]

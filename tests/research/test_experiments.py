@@ -53,8 +53,8 @@ def _rounds(rows: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.slow
 def test_a_quick_run_end_to_end(tmp_path: Path) -> None:
-    told = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--json").stdout
-    *_, summary = (json.loads(line) for line in told.splitlines())
+    output = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--json").stdout
+    *_, summary = (json.loads(line) for line in output.splitlines())
     assert summary == {"kind": "summary", "evidence": False, "started": 2, "complete": 2}
     folder = papers_folder(tmp_path, "same_twice", quick=True)
     for seed in (0, 1):
@@ -125,18 +125,18 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
 def test_two_runners_do_not_touch_the_same_run(tmp_path: Path) -> None:
     folder = papers_folder(tmp_path, "same_twice", quick=True)
     with RunFile(folder, Cell("once", "CartPole-v1", 0)).locked():
-        told = _call(
+        output = _call(
             tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--seeds", "0", "--json"
         ).stdout
-    assert [json.loads(line)["kind"] for line in told.splitlines()] == ["started", "held", "summary"]
+    assert [json.loads(line)["kind"] for line in output.splitlines()] == ["started", "held", "summary"]
 
 
 def test_a_run_is_not_continued_with_another_recipe(tmp_path: Path) -> None:
     file = RunFile(papers_folder(tmp_path, "same_twice", quick=True), Cell("once", "CartPole-v1", 0))
     file.path.parent.mkdir(parents=True)
     file.append({"kind": "begin", "recipe": "another"})
-    told = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--seeds", "0", code=1).stdout
-    assert "was begun with another recipe; move it away" in told
+    output = _call(tmp_path, "run", "same_twice", "--quick", "--arms", "once", "--seeds", "0", code=1).stdout
+    assert "was begun with another recipe; move it away" in output
 
 
 @pytest.mark.parametrize(

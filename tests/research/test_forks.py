@@ -44,18 +44,18 @@ def test_a_branch_like_the_base_run_is_the_base_run() -> None:
 
 def test_both_branches_of_a_replicate_share_prefix_and_chance() -> None:
     _, checkpoints = base_run(TRAINING, BRANCHING, InlinePlatform())
-    asked: dict[int, list[Any]] = {}
+    calls: dict[int, list[Any]] = {}
     for actors in (2, 5):
         platform = InlinePlatform()
         spec = branch_of(TRAINING, BRANCHING, round_no=2, replicate=0, actors=actors)
         score, _ = branch(spec, checkpoints[2], platform, "b-")
         assert score is not None
-        asked[actors] = platform.submitted
-    few, many = ([call for call in asked[actors] if call.kind == "rollout"] for actors in (2, 5))
+        calls[actors] = platform.submitted
+    few, many = ([call for call in calls[actors] if call.kind == "rollout"] for actors in (2, 5))
     assert (len(few), len(many)) == (2, 5)
     for one, other in zip(few, many, strict=False):
         assert (one.seed, one.weights, one.env_state) == (other.seed, other.weights, other.env_state)
-    judge = [[call.request for call in asked[actors] if call.kind == "evaluate"] for actors in (2, 5)]
+    judge = [[call.request for call in calls[actors] if call.kind == "evaluate"] for actors in (2, 5)]
     episodes = [[seed for one in some for seed in one.episode_seeds] for some in judge]
     assert episodes[0] == episodes[1]
     # Another replicate is another chance.

@@ -53,10 +53,12 @@ def final_return(rows: list[dict[str, Any]]) -> float:
     ],
 )
 def test_final_returns_are_those_of_the_rows(name: str, arm: str, environment: str) -> None:
-    (told,) = [one for one in stored(name)["arms"] if (one["arm"], one["environment"]) == (arm, environment)]
+    (results,) = [
+        one for one in stored(name)["arms"] if (one["arm"], one["environment"]) == (arm, environment)
+    ]
     rows = runs_of(name, arm, environment)
-    assert len(rows) == told["seeds_complete"] > 2
-    assert told["iqm"]["value"] == pytest.approx(middle_mean([final_return(one) for one in rows.values()]))
+    assert len(rows) == results["seeds_complete"] > 2
+    assert results["iqm"]["value"] == pytest.approx(middle_mean([final_return(one) for one in rows.values()]))
 
 
 @pytest.mark.parametrize(
@@ -71,13 +73,13 @@ def test_final_returns_are_those_of_the_rows(name: str, arm: str, environment: s
 def test_as_many_runs_reached_the_target_as_held_it_for_three_rounds(
     name: str, arm: str, environment: str
 ) -> None:
-    told = stored(name)
-    target = told["training_targets"][environment]
+    results = stored(name)
+    target = results["training_targets"][environment]
     reached = 0
     for rows in runs_of(name, arm, environment).values():
         means = [row["episode_return_mean"] for row in rows if row["kind"] == "round" and row["episodes"] > 0]
         reached += any(min(means[i : i + 3]) >= target for i in range(len(means) - 2))
-    (cost, *_) = [one for one in told["costs"] if (one["arm"], one["environment"]) == (arm, environment)]
+    (cost, *_) = [one for one in results["costs"] if (one["arm"], one["environment"]) == (arm, environment)]
     assert cost["training"]["reached"] == reached
 
 
@@ -111,12 +113,12 @@ def test_forks_rank_as_the_rows_say(environment: str) -> None:
         )
         ab, ac, bc = correlation(a, b), correlation(a, c), correlation(b, c)
         by_seed.append((ab - ac * bc) / ((1 - ac**2) * (1 - bc**2)) ** 0.5)
-    (told,) = [
+    (results,) = [
         one
         for one in stored("branching")["verdicts"]
         if one["asked"]["environments"] == [environment] and one["asked"]["kind"] == "foretells"
     ]
-    assert told["figures"]["interval"]["value"] == pytest.approx(fmean(by_seed), abs=1e-9)
+    assert results["figures"]["interval"]["value"] == pytest.approx(fmean(by_seed), abs=1e-9)
 
 
 def test_a_boosted_round_is_compared_with_the_floor_rounds_beside_it_by_hand() -> None:

@@ -84,9 +84,9 @@ def test_a_setting_must_repeat_and_be_affordable() -> None:
 
 def test_verdicts_about_r_say_first_that_it_does_not_repeat(tmp_path: Path) -> None:
     assert price_sentence(tmp_path) == ""
-    asked = {"kind": "repeatable", "environments": ["Hopper-v5"]}
+    claim = {"kind": "repeatable", "environments": ["Hopper-v5"]}
     for word, expected in (("holds", ""), ("does not hold", "Not testable at this price: on Hopper-v5")):
-        document = {"verdicts": [{"verdict": word, "asked": asked}]}
+        document = {"verdicts": [{"verdict": word, "asked": claim}]}
         (tmp_path / "r_reliability.json").write_text(json.dumps(document))
         assert price_sentence(tmp_path).startswith(expected)
         assert bool(price_sentence(tmp_path)) == bool(expected)

@@ -22,7 +22,7 @@ from webapp.papers.figures import FIGURES
 from webapp.papers.pages import page_of
 
 # Every figure with something to repeat; the others draw architectures.
-ASKED = {
+REQUESTED = {
     *(f"minionsrl-{one}" for one in ("1b", "2", "4", "5", "6", "7", "8", "9", "table-2")),
     *(f"nitro-{one}" for one in (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, "16ab", "16c", 17, 18, 19, 20)),
     *(f"siren-{one}" for one in ("toy-example", "simulation", "training-of-the-agent")),
@@ -33,7 +33,7 @@ ASKED = {
 
 def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
     known = {*experiment_names(), *calculation.names()}
-    assert {one.key for one in FIGURES} == ASKED
+    assert {one.key for one in FIGURES} == REQUESTED
     for one in FIGURES:
         assert set(one.repeated_by) <= known
         assert one.repeated_by or one.elsewhere or "Not repeated" in one.remark, one.key
@@ -43,16 +43,16 @@ def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
         for claim in find_experiment(name).claims
         for key in getattr(claim, "repeats", ())
     }
-    assert claimed <= ASKED
+    assert claimed <= REQUESTED
 
 
 def test_a_report_tells_all_that_its_page_needs(tmp_path: Path) -> None:
     """Without a single run: the declaration, what is left, and each claim in parts."""
     experiment = find_experiment("nitro_large")
-    told = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
-    assert (told["runs_complete"], told["runs"]) == (0, 10)
-    assert told["processor_s_left"] == 9000
-    assert set(told["priced_with"]["profiles"]) == {"lambda", "one-machine"}
+    results = write_report("nitro_large", experiment, tmp_path / "runs", tmp_path, draws=0)
+    assert (results["runs_complete"], results["runs"]) == (0, 10)
+    assert results["processor_s_left"] == 9000
+    assert set(results["priced_with"]["profiles"]) == {"lambda", "one-machine"}
     page = page_of("nitro_large", json.loads((tmp_path / "nitro_large.json").read_text()))
     assert [one.theirs for one in page["open"]] == ["fixed at 96", "fixed at 96"]
 

@@ -140,10 +140,10 @@ def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchron
 
 
 def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None:
-    told = write_report(
+    results = write_report(
         "stellaris_82k", find_experiment("stellaris_82k"), tmp_path / "runs", tmp_path, draws=0
     )
-    found = {one["claim"]: verdict(one) for one in told["verdicts"]}
+    found = {one["claim"]: verdict(one) for one in results["verdicts"]}
     words = {one.what for one in found.values()}
     assert {"Seconds for all rounds", "Seconds for all rounds, without the start of machines"} <= words
     assert (

@@ -129,11 +129,11 @@ def test_refused_money_stops_the_run_with_a_checkpoint_before_the_round():
 
 @pytest.mark.parametrize("desired", ["cancelled", "paused"])
 def test_a_person_stops_the_run_at_once(desired):
-    asked = []
+    looks = []
 
     def control():
-        asked.append(1)
-        return Control(desired=desired if len(asked) > 12 else "run")
+        looks.append(1)
+        return Control(desired=desired if len(looks) > 12 else "run")
 
     platform = InlinePlatform()
     events = events_of(tiny(stop={"rounds": 10_000}), platform, control=control)
@@ -230,20 +230,20 @@ def test_bounds_say_why_they_hold():
 
 @pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
 def test_a_run_whose_money_is_about_to_end_finishes_its_round_and_saves(loop):
-    told = []
+    rounds = []
 
     def control():
-        return Control(drain="the money is about to end" if told else "")
+        return Control(drain="the money is about to end" if rounds else "")
 
     events = []
     for event in train(
         tiny(loop={"kind": loop}), platform=InlinePlatform(), checkpoints=Forgetful(), control=control
     ):
         events.append(event)
-        told += [event] if event.kind == "round" else []
+        rounds += [event] if event.kind == "round" else []
     assert (events[-1].reason_code, events[-1].reason) == ("budget", "the money is about to end")
-    assert events[-1].rounds == len(told)
-    assert [event.round_no for event in events if event.kind == "checkpoint"][-1] == len(told)
+    assert events[-1].rounds == len(rounds)
+    assert [event.round_no for event in events if event.kind == "checkpoint"][-1] == len(rounds)
 
 
 def test_a_ramp_grows_and_slots_that_rest_keep_their_state():

@@ -168,12 +168,12 @@ def test_the_card_names_the_seeds_that_the_run_evaluated_on():
     platform = InlinePlatform()
     spec = tiny()
     events_of(spec, platform)
-    asked: dict[int, list[int]] = {}
+    seeds_by_round: dict[int, list[int]] = {}
     for call in platform.submitted:
         if isinstance(call.request, EvaluateRequest):
-            asked.setdefault(call.round_no, []).extend(call.request.episode_seeds)
-    assert asked
-    for round_no, seeds in asked.items():
+            seeds_by_round.setdefault(call.round_no, []).extend(call.request.episode_seeds)
+    assert seeds_by_round
+    for round_no, seeds in seeds_by_round.items():
         assert tuple(seeds) == evaluation_seeds(spec, round_no)
 
 

@@ -269,11 +269,11 @@ def test_a_run_that_cannot_go_on_says_why_in_every_loop(kind, what):
 
 @pytest.mark.parametrize("kind", ["pipelined", "asynchronous"])
 def test_every_loop_stops_by_hand_and_by_money(kind):
-    asked = []
+    looks = []
 
     def control():
-        asked.append(1)
-        return Control(desired="cancelled" if len(asked) > 30 else "run")
+        looks.append(1)
+        return Control(desired="cancelled" if len(looks) > 30 else "run")
 
     platform = InlinePlatform()
     spec = tiny(loop={"kind": kind}, stop={"rounds": 10_000})

@@ -144,9 +144,9 @@ def _noisy(environment: Any) -> Any:
     ],
 )
 def test_what_may_compute_something_else_is_left_to_gymnasium(made: Any, reason: str) -> None:
-    family, told = recognise(made())
+    family, why = recognise(made())
     assert family is None
-    assert told.startswith(reason)
+    assert why.startswith(reason)
 
 
 def test_a_replaced_method_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ def checkpoint(tmp_path_factory):
 
 def test_the_middle_is_the_policy_and_equal_seeds_repeat(checkpoint):
     trained = TrainedPolicy.read(checkpoint)
-    told = list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
-    directions, points = told[0], told[1:]
+    messages = list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
+    directions, points = messages[0], messages[1:]
     assert isinstance(directions, Directions)
     assert directions.offsets == (-0.5, 0.0, 0.5)
     assert abs(directions.eigenvalues[0]) >= abs(directions.eigenvalues[1]) > 0
@@ -51,7 +51,7 @@ def test_the_middle_is_the_policy_and_equal_seeds_repeat(checkpoint):
     weights = trained.learner.actor_weights(trained.spec.network)
     played = decode(evaluate(call, request, weights, WarmCache()).payload)
     assert points[0].return_mean == np.mean(played["returns"])
-    assert told == list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
+    assert messages == list(measure_surface(trained, grid=3, span=0.5, episodes=2, seed=4))
     assert len({one.return_mean for one in points}) > 1
 
 

@@ -256,15 +256,17 @@ def test_a_schedule_is_followed_and_its_last_number_stands():
 def test_more_actors_the_nearer_the_target():
     policy = RewardRatio(target_return=400.0)
 
-    def told(*returns):
+    def reports_of(*returns):
         return [a_report(round_no=i + 1, episode_return_mean=value) for i, value in enumerate(returns)]
 
     assert policy.decide([], BOUNDS, 0).actors == 1
-    assert policy.decide(told(None), BOUNDS, 0).actors == 1
-    assert policy.decide(told(100.0, 300.0), BOUNDS, 0).actors == 16
-    assert policy.decide(told(0.0, *[400.0] * 5), BOUNDS, 0).actors == 32
-    assert policy.decide(told(-50.0), BOUNDS, 0).actors == 1
-    assert RewardRatio(target_return=0.0, floor_return=-400.0).decide(told(-200.0), BOUNDS, 0).actors == 16
+    assert policy.decide(reports_of(None), BOUNDS, 0).actors == 1
+    assert policy.decide(reports_of(100.0, 300.0), BOUNDS, 0).actors == 16
+    assert policy.decide(reports_of(0.0, *[400.0] * 5), BOUNDS, 0).actors == 32
+    assert policy.decide(reports_of(-50.0), BOUNDS, 0).actors == 1
+    assert (
+        RewardRatio(target_return=0.0, floor_return=-400.0).decide(reports_of(-200.0), BOUNDS, 0).actors == 16
+    )
 
 
 def test_bounds_hold_and_are_said():

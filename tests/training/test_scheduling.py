@@ -213,15 +213,15 @@ def test_weights_that_are_not_finite_give_the_middle_and_say_so():
 
 def a_task(policy, seed, gain_of, seconds_of, rounds=10):
     """A make-believe training whose gain and time depend on the actors alone."""
-    told = []
+    reports = []
     level = 0.0
     for k in range(1, rounds + 1):
-        actors = policy.decide(told, Bounds(), seed * 1000 + k).actors
+        actors = policy.decide(reports, Bounds(), seed * 1000 + k).actors
         level += gain_of(actors)
-        told.append(a_round(k, actors=actors, episode_return_mean=level, total_s=seconds_of(actors)))
+        reports.append(a_round(k, actors=actors, episode_return_mean=level, total_s=seconds_of(actors)))
         if level >= 100.0:
             break
-    return told
+    return reports
 
 
 def test_it_learns_to_take_few_where_many_bring_nothing_and_many_where_few_do_not_do():
@@ -281,8 +281,8 @@ def test_rehearsals_find_the_cheap_number_whatever_the_seed(seed):
         for n in (1, 2, 4, 8, 16, 32)
     ]
     of = spec(seed=seed, actors_max=32, rounds=20, objective="cost", rehearsals=600, episodes=0)
-    told = list(train_scheduler(of, lambda policy, seed: [], recorded=recorded))
-    first, last = told[:100], told[-100:]
+    reports = list(train_scheduler(of, lambda policy, seed: [], recorded=recorded))
+    first, last = reports[:100], reports[-100:]
     assert np.mean([one.score for one in last]) > 0.6 * np.mean([one.score for one in first])
     assert np.mean([n for one in last for n in one.actors]) < 9.0
     assert np.mean([one.reached for one in last]) > 0.8

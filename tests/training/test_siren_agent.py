@@ -195,14 +195,14 @@ def test_a_rehearsal_is_what_the_same_rounds_would_tell(changes: dict[str, Any])
             report.model_copy(update={"drawn": (float(wish[0]), float(wish[1]))})
             for report, wish in zip(rounds_of(CLOUD, plans, budget_picodollars=budget), wishes, strict=True)
         ]
-        told = episode_of(rounds, decisions, weights, of.spaces)
-        assert told.samples is not None
-        assert told.actors == one.actors
-        assert told.reached == one.reached
-        assert told.score == pytest.approx(one.score, rel=1e-5)
-        assert told.samples.states == pytest.approx(one.samples.states, rel=1e-4, abs=1e-5)
-        assert told.samples.actions == pytest.approx(one.samples.actions, abs=1e-4)
-        assert told.samples.log_probs == pytest.approx(one.samples.log_probs, abs=1e-3)
+        trained = episode_of(rounds, decisions, weights, of.spaces)
+        assert trained.samples is not None
+        assert trained.actors == one.actors
+        assert trained.reached == one.reached
+        assert trained.score == pytest.approx(one.score, rel=1e-5)
+        assert trained.samples.states == pytest.approx(one.samples.states, rel=1e-4, abs=1e-5)
+        assert trained.samples.actions == pytest.approx(one.samples.actions, abs=1e-4)
+        assert trained.samples.log_probs == pytest.approx(one.samples.log_probs, abs=1e-3)
 
 
 def test_an_episode_ends_at_its_target_or_with_the_epoch_that_breaks_its_budget() -> None:
@@ -295,13 +295,15 @@ def test_it_learns_to_spend_a_budget_on_time(algorithm: str) -> None:
     best_s = min(
         sum(one.total_s for one in run) for run in fixed if sum(one.cost_picodollars for one in run) <= budget
     )
-    told = list(train_scheduler(of, lambda policy, seed: [], recorded=recorded(), budget_picodollars=budget))
+    trained = list(
+        train_scheduler(of, lambda policy, seed: [], recorded=recorded(), budget_picodollars=budget)
+    )
     stage = of.rehearsing(recorded())
-    weights = weights_of(of, LearnerState.decode(told[-1].state))
+    weights = weights_of(of, LearnerState.decode(trained[-1].state))
     (played,) = stage.play(weights, [0], budget, explore=False)
     assert played.reached
     assert played.platform_s <= 1.25 * best_s
-    assert np.mean([one.score for one in told[-160:]]) > np.mean([one.score for one in told[:160]])
+    assert np.mean([one.score for one in trained[-160:]]) > np.mean([one.score for one in trained[:160]])
 
 
 def test_real_episodes_follow_rehearsals_and_go_on_from_any_of_them() -> None:

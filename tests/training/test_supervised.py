@@ -133,8 +133,8 @@ def test_a_run_that_is_stopped_within_an_epoch_goes_on_without_learning_from_a_r
     first = InlinePlatform()
 
     def control() -> Control:
-        asked = sum(call.kind == "sgd" for call in first.submitted)
-        return Control(desired="paused" if asked >= stop_at else "run")
+        sent = sum(call.kind == "sgd" for call in first.submitted)
+        return Control(desired="paused" if sent >= stop_at else "run")
 
     assert events_of(spec, first, control=control, checkpoints=store)[-1].reason_code == "paused"
     (saved,) = store.saved.values()

@@ -71,7 +71,7 @@ def test_learners_that_compute_gradients_of_an_mlp_need_no_torch():
 
 
 def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp_path):
-    asked = []
+    imports = []
 
     class Torch:
         class cuda:
@@ -79,10 +79,10 @@ def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp
             def is_available():
                 return True
 
-    monkeypatch.setattr(torch_loading, "import_torch", lambda: asked.append(1) or Torch)
+    monkeypatch.setattr(torch_loading, "import_torch", lambda: imports.append(1) or Torch)
     monkeypatch.setattr(torch_loading, "_GPU_FILES", (tmp_path / "gpu",))
     assert torch_loading.has_gpu() is (sys.platform == "win32")
-    assert not asked
+    assert not imports
     (tmp_path / "gpu").touch()
     assert torch_loading.has_gpu()
     monkeypatch.setitem(sys.modules, "torch", None)

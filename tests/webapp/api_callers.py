@@ -43,9 +43,12 @@ class ApiCaller:
             content, kind = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile(*body)}), MULTIPART_CONTENT
         else:
             content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        told = {"Authorization": f"Bearer {self.key}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        all_headers = {
+            "Authorization": f"Bearer {self.key}",
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
         address = path if path.startswith("/api/") else ROOT + path
-        return self._client.generic(method, address, content, content_type=kind, headers=told)
+        return self._client.generic(method, address, content, content_type=kind, headers=all_headers)
 
     def get(self, path: str, **headers: str) -> Any:
         return self("GET", path, **headers)

@@ -10,14 +10,14 @@ def assert_whole(job: Job) -> None:
     assert seqs == list(range(1, job.last_seq + 1))
     rounds = list(job.rounds.order_by("round_no").values_list("round_no", flat=True))
     assert rounds == list(range(1, job.round_no + 1))
-    told: list[int] = []
+    recorded: list[int] = []
     for kind, no, kept in (
         job.events.filter(kind__in=("round", "resumed"))
         .order_by("seq")
         .values_list("kind", "payload__report__round_no", "payload__from_round")
     ):
-        told = told[:kept] if kind == "resumed" else [*told, no]
-    assert told == rounds
+        recorded = recorded[:kept] if kind == "resumed" else [*recorded, no]
+    assert recorded == rounds
     account = job.account
     account.refresh_from_db()
     assert account.spent_picodollars + account.reserved_picodollars <= account.limit_picodollars

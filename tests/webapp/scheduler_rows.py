@@ -14,7 +14,7 @@ from webapp.schedulers.services import request_training
 from webapp.schedulers.training_run import run_training
 
 
-def asked(**changes: Any) -> TrainingRequest:
+def training_request(**changes: Any) -> TrainingRequest:
     """By path with double underscores, such as scheduling__episodes=1."""
     document: dict[str, Any] = {
         "name": "Tiny",
@@ -26,7 +26,7 @@ def asked(**changes: Any) -> TrainingRequest:
     return _request(document, changes)
 
 
-def asked_of_data(**changes: Any) -> TrainingRequest:
+def data_training_request(**changes: Any) -> TrainingRequest:
     """An agent of Siren's for three epochs of the tumours, by path as above."""
     document: dict[str, Any] = {
         "name": "Tiny Siren",
@@ -59,13 +59,13 @@ def _request(document: dict[str, Any], changes: dict[str, Any]) -> TrainingReque
 
 def ask_of_data(project: Any = None, **changes: Any) -> SchedulerTraining:
     project = project or make_project()
-    request = asked_of_data(**changes)
+    request = data_training_request(**changes)
     return request_training(project=project, user=project.people.first(), request=request)
 
 
 def ask(project: Any = None, **changes: Any) -> SchedulerTraining:
     project = project or make_project()
-    return request_training(project=project, user=project.people.first(), request=asked(**changes))
+    return request_training(project=project, user=project.people.first(), request=training_request(**changes))
 
 
 def run(training: SchedulerTraining, **options: Any) -> int:

@@ -134,8 +134,8 @@ class Growing:
         bill = {"imported_by": self.owner, "since": now, "sha256": str(number)}
         CloudBill.objects.create(project=self.project, name=f"bill{number}", **bill)
         span = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
-        asked = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
-        ReportFile.objects.create(project=self.project, **asked)
+        row = {"question": span, "format": "csv", "asked_by": self.owner, "asked_at": now, "since": now}
+        ReportFile.objects.create(project=self.project, **row)
         make_rows(self.project, name=f"s{number}")
         around = {"checkpoint": f"c{number}", "sha256": f"{number:064}", "round_no": number, "since": now}
         Film.objects.create(job=self.job, asked_by=self.owner, **around)
@@ -166,7 +166,7 @@ def growing() -> Iterator[Growing]:
 def _grew(get: Callable[[str], Any], growing: Growing, paths: tuple[str, ...]) -> dict[str, list[str]]:
     """By path: the queries that are more than before, where there are any."""
 
-    def asked() -> dict[str, list[str]]:
+    def queries_by_path() -> dict[str, list[str]]:
         found = {}
         for path in paths:
             get(path)  # what a process learns once
@@ -177,10 +177,10 @@ def _grew(get: Callable[[str], Any], growing: Growing, paths: tuple[str, ...]) -
             found[path] = [one["sql"] for one in queries.captured_queries]
         return found
 
-    few = asked()
+    few = queries_by_path()
     for _ in range(4):
         growing.grow()
-    many = asked()
+    many = queries_by_path()
     return {path: many[path][len(few[path]) :] for path in paths if len(many[path]) > len(few[path])}
 
 

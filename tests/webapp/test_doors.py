@@ -272,9 +272,9 @@ class Scene:
         channel, delivery = make_delivery(project)
         now = timezone.now()
         days = {"first_day": "2026-11-01", "last_day": "2026-11-30"}
-        asked = {"asked_by": owner, "asked_at": now, "since": now}
+        requester = {"asked_by": owner, "asked_at": now, "since": now}
         report = ReportFile.objects.create(
-            project=project, question=days, format="json", state="ready", file="gone.json", **asked
+            project=project, question=days, format="json", state="ready", file="gone.json", **requester
         )
         schedule = Schedule.objects.create(
             project=project, every="week", by="day", formats=["csv"], created_by=owner, created_at=now

@@ -92,10 +92,10 @@ class _Start:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.told: list[str] = []
+        self.said: list[str] = []
         self.service = _Starting()
         self._waiting = Waiting(
-            lambda _, line: self.told.append(line), "ready", Patience(60.0, 900.0), lambda: self.now_s
+            lambda _, line: self.said.append(line), "ready", Patience(60.0, 900.0), lambda: self.now_s
         )
 
     def after(self, seconds: float) -> str:
@@ -108,7 +108,7 @@ def test_a_start_is_waited_for_as_long_as_it_gets_on() -> None:
     for number in range(12):
         start.service.write(f"step {number}")
         assert start.after(50.0) == ""
-    assert start.told[0] == "web: not ready after 50 s; still at it."
+    assert start.said[0] == "web: not ready after 50 s; still at it."
 
 
 def test_a_start_that_is_stuck_is_given_up_with_its_last_lines() -> None:

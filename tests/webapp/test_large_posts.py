@@ -45,8 +45,8 @@ class Poster(threading.Thread):
     def run(self) -> None:
         name, port = self._host.split(":")
         with closing(socket.create_connection((name, int(port)), timeout=60)) as line:
-            told = "Transfer-Encoding: chunked" if self._chunked else f"Content-Length: {_GIGABYTE}"
-            line.sendall(f"POST {self._address} HTTP/1.1\r\nHost: {self._host}\r\n{told}\r\n\r\n".encode())
+            length = "Transfer-Encoding: chunked" if self._chunked else f"Content-Length: {_GIGABYTE}"
+            line.sendall(f"POST {self._address} HTTP/1.1\r\nHost: {self._host}\r\n{length}\r\n\r\n".encode())
             listening = threading.Thread(target=self._listen, args=[line], daemon=True)
             self.began_s = time.monotonic()
             listening.start()

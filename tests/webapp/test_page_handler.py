@@ -19,7 +19,7 @@ from django.urls import path
 from webapp.asgi_handler import THREADS, PageHandler
 
 pytestmark = pytest.mark.asyncio
-_told: dict[str, Any] = {}
+_seen: dict[str, Any] = {}
 
 
 def whole(request: HttpRequest) -> HttpResponse:
@@ -28,7 +28,7 @@ def whole(request: HttpRequest) -> HttpResponse:
 
 def asking(request: HttpRequest) -> HttpResponse:
     connection.ensure_connection()
-    _told.setdefault("connections", set()).add((threading.get_ident(), id(connection.connection)))
+    _seen.setdefault("connections", set()).add((threading.get_ident(), id(connection.connection)))
     return HttpResponse()
 
 
@@ -43,7 +43,7 @@ def picture(request: HttpRequest) -> HttpResponse:
 def pieces(request: HttpRequest) -> StreamingHttpResponse:
     def made() -> Iterator[str]:
         for number in range(3):
-            _told[f"thread {number}"] = threading.current_thread().name
+            _seen[f"thread {number}"] = threading.current_thread().name
             yield f"{number};"
 
     return StreamingHttpResponse(made(), content_type="text/csv")
@@ -60,7 +60,7 @@ def flow(request: HttpRequest) -> StreamingHttpResponse:
 def rows(request: HttpRequest) -> StreamingHttpResponse:
     def counted() -> int:
         found = get_user_model().objects.count()
-        _told["flowing"] = connection.connection
+        _seen["flowing"] = connection.connection
         return found
 
     async def made() -> AsyncIterator[str]:
@@ -87,7 +87,7 @@ urlpatterns = [
 def handler(settings: Any) -> Iterator[PageHandler]:
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = ["webapp.responses.CompressedPages"]
-    _told.clear()
+    _seen.clear()
     handler = PageHandler()
     yield handler
     handler.close()
@@ -108,9 +108,9 @@ async def _ask(handler: PageHandler, name: str, accept: str = "gzip") -> tuple[d
         else:
             parts.append(message.get("body", b""))
 
-    asked = {"type": "http", "method": "GET", "path": f"/{name}/", "query_string": b"", "http_version": "1.1"}
-    asked["headers"] = [(b"host", b"testserver"), (b"accept-encoding", accept.encode())]  # type: ignore[assignment]
-    await handler(asked, receive, send)
+    scope = {"type": "http", "method": "GET", "path": f"/{name}/", "query_string": b"", "http_version": "1.1"}
+    scope["headers"] = [(b"host", b"testserver"), (b"accept-encoding", accept.encode())]  # type: ignore[assignment]
+    await handler(scope, receive, send)
     return headers, parts
 
 
@@ -119,9 +119,9 @@ async def test_threads_and_their_connections_are_kept(handler: PageHandler) -> N
     for _ in range(5):
         await _ask(handler, "asking")
     await asyncio.gather(*(_ask(handler, "asking") for _ in range(40)))
-    threads = {thread for thread, _ in _told["connections"]}
+    threads = {thread for thread, _ in _seen["connections"]}
     assert len(threads) <= THREADS
-    assert len(_told["connections"]) == len(threads), "a thread keeps its connection from request to request"
+    assert len(_seen["connections"]) == len(threads), "a thread keeps its connection from request to request"
 
 
 async def test_words_are_compressed_and_files_are_not(handler: PageHandler) -> None:
@@ -142,14 +142,14 @@ async def test_a_stream_is_sent_piece_by_piece(handler: PageHandler, name: str) 
     assert headers["content-type"] == "text/csv"
     assert parts == [b"0;", b"1;", b"2;", b""]
     if name == "pieces":
-        assert all(_told[f"thread {number}"].startswith("pages") for number in range(3))
+        assert all(_seen[f"thread {number}"].startswith("pages") for number in range(3))
 
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_flow_s_own_connection_ends_with_it(handler: PageHandler) -> None:
     _, parts = await _ask(handler, "rows")
     assert parts[0] == b"0"
-    open_now = _told["flowing"]
+    open_now = _seen["flowing"]
     if connection.vendor == "sqlite":
         with pytest.raises(sqlite3.ProgrammingError):
             open_now.execute("SELECT 1")

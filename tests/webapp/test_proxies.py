@@ -32,7 +32,7 @@ def handler(settings: Any) -> Iterator[PageHandler]:
     handler.close()
 
 
-async def _asked(handler: PageHandler, client: str, **forwarded: str) -> tuple[bytes, bool]:
+async def _seen_by(handler: PageHandler, client: str, **forwarded: str) -> tuple[bytes, bool]:
     """What the page saw, and whether HSTS was sent."""
     names = {"proto": b"x-forwarded-proto", "by": b"x-forwarded-for"}
     headers = [(names[name], value.encode()) for name, value in forwarded.items()]
@@ -53,19 +53,19 @@ async def _asked(handler: PageHandler, client: str, **forwarded: str) -> tuple[b
 
 @pytest.mark.parametrize("client", ["127.0.0.1", "::1", "192.0.2.1"])
 async def test_without_named_proxies_headers_say_nothing(handler: PageHandler, client: str) -> None:
-    told, hsts = await _asked(handler, client, proto="https", by="198.51.100.7")
-    assert told == b'{"address": "%s", "scheme": "http"}' % client.encode()
+    address, hsts = await _seen_by(handler, client, proto="https", by="198.51.100.7")
+    assert address == b'{"address": "%s", "scheme": "http"}' % client.encode()
     assert not hsts
 
 
 async def test_a_named_proxy_says_who_is_behind_it(handler: PageHandler, settings: Any) -> None:
     settings.STARLING_TRUSTED_PROXIES = ["10.0.0.0/8", "::1"]
     for proxy in ("10.1.2.3", "::1"):
-        told, hsts = await _asked(handler, proxy, proto="https", by="198.51.100.7")
-        assert told == b'{"address": "198.51.100.7", "scheme": "https"}'
+        address, hsts = await _seen_by(handler, proxy, proto="https", by="198.51.100.7")
+        assert address == b'{"address": "198.51.100.7", "scheme": "https"}'
         assert hsts
-    told, hsts = await _asked(handler, "192.0.2.1", proto="https", by="198.51.100.7")
-    assert told == b'{"address": "192.0.2.1", "scheme": "http"}'
+    address, hsts = await _seen_by(handler, "192.0.2.1", proto="https", by="198.51.100.7")
+    assert address == b'{"address": "192.0.2.1", "scheme": "http"}'
     assert not hsts
 
 
@@ -73,5 +73,5 @@ async def test_what_a_client_claims_before_the_proxy_s_own_word_is_not_believed(
     handler: PageHandler, settings: Any
 ) -> None:
     settings.STARLING_TRUSTED_PROXIES = ["10.0.0.0/8"]
-    told, _ = await _asked(handler, "10.0.0.1", proto="https", by="127.0.0.1, 198.51.100.7, 10.0.0.2")
-    assert b'"198.51.100.7"' in told
+    address, _ = await _seen_by(handler, "10.0.0.1", proto="https", by="127.0.0.1, 198.51.100.7, 10.0.0.2")
+    assert b'"198.51.100.7"' in address

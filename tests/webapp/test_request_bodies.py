@@ -77,7 +77,9 @@ class Sender:
         to: str = "/count/",
     ) -> int:
         """The status. Without `size` the body comes in chunks and says of itself when it ends."""
-        told = (b"transfer-encoding", b"chunked") if size is None else (b"content-length", str(size).encode())
+        size_header = (
+            (b"transfer-encoding", b"chunked") if size is None else (b"content-length", str(size).encode())
+        )
         scope = {
             "type": "http",
             "method": "POST",
@@ -85,7 +87,11 @@ class Sender:
             "query_string": b"",
             "http_version": "1.1",
             "client": (self._address, 1),
-            "headers": [(b"host", b"testserver"), (b"content-type", b"application/octet-stream"), told],
+            "headers": [
+                (b"host", b"testserver"),
+                (b"content-type", b"application/octet-stream"),
+                size_header,
+            ],
         }
         body = aiter(pieces) if hasattr(pieces, "__aiter__") else _given(pieces)
 
@@ -176,9 +182,9 @@ async def test_a_body_in_tiny_pieces_takes_no_more_memory_than_one_in_large(hand
 
 @pytest.mark.parametrize("size", [0, 1, 2**16, 2**20])
 async def test_a_body_within_the_limit_comes_whole(handler: PageHandler, size: int) -> None:
-    for told in (size, None):
+    for size_header in (size, None):
         sender = Sender(handler)
-        assert await sender.post([MEGABYTE[:size]], size=told) == 200
+        assert await sender.post([MEGABYTE[:size]], size=size_header) == 200
         assert int(sender.answer) == size
         assert sender.most_on_disk == 0
 
@@ -283,9 +289,9 @@ async def test_a_refusal_says_what_and_why_and_what_to_do(handler: PageHandler) 
 
 async def test_who_may_send_a_large_file_has_it_taken_on_disk_up_to_its_limit(made: Any) -> None:
     handler = made(5 * 2**20)
-    for told in (4 * 2**20, None):
+    for size_header in (4 * 2**20, None):
         sender = Sender(handler)
-        assert await sender.post([MEGABYTE] * 4, size=told) == 200
+        assert await sender.post([MEGABYTE] * 4, size=size_header) == 200
         assert int(sender.answer) == 4 * 2**20
         assert 2**20 < sender.most_on_disk <= 4 * 2**20
     assert await Sender(handler).post([MEGABYTE] * 6, size=6 * 2**20) == 413

@@ -24,15 +24,15 @@ def receiver() -> Iterator[WebReceiver]:
 
 def _answers(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     """What the name service says from now on, look-up by look-up; the names that were asked for."""
-    left, asked = list(answers), []
+    left, looked_up = list(answers), []
 
     def getaddrinfo(host: str, port: int, *_: Any, **__: Any) -> list[Any]:
-        asked.append(host)
+        looked_up.append(host)
         now = left.pop(0) if len(left) > 1 else left[0]
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in now]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    return asked
+    return looked_up
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_name_that_changes_its_mind_gains_nothing(
         gone_to.append(address)
         raise ConnectionRefusedError
 
-    asked = _answers(monkeypatch, ["93.184.215.14"], ["127.0.0.1"])
+    looked_up = _answers(monkeypatch, ["93.184.215.14"], ["127.0.0.1"])
     monkeypatch.setattr(socket, "create_connection", create_connection)
     with pytest.raises(safe_http.Unreachable):
         safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
-    assert asked == ["flips.example.org"]
+    assert looked_up == ["flips.example.org"]
     assert gone_to == [("93.184.215.14", receiver.port)]
     with pytest.raises(safe_http.Refused):
         safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})

@@ -53,7 +53,7 @@ def scene(db: None) -> Scene:
     return Scene()
 
 
-def _asked(address: str, *headers: tuple[bytes, bytes], method: str = "POST") -> int:
+def _allowed_bytes(address: str, *headers: tuple[bytes, bytes], method: str = "POST") -> int:
     scope = {"type": "http", "method": method, "path": address, "query_string": b"", "headers": list(headers)}
     return upload_limit(scope)
 
@@ -73,49 +73,53 @@ def _token(person: Any, scopes: tuple[str, ...] = ALL_SCOPES, **options: Any) ->
 
 def test_an_owner_may_send_a_bill_at_its_two_addresses_and_nowhere_else(scene: Scene) -> None:
     session, token = _session(scene.owner), _token(scene.owner)
-    assert _asked(scene.page, session) == BILL_BODY_BYTES > 200_000_000
-    assert _asked(scene.api, token) == BILL_BODY_BYTES
+    assert _allowed_bytes(scene.page, session) == BILL_BODY_BYTES > 200_000_000
+    assert _allowed_bytes(scene.api, token) == BILL_BODY_BYTES
     for address in ("/", "/nowhere/", reverse("reports:bills", args=[scene.project.slug]), f"{scene.api}/1"):
-        assert _asked(address, session, token) == 0, address
-    assert _asked(scene.page, session, method="PUT") == 0
+        assert _allowed_bytes(address, session, token) == 0, address
+    assert _allowed_bytes(scene.page, session, method="PUT") == 0
     # Each address asks in its own way.
-    assert _asked(scene.page, token) == _asked(scene.api, session) == 0
+    assert _allowed_bytes(scene.page, token) == _allowed_bytes(scene.api, session) == 0
 
 
 def test_an_editor_may_send_a_table_at_its_two_addresses_and_nowhere_else(scene: Scene) -> None:
     for person in (scene.owner, scene.editor):
-        assert _asked(scene.data_page, _session(person)) == TABLE_BODY_BYTES > 200_000_000
-        assert _asked(scene.data_api, _token(person, ("jobs",))) == TABLE_BODY_BYTES
-        assert _asked(scene.data_api, _token(person, ("manage",))) == 0
-        assert _asked(scene.data_page, _token(person)) == _asked(scene.data_api, _session(person)) == 0
+        assert _allowed_bytes(scene.data_page, _session(person)) == TABLE_BODY_BYTES > 200_000_000
+        assert _allowed_bytes(scene.data_api, _token(person, ("jobs",))) == TABLE_BODY_BYTES
+        assert _allowed_bytes(scene.data_api, _token(person, ("manage",))) == 0
+        assert (
+            _allowed_bytes(scene.data_page, _token(person))
+            == _allowed_bytes(scene.data_api, _session(person))
+            == 0
+        )
     for person in (scene.viewer, scene.other.people.first()):
-        assert _asked(scene.data_page, _session(person)) == 0
-        assert _asked(scene.data_api, _token(person)) == 0
-    assert _asked(scene.data_page) == _asked(scene.data_api) == 0
-    assert _asked(reverse("datasets:list", args=[scene.project.slug]), _session(scene.owner)) == 0
-    assert _asked(f"{scene.data_api}/1", _token(scene.owner)) == 0
+        assert _allowed_bytes(scene.data_page, _session(person)) == 0
+        assert _allowed_bytes(scene.data_api, _token(person)) == 0
+    assert _allowed_bytes(scene.data_page) == _allowed_bytes(scene.data_api) == 0
+    assert _allowed_bytes(reverse("datasets:list", args=[scene.project.slug]), _session(scene.owner)) == 0
+    assert _allowed_bytes(f"{scene.data_api}/1", _token(scene.owner)) == 0
 
 
 def test_nobody_else_may(scene: Scene) -> None:
     for person in (scene.editor, scene.viewer, scene.other.people.first()):
-        assert _asked(scene.page, _session(person)) == 0
-        assert _asked(scene.api, _token(person)) == 0
-    assert _asked(scene.page) == _asked(scene.api) == 0
-    assert _asked(scene.page, (b"cookie", b"sessionid=nonsense")) == 0
-    assert _asked(scene.api, (b"authorization", b"Bearer starling_pat_nonsense")) == 0
+        assert _allowed_bytes(scene.page, _session(person)) == 0
+        assert _allowed_bytes(scene.api, _token(person)) == 0
+    assert _allowed_bytes(scene.page) == _allowed_bytes(scene.api) == 0
+    assert _allowed_bytes(scene.page, (b"cookie", b"sessionid=nonsense")) == 0
+    assert _allowed_bytes(scene.api, (b"authorization", b"Bearer starling_pat_nonsense")) == 0
 
 
 def test_an_ended_session_and_a_token_that_may_not_are_nobody(scene: Scene) -> None:
     session = _session(scene.owner)
     scene.owner.set_password("another long password")
     scene.owner.save()
-    assert _asked(scene.page, session) == 0
-    assert _asked(scene.api, _token(scene.owner, ("jobs",))) == 0
+    assert _allowed_bytes(scene.page, session) == 0
+    assert _allowed_bytes(scene.api, _token(scene.owner, ("jobs",))) == 0
     make_project(scene.owner)
-    assert _asked(scene.api, _token(scene.owner, project=scene.owner.projects.last())) == 0
+    assert _allowed_bytes(scene.api, _token(scene.owner, project=scene.owner.projects.last())) == 0
     token, key = make_token(user=scene.owner, name="t", scopes=ALL_SCOPES)
     revoke_token(token=token)
-    assert _asked(scene.api, (b"authorization", f"Bearer {key}".encode())) == 0
+    assert _allowed_bytes(scene.api, (b"authorization", f"Bearer {key}".encode())) == 0
 
 
 @pytest.mark.django_db(transaction=True)

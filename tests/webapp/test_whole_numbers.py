@@ -45,8 +45,8 @@ def test_pages_answer_numbers_of_any_length(typed: str) -> None:
     ]
     for name, data in posted:
         assert client.post(address(name), data).status_code < 500, name
-    asked = [("jobs:new", f"?memory_mb={typed}&copies={typed}"), ("comparing:page", f"?of=group_{typed}")]
-    for name, query in asked:
+    addresses = [("jobs:new", f"?memory_mb={typed}&copies={typed}"), ("comparing:page", f"?of=group_{typed}")]
+    for name, query in addresses:
         assert client.get(address(name) + query).status_code < 500, name
 
 

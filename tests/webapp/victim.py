@@ -72,7 +72,7 @@ def _opened(options: Any, connection: Any, holder: Any) -> Any:
     return AzureContainerPlatform(options, connection, reached, holder, learner=NoLearner)
 
 
-def _run(told: dict[str, Any]) -> None:
+def _run(orders: dict[str, Any]) -> None:
     from django.conf import settings
 
     from cloud.billing.price_book import PriceBook
@@ -86,10 +86,10 @@ def _run(told: dict[str, Any]) -> None:
     from webapp.jobs.running.recovery import run_ended
     from webapp.resources.register import DatabaseRegister
 
-    settings.FAILPOINTS = told["failpoints"]
-    if told["killed_after_s"] is not None:
-        threading.Timer(told["killed_after_s"], _die).start()
-    job = Job.objects.select_related("account").get(pk=told["job"])
+    settings.FAILPOINTS = orders["failpoints"]
+    if orders["killed_after_s"] is not None:
+        threading.Timer(orders["killed_after_s"], _die).start()
+    job = Job.objects.select_related("account").get(pk=orders["job"])
     epoch = run_of(job)
     spec = job.parsed_spec()
     options, memory_mb = spec.platform, spec.training.rollout.memory_mb
@@ -98,16 +98,16 @@ def _run(told: dict[str, Any]) -> None:
     connection = decrypt.open_connection(job.project_id, there)
     platform = MeteredPlatform(
         _opened(options, connection, holder),
-        _ledger(job.account.pk, epoch, told["killed_at"]),
+        _ledger(job.account.pk, epoch, orders["killed_at"]),
         options.tariff(PriceBook.load(), memory_mb),
     )
     weights = platform.publish(0, calls.weights())
-    for number in range(told["calls"]):
+    for number in range(orders["calls"]):
         name = f"{job.pk}-e{epoch}-c{number}"
         platform.submit(calls.rollout(name, weights, deadline_s=10.0, memory_mb=memory_mb))
-    heard, end_s = 0, time.monotonic() + told["seconds"]
-    while (heard < told["calls"] and time.monotonic() < end_s) or _is_still_coming(job, end_s):
-        if heard < told["calls"]:
+    heard, end_s = 0, time.monotonic() + orders["seconds"]
+    while (heard < orders["calls"] and time.monotonic() < end_s) or _is_still_coming(job, end_s):
+        if heard < orders["calls"]:
             heard += platform.next(0.1) is not None
         else:
             time.sleep(0.02)
@@ -120,13 +120,13 @@ def _is_still_coming(job: Any, end_s: float) -> bool:
     return time.monotonic() < end_s + _COMES_WITHIN_S and job.holdings.filter(state="intended").exists()
 
 
-def _forked(told: dict[str, Any]) -> int:
+def _forked(orders: dict[str, Any]) -> int:
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
-        _run(told)
+        _run(orders)
         code = 0
     finally:
         sys.stderr.flush()

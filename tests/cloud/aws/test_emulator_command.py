@@ -16,7 +16,7 @@ from cloud.emulator.aws.demo import DemoAccount
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _run_until_told(data: Path, *arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
+def _run_until_ready(data: Path, *arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
     command = [sys.executable, "manage.py", "emulator", *arguments]
     process = subprocess.Popen(command, cwd=ROOT, env=_environment(data), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -45,7 +45,7 @@ def _values(said: list[str]) -> dict[str, str]:
 
 def test_it_prints_what_to_connect_with_and_is_the_same_account_at_its_next_start(tmp_path: Path) -> None:
     """The page shows a role's id only once the emulator and the site run, and neither has to start again."""
-    process, said = _run_until_told(tmp_path, "aws", "--port", "0", "--external-id", "chosen")
+    process, said = _run_until_ready(tmp_path, "aws", "--port", "0", "--external-id", "chosen")
     values = _values(said)
     assert values["external_id"] == "chosen"
     assert values["STARLING_AWS_ENDPOINT"].startswith("http://127.0.0.1:")
@@ -58,7 +58,7 @@ def test_it_prints_what_to_connect_with_and_is_the_same_account_at_its_next_star
     assert by_role.open().client("lambda").get_account_settings()
     _stop(process)
 
-    process, said = _run_until_told(tmp_path, "aws", "--port", "0")
+    process, said = _run_until_ready(tmp_path, "aws", "--port", "0")
     again = _values(said)
     _stop(process)
     of_the_address = {"STARLING_AWS_ENDPOINT", "endpoint"}
@@ -77,7 +77,7 @@ def _set_external_id(data: Path, port: str, external_id: str) -> subprocess.Comp
 
 
 def test_both_clouds_run_unless_one_is_named(tmp_path: Path) -> None:
-    process, said = _run_until_told(tmp_path, "--port", "0", "--azure-port", "0")
+    process, said = _run_until_ready(tmp_path, "--port", "0", "--azure-port", "0")
     values = _values(said)
     try:
         keys = AwsKeys(values["access_key_id"], values["secret_access_key"])

@@ -231,12 +231,12 @@ def test_a_secret_that_ran_out_says_so() -> None:
 
 
 def test_the_limit_on_creates_is_kept_and_reported() -> None:
-    asked_at: list[float] = []
+    requested_at: list[float] = []
     now = 0.0
 
     class Count:
         def take(self, windows: Sequence[tuple[int, float]]) -> float:
-            asked_at.append(now)
+            requested_at.append(now)
             return wait_s([0.0, 1.0, 2.0], windows, now)
 
     windows = ((2, 300.0), (3, 3600.0))
@@ -247,7 +247,7 @@ def test_the_limit_on_creates_is_kept_and_reported() -> None:
     assert "over all jobs in this subscription; there is room for the next one in 60 min" in limit.words()
     now = 4.0
     assert limit.take() == 1.0
-    assert asked_at == [0.0], "the others that wait do not ask"
+    assert requested_at == [0.0], "the others that wait do not ask"
     now = 3590.0
     assert limit.take() == 5.0
     now = 3600.0

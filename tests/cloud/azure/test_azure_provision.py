@@ -16,13 +16,13 @@ from cloud.provision.steps import Step
 from cloud.register import tags
 
 
-def _told(steps: Iterator[Step]) -> dict[str, Step]:
+def _by_name(steps: Iterator[Step]) -> dict[str, Step]:
     return {step.name: step for step in steps}
 
 
 def _set_up(demo: DemoSubscription, image: str = "") -> dict[str, Step]:
     clients = AzureClients(demo.connection)
-    return _told(set_up(clients, "con_1", "lab", image or demo.image, patience_s=20.0, poll_s=0.1))
+    return _by_name(set_up(clients, "con_1", "lab", image or demo.image, patience_s=20.0, poll_s=0.1))
 
 
 def test_one_container_is_run_and_taken_away(azure: AzureEmulator, demo: DemoSubscription) -> None:
@@ -77,9 +77,10 @@ def test_removing_takes_what_is_ours_and_nothing_else(azure: AzureEmulator, demo
     worn = tags(deployment="con_1", run="job/e1", owner="lab", expires_unix_s=2e9)
     groups.create("ours", [sleeper], worn)
     groups.create("others", [sleeper], {**worn, "starling:deployment": "con_2"})
-    steps = _told(remove(clients, "con_1", poll_s=0.1))
+    steps = _by_name(remove(clients, "con_1", poll_s=0.1))
     assert steps["Container group ours"].state == "gone"
     assert [one.name for one in azure.groups.all()] == ["others"]
     assert (
-        "Nothing of this connection" in _told(remove(clients, "con_1", poll_s=0.1))["Container groups"].words
+        "Nothing of this connection"
+        in _by_name(remove(clients, "con_1", poll_s=0.1))["Container groups"].words
     )

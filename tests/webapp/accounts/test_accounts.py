@@ -66,8 +66,8 @@ def test_sign_in_and_out(client: Client) -> None:
 
 def test_password_reset_from_the_question_to_the_new_password(client: Client) -> None:
     make_user("ada@example.org", PASSWORD)
-    asked = client.post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
-    assert "Check your mail" in asked.content.decode()
+    response = client.post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
+    assert "Check your mail" in response.content.decode()
     (letter,) = mail.outbox
     assert letter.subject == "Starling: A new password"
     link = re.search(r"https?://[^/\s]+(/accounts/password/reset/key/\S+)", letter.body)

@@ -41,8 +41,8 @@ class Scene:
         ]
 
 
-Asked = tuple[str, dict[str, str]]
-ACTS: dict[str, Callable[[Scene], Asked]] = {
+Posted = tuple[str, dict[str, str]]
+ACTS: dict[str, Callable[[Scene], Posted]] = {
     "an invitation": lambda scene: (
         reverse("accounts:invite", args=[scene.project.slug]),
         {"email": "eve@example.org", "role": "viewer"},
@@ -101,9 +101,9 @@ def test_a_stolen_session_without_the_password_wins_nothing_that_stays(name: str
     address, given = ACTS[name](scene)
     before = scene.state()
     stolen = signed_in(scene.owner, fresh=False)
-    asked = stolen.post(address, given)
-    assert (asked.status_code, asked.url.partition("?")[0]) == (302, "/accounts/reauthenticate/")
-    wrong = stolen.post(asked.url, {"password": "guessed"})
+    response = stolen.post(address, given)
+    assert (response.status_code, response.url.partition("?")[0]) == (302, "/accounts/reauthenticate/")
+    wrong = stolen.post(response.url, {"password": "guessed"})
     assert wrong.status_code == 200
     assert scene.state() == before
     for session in Session.objects.all():
@@ -127,10 +127,10 @@ def test_people_of_a_sign_in_link_set_a_password_first(name: str) -> None:
     client.post(one_time_sign_in_path(scene.owner))
     address, given = ACTS[name](scene)
     before = scene.state()
-    asked = client.post(address, given)
-    assert (asked.status_code, asked.url.partition("?")[0]) == (302, "/accounts/password/set/")
+    response = client.post(address, given)
+    assert (response.status_code, response.url.partition("?")[0]) == (302, "/accounts/password/set/")
     assert scene.state() == before
-    client.post(asked.url, {"password1": PASSWORD, "password2": PASSWORD})
+    client.post(response.url, {"password1": PASSWORD, "password2": PASSWORD})
     assert User.objects.get(pk=scene.owner.pk).check_password(PASSWORD)
     client.post(address, given)
     assert scene.state() != before
@@ -152,8 +152,8 @@ def test_a_stolen_session_of_a_link_cannot_set_the_password_later(monkeypatch: p
 def test_what_was_asked_for_is_done_once_the_password_is_given(scene: Scene) -> None:
     address, given = ACTS["an owner"](scene)
     client = signed_in(scene.owner, fresh=False)
-    asked = client.post(address, given)
-    client.post(asked.url, {"password": PASSWORD})
+    response = client.post(address, given)
+    client.post(response.url, {"password": PASSWORD})
     scene.other.refresh_from_db()
     assert scene.other.role == "owner"
 

@@ -125,8 +125,8 @@ def test_whoever_confirms_an_address_has_it_and_squatters_have_not() -> None:
 def test_a_letter_that_a_stranger_set_off_confirms_nothing_when_its_reader_clicks() -> None:
     stranger, _ = sign_up("ada@example.org")
     letter, *_ = mail.outbox
-    asked = confirm_by_letter(Client(), letter)
-    assert asked.redirect_chain[0][0].startswith("/accounts/login/?next=/accounts/confirm-email/")
+    response = confirm_by_letter(Client(), letter)
+    assert response.redirect_chain[0][0].startswith("/accounts/login/?next=/accounts/confirm-email/")
     ada = signed_in(make_user("ada@example.com"))
     refused = confirm_by_letter(ada, letter)
     assert (refused.status_code, "do nothing" in refused.content.decode()) == (403, True)
@@ -141,8 +141,8 @@ def test_a_reset_needs_a_confirmed_address() -> None:
     client, _ = sign_up("ada@example.org")
     confirmation, *_ = mail.outbox
     mail.outbox.clear()
-    asked = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
-    assert "Check your mail" in asked.content.decode()
+    response = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
+    assert "Check your mail" in response.content.decode()
     assert [letter.subject for letter in mail.outbox] == ["Starling: No account with this address"]
     confirm_by_letter(client, confirmation)
     mail.outbox.clear()

@@ -123,8 +123,8 @@ def test_a_webhook_is_signed_so_that_its_receiver_can_check_it(project: Any, rec
     assert post.headers["Starling-Delivery"] == delivery.pk
     document = json.loads(post.body)
     assert (document["version"], document["type"], document["id"]) == (1, "alert", delivery.pk)
-    told = document["alert"]
-    assert (told["id"], told["sentence"], told["project"]) == (alert.pk, "Grüße & <b>", project.slug)
+    sent = document["alert"]
+    assert (sent["id"], sent["sentence"], sent["project"]) == (alert.pk, "Grüße & <b>", project.slug)
     assert (delivery.state, delivery.response_status) == ("sent", 204)
 
 

@@ -77,9 +77,9 @@ def test_chat_reaches_a_host_that_the_operator_named(receiver: WebReceiver) -> N
     make_alert(project, sentence="Hopper is done.")
     outbox.send_due()
     (post,) = receiver.posts
-    told = json.loads(post.body)
-    assert told["title"] == "Unused cloud resource – Walking"
-    assert told["message"].startswith("Hopper is done.\n")
+    sent = json.loads(post.body)
+    assert sent["title"] == "Unused cloud resource – Walking"
+    assert sent["message"].startswith("Hopper is done.\n")
     receiver.status = 500
     make_alert(project)
     outbox.send_due()

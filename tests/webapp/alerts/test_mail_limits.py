@@ -61,8 +61,8 @@ def _to(catcher: MailCatcher, address: str) -> list[str]:
 
 def _link(catcher: MailCatcher, address: str) -> str:
     """The path in the mail that asks this address."""
-    (asking,) = [one for one in catcher.mails if one.to == [address]]
-    found = re.search(r"http://[^/\s]+(/\S+)", asking.message.get_content())
+    (consent,) = [one for one in catcher.mails if one.to == [address]]
+    found = re.search(r"http://[^/\s]+(/\S+)", consent.message.get_content())
     assert found is not None
     return found[1]
 
@@ -236,9 +236,9 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     channel = channels.add_mail(project=project, name="New", addresses=["eve@example.net"], clock=clock)
     _turn(clock)
     assert _to(catcher, "eve@example.net") == ["Starling: alerts for this address"]
-    told = next(one for one in catcher.mails if one.to == ["eve@example.net"]).message.as_string()
-    assert "evil" not in told
-    assert project.name not in told, "nothing that someone of the project wrote"
+    letter = next(one for one in catcher.mails if one.to == ["eve@example.net"]).message.as_string()
+    assert "evil" not in letter
+    assert project.name not in letter, "nothing that someone of the project wrote"
 
     path, anyone = _link(catcher, "eve@example.net"), Client(enforce_csrf_checks=False)
     assert project.name in anyone.get(path).content.decode()

@@ -56,9 +56,9 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     assert (sent.status_code, sent.json()["state"]) == (202, "waiting")
     assert "on its way already" in call.post(f"{address}/test").json()["why"]
     outbox.send_due()
-    told = call.get(sent.headers["Location"]).json()
-    assert (told["state"], told["kind"], told["response_status"]) == ("sent", "test", 204)
-    again = call.post(f"/projects/{project.slug}/deliveries/{told['id']}/replay").json()
+    body = call.get(sent.headers["Location"]).json()
+    assert (body["state"], body["kind"], body["response_status"]) == ("sent", "test", 204)
+    again = call.post(f"/projects/{project.slug}/deliveries/{body['id']}/replay").json()
     assert (again["state"], again["replays"]) == ("waiting", 1)
     outbox.send_due()
     assert [json.loads(post.body)["type"] for post in receiver.posts] == ["test", "test"]
@@ -127,9 +127,9 @@ def test_viewers_see_that_there_are_channels_and_not_who_reads_them(project: Any
     make_webhook(project)
     viewer = make_user()
     add_member(project, viewer.email, "viewer")
-    told = ApiCaller(viewer).get(_base(project)).json()
-    assert [(one["way"], one["to"]) for one in told] == [("email", None), ("webhook", None)]
-    assert ApiCaller(viewer).get(f"{_base(project)}/{told[1]['id']}").status_code == 403
+    body = ApiCaller(viewer).get(_base(project)).json()
+    assert [(one["way"], one["to"]) for one in body] == [("email", None), ("webhook", None)]
+    assert ApiCaller(viewer).get(f"{_base(project)}/{body[1]['id']}").status_code == 403
 
 
 def test_the_log_comes_in_pages_while_more_goes_out(call: ApiCaller, project: Any) -> None:

@@ -61,15 +61,15 @@ class TestTheTable:
                 assert ("GET", re.sub(r"{\w+}", "{}", f"/projects/{{slug}}{row.waits}")) in known, row.words
 
     def test_documents_and_table_tell_the_same_commands(self) -> None:
-        told = list(_told_commands())
-        assert len(told) >= 20
+        printed = list(_documented_commands())
+        assert len(printed) >= 20
         names = set()
-        for where, line in told:
+        for where, line in printed:
             try:
-                asked = parser().parse_args(shlex.split(line, comments=True))
+                request = parser().parse_args(shlex.split(line, comments=True))
             except SystemExit:
                 pytest.fail(f"{where}: starling {line}")
-            names.add(asked.row.name)
+            names.add(request.row.name)
         assert {row.name for row in COMMANDS} - names == set(), "commands that no document tells of"
 
     def test_it_needs_python_3_9_and_nothing_else(self) -> None:
@@ -83,7 +83,7 @@ class TestTheTable:
 
     def test_the_client_is_a_hundred_lines(self) -> None:
         text = (FOLDER / "starling.py").read_text("utf-8")
-        told = {
+        printed = {
             number
             for node in ast.walk(ast.parse(text))
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node)
@@ -92,12 +92,12 @@ class TestTheTable:
         code = [
             line
             for number, line in enumerate(text.splitlines(), start=1)
-            if line.strip() and not line.strip().startswith("#") and number not in told
+            if line.strip() and not line.strip().startswith("#") and number not in printed
         ]
         assert len(code) <= 100
 
 
-def _told_commands() -> Iterator[tuple[str, str]]:
+def _documented_commands() -> Iterator[tuple[str, str]]:
     """Lines of examples that begin with the command, with alternatives such as stop|pause one by one."""
     for path in DOCUMENTS:
         for line in path.read_text("utf-8").splitlines():
@@ -176,16 +176,16 @@ class TestAgainstTheApi:
         jobs = [make_job(there) for _ in range(3)]
         monkeypatch.setattr("webapp.api.client.execute.min", lambda *_: 1, raising=False)  # one row a page
         assert main(["jobs", "list", "--limit", "2", "--json"]) == 0
-        told = capsys.readouterr()
-        assert [json.loads(line)["id"] for line in told.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
+        printed = capsys.readouterr()
+        assert [json.loads(line)["id"] for line in printed.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
         assert main(["jobs", "list", "--limit", "2"]) == 0
         assert "There are more" in capsys.readouterr().err
 
     def test_what_is_given_goes_where_it_belongs(self, there: Any, capsys: Any) -> None:
         job = make_job(there)
         assert main(["jobs", "label", job.pk, "--tags", "b, a", "--note", "seen", "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert (told["tags"], told["note"]) == (["a", "b"], "seen")
+        printed = json.loads(capsys.readouterr().out)
+        assert (printed["tags"], printed["note"]) == (["a", "b"], "seen")
         assert main(["jobs", "clone", job.pk, "--set", "training.seed=7", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["seed"] == 7
         assert main(["jobs", "raise", job.pk, "99", "--json"]) == 0
@@ -197,9 +197,9 @@ class TestAgainstTheApi:
         assert main(["alerts", "snooze", str(alert.pk), "--for", "day", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "snoozed"
         assert main(["compare", job.pk]) == 0
-        told = capsys.readouterr().out.splitlines()
-        assert told[0].split() == ["side"], "no column of what is not known: no score, no cost, no time"
-        assert told[-1] == "No round of these runs has ended yet."
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[0].split() == ["side"], "no column of what is not known: no score, no cost, no time"
+        assert printed[-1] == "No round of these runs has ended yet."
         assert main(["seeds", "launch", "cartpole", "2", "--set", "budget_usd=0.20", "--json"]) == 0
         group = json.loads(capsys.readouterr().out)
         assert (group["runs"], Budget.objects.get(group=group["id"]).limit_picodollars) == (2, 4 * 10**11)
@@ -214,14 +214,14 @@ class TestAgainstTheApi:
         assert main(["costs", *days, "--by", "job", "--job", job.pk, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["rows"] == []
         assert main(["reports", "build", *days, "--by", "job", "--job", job.pk, "--json"]) == 0
-        asked = json.loads(capsys.readouterr().out)
-        assert (asked["format"], asked["state"]) == ("csv", "queued")
+        request = json.loads(capsys.readouterr().out)
+        assert (request["format"], request["state"]) == ("csv", "queued")
         assert ReportFile.objects.get().question["job"] == job.pk
-        report_builds.build(asked["id"])
-        assert main(["reports", "show", str(asked["id"]), "--wait"]) == 0
+        report_builds.build(request["id"])
+        assert main(["reports", "show", str(request["id"]), "--wait"]) == 0
         assert "ready" in capsys.readouterr().out
         file = tmp_path / "november.csv"
-        assert main(["reports", "save", str(asked["id"]), str(file)]) == 0
+        assert main(["reports", "save", str(request["id"]), str(file)]) == 0
         assert file.read_text().startswith("job,")
         assert main(["reports", "list"]) == 0
 
@@ -244,8 +244,8 @@ class TestAgainstTheApi:
         assert main([*chosen, "--held-out-share", "0.5"]) == 0
         worker_reads(made)
         assert main(["datasets", "list", "--json"]) == 0
-        told = json.loads(capsys.readouterr().out.splitlines()[-1])
-        assert (told["state"], told["features"], told["rows"]) == ("ready", 1, 60)
+        printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert (printed["state"], printed["features"], printed["rows"]) == ("ready", 1, 60)
         assert main(["datasets", "shipped"]) == 0
         assert "digits" in capsys.readouterr().out
         assert main(["datasets", "delete", str(made.pk)]) == 0
@@ -290,9 +290,9 @@ class TestAgainstTheApi:
         assert lines[1] == "  why  There is no such job in this project."
         assert lines[2].startswith("  do   ")
         assert main(["jobs", "run", "cartpole", "--set", "budget_usd=-1", "--json"]) == 1
-        told = capsys.readouterr()
-        assert json.loads(told.out)["errors"][0]["path"] == "budget_usd"
-        assert "Budget (budget_usd) must be" in told.err
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["errors"][0]["path"] == "budget_usd"
+        assert "Budget (budget_usd) must be" in printed.err
         assert not Job.objects.filter(project=there).exists()
 
     @pytest.mark.parametrize(
@@ -339,8 +339,8 @@ class TestAgainstTheApi:
         states = iter([{"id": 5, "state": "surveying"}, {"id": 5, "state": "ready", "points_done": 9}])
         client = Starling()
         client.call = lambda *args, **query: next(states)  # type: ignore[method-assign]
-        asked = parser().parse_args(["surfaces", "ask", "job_x", "--wait", "--json"])
-        command = CommandRun(client, asked)
+        request = parser().parse_args(["surfaces", "ask", "job_x", "--wait", "--json"])
+        command = CommandRun(client, request)
         assert command._poll({"id": 5, "state": "queued"}) == 0
         assert json.loads(capsys.readouterr().out)["points_done"] == 9
 

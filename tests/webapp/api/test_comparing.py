@@ -29,7 +29,7 @@ MANY = (
 )
 
 
-class Asked:
+class Scene:
     """Someone with a token, and a project with two groups of four runs, of which one is better."""
 
     def __init__(self) -> None:
@@ -47,21 +47,21 @@ class Asked:
 
 
 @pytest.fixture
-def asked() -> Asked:
-    return Asked()
+def scene() -> Scene:
+    return Scene()
 
 
-def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(asked: Asked) -> None:
-    good, poor = asked.runs("Good", [10, 11, 12, 13]), asked.runs("Poor", [1, 2, 3, 4])
-    close = asked.runs("Close", [9.5, 10, 11])
-    listed = asked.call.get(f"{asked.base}/groups").json()
+def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(scene: Scene) -> None:
+    good, poor = scene.runs("Good", [10, 11, 12, 13]), scene.runs("Poor", [1, 2, 3, 4])
+    close = scene.runs("Close", [9.5, 10, 11])
+    listed = scene.call.get(f"{scene.base}/groups").json()
     assert [(one["key"], one["runs"]) for one in listed] == [
         (f"group_{close.pk}", 3),
         (f"group_{poor.pk}", 4),
         (f"group_{good.pk}", 4),
     ]
     keys = "&".join(f"of=group_{one.pk}" for one in (good, poor, close))
-    found = asked.call.get(f"{asked.base}/comparison?{keys}").json()
+    found = scene.call.get(f"{scene.base}/comparison?{keys}").json()
     sides = {one["name"]: one for one in found["sides"]}
     best = sides["Good"]
     assert best["best"]
@@ -81,15 +81,15 @@ def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(asked
     assert any("Good is better than Poor" in sentence for sentence in found["verdicts"])
 
 
-def test_what_is_no_comparison_is_refused_in_words(asked: Asked) -> None:
-    assert asked.call.get(f"{asked.base}/comparison").status_code == 422
+def test_what_is_no_comparison_is_refused_in_words(scene: Scene) -> None:
+    assert scene.call.get(f"{scene.base}/comparison").status_code == 422
     stranger = make_job()
-    empty = asked.call.get(f"{asked.base}/comparison?of={stranger.pk}").json()
+    empty = scene.call.get(f"{scene.base}/comparison?of={stranger.pk}").json()
     assert empty["sides"] == []
     assert empty["left_out"] == ["1 of the chosen jobs and groups are not in this project."]
 
 
-def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
+def test_a_sweep_and_more_seeds_are_launched_once_a_key(scene: Scene) -> None:
     sweep = {
         "base": make_spec().model_dump(mode="json"),
         "name": "Rates",
@@ -97,7 +97,7 @@ def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
         "seeds": 2,
         "limit_usd": "2",
     }
-    made = [asked.call.post(f"{asked.base}/sweeps", sweep, Idempotency_Key="k1") for _ in range(2)]
+    made = [scene.call.post(f"{scene.base}/sweeps", sweep, Idempotency_Key="k1") for _ in range(2)]
     assert [one.status_code for one in made] == [201, 201]
     assert made[0].json() == made[1].json()
     assert made[0].json()["runs"] == 4
@@ -105,11 +105,11 @@ def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
     job = Job.objects.filter(groups=made[0].json()["id"]).first()
     assert job is not None
     grown = [
-        asked.call.post(f"{asked.base}/jobs/{job.pk}/seeds", {"count": 1}, Idempotency_Key="k2")
+        scene.call.post(f"{scene.base}/jobs/{job.pk}/seeds", {"count": 1}, Idempotency_Key="k2")
         for _ in range(2)
     ]
     assert [one.status_code for one in grown] == [201, 201], grown[0].content
-    assert Job.objects.filter(project=asked.project).count() == 5
+    assert Job.objects.filter(project=scene.project).count() == 5
 
 
 @pytest.mark.parametrize(
@@ -125,79 +125,79 @@ def test_a_sweep_and_more_seeds_are_launched_once_a_key(asked: Asked) -> None:
         ({"fields": {RATE: ",".join(f"0.{n}" for n in range(1, 70))}, "seeds": 2}, "138 runs are too many"),
     ],
 )
-def test_a_sweep_that_cannot_be_is_refused(asked: Asked, changes: dict[str, Any], why: str) -> None:
+def test_a_sweep_that_cannot_be_is_refused(scene: Scene, changes: dict[str, Any], why: str) -> None:
     sweep = {"base": make_spec().model_dump(mode="json"), "name": "S", "limit_usd": "2", **changes}
-    refused = asked.call.post(f"{asked.base}/sweeps", sweep)
+    refused = scene.call.post(f"{scene.base}/sweeps", sweep)
     assert refused.status_code == 422, refused.content
     assert why in refused.json()["why"]
-    assert not Job.objects.filter(project=asked.project).exists()
+    assert not Job.objects.filter(project=scene.project).exists()
 
 
-def test_labels_change_only_what_is_given(asked: Asked) -> None:
-    job = make_job(asked.project, asked.user, spec=make_spec(tags=["first"]))
-    address = f"{asked.base}/jobs/{job.pk}/labels"
-    noted = asked.call("PUT", address, {"note": "Look at round 7."}).json()
+def test_labels_change_only_what_is_given(scene: Scene) -> None:
+    job = make_job(scene.project, scene.user, spec=make_spec(tags=["first"]))
+    address = f"{scene.base}/jobs/{job.pk}/labels"
+    noted = scene.call("PUT", address, {"note": "Look at round 7."}).json()
     assert (noted["note"], noted["tags"], noted["archived_at"]) == ("Look at round 7.", ["first"], None)
-    tagged = asked.call("PUT", address, {"tags": ["b", "a"]}).json()
+    tagged = scene.call("PUT", address, {"tags": ["b", "a"]}).json()
     assert (tagged["note"], tagged["tags"]) == ("Look at round 7.", ["a", "b"])
-    refused = asked.call("PUT", address, {"archived": True, "note": "gone"})
+    refused = scene.call("PUT", address, {"archived": True, "note": "gone"})
     assert refused.status_code == 409
     assert "Stop it first" in refused.json()["why"]
     Job.objects.filter(pk=job.pk).update(observed="cancelled")
-    assert asked.call("PUT", address, {"archived": True}).json()["archived_at"]
-    assert asked.call("PUT", address, {"archived": False}).json()["archived_at"] is None
+    assert scene.call("PUT", address, {"archived": True}).json()["archived_at"]
+    assert scene.call("PUT", address, {"archived": False}).json()["archived_at"] is None
 
 
-def test_bounds_of_a_running_job(asked: Asked) -> None:
-    job, _ = make_running_job(project=asked.project, user=asked.user)
-    address = f"{asked.base}/jobs/{job.pk}/actors"
-    assert asked.call("PUT", address, {"most": 2}).json()["actors_most"] == 2
-    refused = asked.call("PUT", address, {"least": 5, "most": 2})
+def test_bounds_of_a_running_job(scene: Scene) -> None:
+    job, _ = make_running_job(project=scene.project, user=scene.user)
+    address = f"{scene.base}/jobs/{job.pk}/actors"
+    assert scene.call("PUT", address, {"most": 2}).json()["actors_most"] == 2
+    refused = scene.call("PUT", address, {"least": 5, "most": 2})
     assert refused.status_code == 409, refused.content
     job.refresh_from_db()
     assert (job.actors_least, job.actors_most) == (None, 2)
 
 
-def test_alerts_are_told_and_looked_after(asked: Asked) -> None:
-    alert = make_alert(asked.project)
-    (told,) = asked.call.get(f"{asked.base}/alerts").json()["results"]
-    assert (told["id"], told["state"], told["sentence"]) == (alert.pk, "open", alert.sentence)
+def test_alerts_are_told_and_looked_after(scene: Scene) -> None:
+    alert = make_alert(scene.project)
+    (body,) = scene.call.get(f"{scene.base}/alerts").json()["results"]
+    assert (body["id"], body["state"], body["sentence"]) == (alert.pk, "open", alert.sentence)
     for do, state in (("acknowledge", "acknowledged"), ("snooze", "snoozed"), ("settle", "resolved")):
-        assert asked.call.post(f"{asked.base}/alerts/{alert.pk}", {"do": do}).json()["state"] == state
-    assert asked.call.get(f"{asked.base}/alerts").json() == {"results": [], "next": None}
-    assert len(asked.call.get(f"{asked.base}/alerts?state=over").json()["results"]) == 1
-    assert asked.call.get(f"{asked.base}/alerts?state=odd").status_code == 422
+        assert scene.call.post(f"{scene.base}/alerts/{alert.pk}", {"do": do}).json()["state"] == state
+    assert scene.call.get(f"{scene.base}/alerts").json() == {"results": [], "next": None}
+    assert len(scene.call.get(f"{scene.base}/alerts?state=over").json()["results"]) == 1
+    assert scene.call.get(f"{scene.base}/alerts?state=odd").status_code == 422
 
 
-def test_alerts_come_page_by_page(asked: Asked) -> None:
-    made = [make_alert(asked.project).pk for _ in range(5)]
+def test_alerts_come_page_by_page(scene: Scene) -> None:
+    made = [make_alert(scene.project).pk for _ in range(5)]
     seen: list[int] = []
     following: str | None = ""
     while following is not None:
-        page = asked.call.get(f"{asked.base}/alerts?limit=2&cursor={following}").json()
+        page = scene.call.get(f"{scene.base}/alerts?limit=2&cursor={following}").json()
         assert len(page["results"]) <= 2
         seen += [one["id"] for one in page["results"]]
         following = page["next"]
     assert seen == made[::-1]
 
 
-def test_a_budget_is_made_changed_and_closed(asked: Asked) -> None:
-    asked.runs("Good", [1.0])
-    made = asked.call.post(f"{asked.base}/budgets", {"name": "B", "counts": "group:Good", "limit_usd": "5"})
+def test_a_budget_is_made_changed_and_closed(scene: Scene) -> None:
+    scene.runs("Good", [1.0])
+    made = scene.call.post(f"{scene.base}/budgets", {"name": "B", "counts": "group:Good", "limit_usd": "5"})
     assert made.status_code == 201, made.content
     budget = made.json()
     assert (budget["scope"], budget["limit_usd"], budget["period"]) == ("group", "5", "monthly")
     assert Budget.objects.get(pk=budget["id"]).accounts.count() == 1
-    address = f"{asked.base}/budgets/{budget['id']}"
+    address = f"{scene.base}/budgets/{budget['id']}"
     assert made.headers["Location"].endswith(address)
-    changed = asked.call("PUT", address, {"limit_usd": "7.5", "thresholds": [90, 50, 90]}).json()
+    changed = scene.call("PUT", address, {"limit_usd": "7.5", "thresholds": [90, 50, 90]}).json()
     assert (changed["limit_usd"], changed["name"]) == ("7.5", "B")
     assert Budget.objects.get(pk=budget["id"]).thresholds == [50, 90]
-    refused = asked.call.post(
-        f"{asked.base}/budgets", {"name": "C", "counts": "group:none", "limit_usd": "5"}
+    refused = scene.call.post(
+        f"{scene.base}/budgets", {"name": "C", "counts": "group:none", "limit_usd": "5"}
     )
     assert refused.status_code == 422
     assert "“group:none”" in refused.json()["why"]
-    assert ApiCaller(asked.user, ("jobs",))("DELETE", address).status_code == 403, "it lets more be spent"
-    assert asked.call("DELETE", address).json()["closed"]
-    assert asked.call("DELETE", address).json()["closed"]
+    assert ApiCaller(scene.user, ("jobs",))("DELETE", address).status_code == 403, "it lets more be spent"
+    assert scene.call("DELETE", address).json()["closed"]
+    assert scene.call("DELETE", address).json()["closed"]

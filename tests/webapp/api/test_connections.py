@@ -34,7 +34,7 @@ def _keys_of_this_test(settings: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def asked_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def worker_requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sent: list[str] = []
     monkeypatch.setattr(celery_app, "send_task", lambda name, args: sent.append(name))
     return sent
@@ -58,7 +58,7 @@ def test_a_secret_goes_in_and_never_comes_out(
     call: ApiCaller,
     project: Any,
     caplog: pytest.LogCaptureFixture,
-    asked_of_the_worker: list[str],
+    worker_requests: list[str],
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -66,11 +66,11 @@ def test_a_secret_goes_in_and_never_comes_out(
         made = call.post(_base(project), {**NEW, "identity": KEYS})
     assert made.status_code == 201, made.content
     connection = Connection.objects.get()
-    assert asked_of_the_worker == ["webapp.connections.tasks.test_connection"]
+    assert worker_requests == ["webapp.connections.tasks.test_connection"]
     assert decrypt.secret(connection, "secret_access_key").reveal() == SECRET
-    told = made.json()["identity"]
-    assert (made.json()["test"], told["secret_hint"]) == ("asked", "LAST")
-    assert told["access_key_id"] == KEYS["access_key_id"]
+    body = made.json()["identity"]
+    assert (made.json()["test"], body["secret_hint"]) == ("asked", "LAST")
+    assert body["access_key_id"] == KEYS["access_key_id"]
     answers = [
         made,
         call.post(_base(project), {**NEW, "identity": KEYS}),  # the name is taken
@@ -129,9 +129,9 @@ def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: 
     same = call.get(_base(project, connection.pk), If_None_Match=seen.headers["ETag"])
     assert (same.status_code, same.content) == (304, b"")
     other = {"access_key_id": "AKIAZZZZZZZZZZZZZZZZ", "secret_access_key": "another-secret-of-some-length"}
-    told = call("PUT", _base(project, connection.pk, "identity"), other).json()
-    assert (told["account"], told["report"]) == ("", None)
-    assert told["identity"]["access_key_id"] == other["access_key_id"]
+    body = call("PUT", _base(project, connection.pk, "identity"), other).json()
+    assert (body["account"], body["report"]) == ("", None)
+    assert body["identity"]["access_key_id"] == other["access_key_id"]
     editor = make_user()
     add_member(project, editor.email, "editor")
     assert ApiCaller(editor).get(_base(project, connection.pk)).json()["identity"] is None
@@ -139,18 +139,18 @@ def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: 
 
 
 def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, project: Any) -> None:
-    told = call.post(_base(project), {**NEW, "kind": "aws_role"}).json()
-    assert (told["state"], told["identity"]) == ("Not set up", None)
-    untested = call.post(_base(project, told["id"], "test"))
+    body = call.post(_base(project), {**NEW, "kind": "aws_role"}).json()
+    assert (body["state"], body["identity"]) == ("Not set up", None)
+    untested = call.post(_base(project, body["id"], "test"))
     assert untested.status_code == 409
     assert "nothing to test yet" in untested.json()["why"]
-    address = _base(project, told["id"], "policies")
+    address = _base(project, body["id"], "policies")
     policies = {one["key"]: one["document"] for one in call.get(address).json()}
-    assert told["external_id"] in json.dumps(policies["trust"])
-    old = call.get(_base(project, told["id"], "papers"))
+    assert body["external_id"] in json.dumps(policies["trust"])
+    old = call.get(_base(project, body["id"], "papers"))
     assert (old.status_code, old.headers["Location"]) == (308, f"/api/v1{address}")
     role = {"role_arn": "arn:aws:iam::123456789012:role/starling-dashboard"}
-    named = call("PUT", _base(project, told["id"], "identity"), role).json()["identity"]
+    named = call("PUT", _base(project, body["id"], "identity"), role).json()["identity"]
     assert named["role_arn"] == role["role_arn"]
 
 
@@ -194,13 +194,13 @@ def test_an_account_is_set_up_and_cleared(
     address = _base(project, there, "set-up")
     assert call.get(address).json()["state"] == "never"
     assert "image does not belong here" in call.post(address, {"image": "r.example/a:1"}).json()["why"]
-    asked = call.post(address, {"memory_mb": 1024})
-    assert (asked.status_code, asked.json()["state"]) == (202, "asked")
+    started = call.post(address, {"memory_mb": 1024})
+    assert (started.status_code, started.json()["state"]) == (202, "asked")
     assert "already in progress" in call.post(address, {"memory_mb": 2048}).json()["why"]
     account_setup.run(there, SetUp.objects.get().number)
-    told = call.get(address).json()
-    assert (told["state"], told["ready"], told["ready_mb"]) == ("done", True, [1024])
-    assert {one["state"] for one in told["steps"]} <= {"done", "made"}
+    body = call.get(address).json()
+    assert (body["state"], body["ready"], body["ready_mb"]) == ("done", True, [1024])
+    assert {one["state"] for one in body["steps"]} <= {"done", "made"}
     assert len(aws.functions.alive()) == 1
     assert call("DELETE", address).status_code == 202
     account_setup.run(there, SetUp.objects.get().number)

@@ -56,15 +56,15 @@ def test_a_table_is_uploaded_chosen_from_and_named_in_specs() -> None:
     assert mine("PUT", f"{address}/choice", {"target": "kind"}).status_code == 409
 
     made = worker_reads(DataSet.objects.get())
-    told = mine.get(address).json()
-    assert (told["state"], told["data"], told["rows"], told["held_out_rows"]) == (
+    body = mine.get(address).json()
+    assert (body["state"], body["data"], body["rows"], body["held_out_rows"]) == (
         "ready",
         made.manifest,
         108,
         12,
     )
-    assert told["classes"] == [{"name": name, "rows": 54, "held_out_rows": 6} for name in "01"]
-    assert told["choice"]["leave_out"] == ["colour"]
+    assert body["classes"] == [{"name": name, "rows": 54, "held_out_rows": 6} for name in "01"]
+    assert body["choice"]["leave_out"] == ["colour"]
     (listed,) = mine.get(f"/projects/{project.slug}/datasets").json()["results"]
     assert (listed["id"], listed["features"], listed["target"]) == (made.pk, 2, "kind")
 

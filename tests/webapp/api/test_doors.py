@@ -205,8 +205,8 @@ def _learned_things(project: Any, job: Job) -> dict[str, str]:
     """A scheduler, a surface and a film of the job, and a memory profile of the simulated cloud."""
     version = make_version(project)
     of_a_checkpoint = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
-    asked = {"asked_by": job.created_by, "since": job.created_at}
-    surface = Surface.objects.create(job=job, grid=9, span=1, episodes=1, **of_a_checkpoint, **asked)
+    requester = {"asked_by": job.created_by, "since": job.created_at}
+    surface = Surface.objects.create(job=job, grid=9, span=1, episodes=1, **of_a_checkpoint, **requester)
     run = Run(memory_mb=1024, env_steps=256, billed_s=1.0, picodollars=10**6)
     profile = MemoryProfile.objects.create(
         project=project,
@@ -215,14 +215,14 @@ def _learned_things(project: Any, job: Job) -> dict[str, str]:
         runs=[asdict(run)] * 4,
         state="done",
         limit_picodollars=0,
-        **asked,
+        **requester,
     )
     return {
         "{scheduler_id}": version.scheduler_id,
         "{number}": "1",
         "{training_id}": str(version.training_id),
         "{surface_id}": str(surface.pk),
-        "{film_id}": str(Film.objects.create(job=job, **of_a_checkpoint, **asked).pk),
+        "{film_id}": str(Film.objects.create(job=job, **of_a_checkpoint, **requester).pk),
         "{profile_id}": str(profile.pk),
         "{experiment}": "nitro_overhead",
     }
@@ -406,8 +406,8 @@ def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
         ("Token made", ""),
         (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
     ]
-    told = scene.job.events.filter(payload__text__startswith="Stop requested").get().payload["text"]
-    assert told == f"Stop requested by {scene.people['editor'].email} (token “test”)."
+    text = scene.job.events.filter(payload__text__startswith="Stop requested").get().payload["text"]
+    assert text == f"Stop requested by {scene.people['editor'].email} (token “test”)."
 
 
 def test_a_token_may_ask_so_often_and_no_more(scene: Scene, settings: Any) -> None:

@@ -31,9 +31,9 @@ def test_a_draft_is_kept_mended_and_launched(call: ApiCaller, project: Any) -> N
     spec = make_spec(name="Later", training__seed=7).model_dump(mode="json")
     made = [call.post(base, {"spec": spec, "values": {"seeds": "5"}}, Idempotency_Key="k") for _ in range(2)]
     assert [one.status_code for one in made] == [201, 201], made[0].content
-    address, told = made[0].headers["Location"], made[0].json()
+    address, body = made[0].headers["Location"], made[0].json()
     assert Draft.objects.count() == 1
-    assert (told["title"], told["spec"], told["problems"], told["values"]["seeds"]) == (
+    assert (body["title"], body["spec"], body["problems"], body["values"]["seeds"]) == (
         "Later",
         spec,
         [],
@@ -55,8 +55,8 @@ def test_another_variant_asked_for_by_a_program_keeps_what_both_have(call: ApiCa
     begun = {"begun_with": "preset=cartpole", "values": {"training.algorithm.ppo.learning_rate": "0.02"}}
     address = call.post(f"/projects/{project.slug}/drafts", begun).headers["Location"]
     values = {"training.algorithm.kind": "a2c", "training.algorithm.a2c.trace_decay": "0.7"}
-    asked = call("PUT", address, {"values": values}).json()["spec"]["training"]["algorithm"]
-    assert [asked[name] for name in ("kind", "learning_rate", "discount", "trace_decay")] == [
+    algorithm = call("PUT", address, {"values": values}).json()["spec"]["training"]["algorithm"]
+    assert [algorithm[name] for name in ("kind", "learning_rate", "discount", "trace_decay")] == [
         *("a2c", 0.02, 0.98, 0.7)
     ]
 
@@ -74,8 +74,8 @@ def test_the_form_and_programs_have_the_same_drafts(call: ApiCaller, project: An
     kept = drafts.save_draft(
         project=project, user=project.people.get(), values={"name": "Typed"}, begun_with=""
     )
-    told = call.get(f"/projects/{project.slug}/drafts/{kept.pk}").json()
-    assert (told["title"], told["spec"]["name"]) == ("Typed", "Typed")
+    body = call.get(f"/projects/{project.slug}/drafts/{kept.pk}").json()
+    assert (body["title"], body["spec"]["name"]) == ("Typed", "Typed")
 
 
 def test_drafts_are_their_persons_own(call: ApiCaller, project: Any) -> None:
@@ -108,13 +108,13 @@ def test_a_view_is_saved_replaced_and_forgotten(call: ApiCaller, project: Any) -
     dear = {"name": "Dear", "q": 'cost>1 "cart pole"', "sort": "-spent", "columns": ["spent", "return"]}
     for wish in ({"name": "Dear", "q": "cost>9"}, dear):
         assert call.post(base, wish).status_code == 201
-    (told,) = call.get(base).json()
-    assert {name: told[name] for name in dear} == dear
+    (body,) = call.get(base).json()
+    assert {name: body[name] for name in dear} == dear
     window = Client()
     window.force_login(project.people.get())
-    page = window.get(told["url"].removeprefix("http://testserver"))
+    page = window.get(body["url"].removeprefix("http://testserver"))
     assert "not understood" not in page.content.decode()
     assert page.status_code == 200
-    assert call("DELETE", f"{base}/{told['id']}").status_code == 204
-    assert call("DELETE", f"{base}/{told['id']}").status_code == 404
+    assert call("DELETE", f"{base}/{body['id']}").status_code == 204
+    assert call("DELETE", f"{base}/{body['id']}").status_code == 404
     assert not SavedView.objects.exists()

@@ -102,13 +102,13 @@ def test_a_question_is_asked_as_above_the_list(mine: Mine) -> None:
     make_job(mine.project, mine.user, make_spec(name="Cart pole", tags=["keep"]))
     make_job(mine.project, mine.user, make_spec(name="Hopper"))
 
-    def asked(question: str) -> Any:
+    def answer(question: str) -> Any:
         return mine.call("GET", f"{mine.jobs}?{urlencode({'q': question})}").json()
 
-    assert [one["name"] for one in asked('state:active "cart pole"')["results"]] == ["Cart pole"]
-    assert [one["name"] for one in asked("limit>0 -tag:keep")["results"]] == ["Hopper"]
+    assert [one["name"] for one in answer('state:active "cart pole"')["results"]] == ["Cart pole"]
+    assert [one["name"] for one in answer("limit>0 -tag:keep")["results"]] == ["Hopper"]
     for question, words in (("colour:blue", "colour"), ("steps>1e999", "more than any job has")):
-        refused = asked(question)
+        refused = answer(question)
         assert refused["type"] == "urn:starling:question"
         assert words in refused["why"]
 
@@ -118,9 +118,9 @@ def test_a_list_asks_the_database_as_often_for_many_jobs_as_for_few(mine: Mine) 
     for _ in range(2):
         for _ in range(3):
             make_job(mine.project, mine.user, make_spec(tags=["a", "b"]))
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as answer:
             mine.call.get(mine.jobs)
-        counts.append(len(asked))
+        counts.append(len(answer))
     assert counts[0] >= counts[1]
 
 
@@ -208,11 +208,11 @@ def test_a_runs_cost_is_the_same_in_api_page_reports_and_ledger(mine: Mine) -> N
         assert sum(Decimal(row["cost_usd"]) for row in table["rows"]) == Decimal(total)
 
     question = {"format": "json", "first_day": day, "last_day": last_day, "by": "call", "prices": "simulated"}
-    asked = mine.call.post(f"/projects/{mine.project.slug}/reports", question)
-    assert asked.status_code == 202
-    assert mine.call.get(asked.headers["Location"]).json()["file"] is None
-    build(asked.json()["id"])
-    ready = mine.call.get(asked.headers["Location"]).json()
+    answer = mine.call.post(f"/projects/{mine.project.slug}/reports", question)
+    assert answer.status_code == 202
+    assert mine.call.get(answer.headers["Location"]).json()["file"] is None
+    build(answer.json()["id"])
+    ready = mine.call.get(answer.headers["Location"]).json()
     assert ready["state"] == "ready"
     file = mine.call.get(ready["file"])
     assert b"".join(file.streaming_content) == (folder() / f"{ready['id']}.json").read_bytes()

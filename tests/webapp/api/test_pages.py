@@ -55,10 +55,10 @@ def test_a_token_for_what_the_window_does_freshly_wants_the_password(ability: st
     client = Client()
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     given = {"name": "CI", "ability": ability, "days": "30"}
-    asked = client.post(reverse("api:tokens"), given)
-    assert asked.url.startswith("/accounts/reauthenticate/")  # type: ignore[attr-defined]
+    response = client.post(reverse("api:tokens"), given)
+    assert response.url.startswith("/accounts/reauthenticate/")  # type: ignore[attr-defined]
     assert not ApiToken.objects.exists()
-    page = client.post(asked.url, {"password": "a long pass phrase"}, follow=True)  # type: ignore[attr-defined]
+    page = client.post(response.url, {"password": "a long pass phrase"}, follow=True)  # type: ignore[attr-defined]
     assert re.search(r"starling_pat_[\w-]{43}", page.content.decode())
     assert ApiToken.objects.get().scopes == ["read", *scopes]
 

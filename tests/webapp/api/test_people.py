@@ -34,10 +34,10 @@ def test_a_member_is_invited_given_a_role_and_goes(owner: Any, base: str, invita
     call = ApiCaller(owner)
     made = call.post(invitations, {"email": "Bob@example.org", "role": "editor"})
     assert made.status_code == 201
-    told = made.json()
-    assert (told["email"], told["role"], told["invited_by"]) == ("bob@example.org", "editor", owner.email)
+    body = made.json()
+    assert (body["email"], body["role"], body["invited_by"]) == ("bob@example.org", "editor", owner.email)
     bob = make_user("bob@example.org")
-    signed_in(bob).post(told["link"].removeprefix("http://127.0.0.1:8000"))
+    signed_in(bob).post(body["link"].removeprefix("http://127.0.0.1:8000"))
     address = f"{base}/{bob.memberships.get().pk}"
     member = call.get(address).json()
     assert (member["email"], member["role"], member["you"]) == ("bob@example.org", "editor", False)

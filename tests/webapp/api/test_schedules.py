@@ -39,8 +39,8 @@ def test_a_report_is_set_up_once_changed_sent_and_stopped(call: ApiCaller, proje
     assert [one.status_code for one in made] == [201, 201]
     assert made[0].json() == made[1].json()
     assert call.post(base, {**wish, "by": "day"}, Idempotency_Key="once").status_code == 409
-    told, address = made[0].json(), made[0].headers["Location"]
-    assert (told["recipients"], told["prices"], told["sendings"]) == (["ada@example.org"], "actual", [])
+    body, address = made[0].json(), made[0].headers["Location"]
+    assert (body["recipients"], body["prices"], body["sendings"]) == (["ada@example.org"], "actual", [])
     changed = call("PUT", address, {"recipients": ["BOB@example.org"], "by": "service"}).json()
     assert (changed["recipients"], changed["by"], changed["formats"]) == (
         ["bob@example.org"],
@@ -78,8 +78,8 @@ def test_a_bill_is_handed_over_read_and_stands_beside_ours() -> None:
     handed = call.post(f"{base}/bills", Upload("november.csv", out.getvalue().encode()))
     assert (handed.status_code, handed.json()["state"]) == (202, "queued"), handed.content
     bill_reading.read_bill(CloudBill.objects.get().pk)
-    told = call.get(handed.headers["Location"]).json()
-    assert (told["name"], told["state"], told["layout"], told["lines_kept"]) == (
+    body = call.get(handed.headers["Location"]).json()
+    assert (body["name"], body["state"], body["layout"], body["lines_kept"]) == (
         "november.csv",
         "ready",
         "aws-cur",

@@ -56,9 +56,9 @@ def read(content: bytes) -> Iterator[Any]:
     while content:
         (length,) = struct.unpack("<Q", content[:8])
         event, rest = content[12 : 12 + length], content[12 + length :]
-        for part, told in ((content[:8], content[8:12]), (event, rest[:4])):
+        for part, checksum in ((content[:8], content[8:12]), (event, rest[:4])):
             crc = crc32c(part)
-            assert struct.unpack("<I", told)[0] == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+            assert struct.unpack("<I", checksum)[0] == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
         yield kind.FromString(event)
         content = rest[4:]
 

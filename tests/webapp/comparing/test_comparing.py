@@ -314,12 +314,12 @@ def test_as_many_seeds_as_are_said_to_be_needed_do_tell_them_apart() -> None:
     difference, spread = 1.0, 1.0
     needed = significance.seeds_needed(difference, spread)
     rng = np.random.default_rng(1)
-    told = [
+    decided = [
         significance.permutation_p(rng.normal(difference, spread, needed), rng.normal(0, spread, needed))
         <= 0.05
         for _ in range(60)
     ]
-    assert 0.65 <= np.mean(told) <= 0.95
+    assert 0.65 <= np.mean(decided) <= 0.95
 
 
 # Seeds
@@ -379,9 +379,9 @@ def test_the_page_compares_and_offers_the_seeds_that_would_tell(client: Client, 
     words = answer.content.decode()
     assert "cannot be told apart by so few seeds; 3 more seeds each would be a beginning." in words
     assert "Run 3 more seeds of both – about $1.50, at most $6.00" in words
-    asked = {"like": [one.pk, other.pk], "count": "3", "of": [one.pk, other.pk], "idempotency_key": "k"}
+    fields = {"like": [one.pk, other.pk], "count": "3", "of": [one.pk, other.pk], "idempotency_key": "k"}
     for _ in range(2):
-        answer = client.post(f"/p/{project.slug}/compare/seeds/", asked)
+        answer = client.post(f"/p/{project.slug}/compare/seeds/", fields)
     assert project.jobs.count() == 8
     groups = project.job_groups.order_by("pk")
     assert answer.headers["Location"].endswith("?" + "&".join(f"of=group_{group.pk}" for group in groups))
@@ -417,13 +417,13 @@ def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None
 def test_the_form_launches_seeds_as_a_group(client: Client, owner: Any) -> None:
     project = make_project(owner)
     address = f"/p/{project.slug}/jobs/new/?preset=cartpole"
-    asked = posted(job_form(None, make_spec()))
+    fields = posted(job_form(None, make_spec()))
     for wrong in ("0", "51", "many"):
-        refused = client.post(address, {**asked, "seeds": wrong})
+        refused = client.post(address, {**fields, "seeds": wrong})
         assert refused.status_code == 422
         assert "must be a whole number between 1 and 50" in refused.content.decode()
     assert not project.jobs.exists()
-    answer = client.post(address, {**asked, "seeds": "3"})
+    answer = client.post(address, {**fields, "seeds": "3"})
     group = project.job_groups.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/groups/{group.pk}/"
     assert group.jobs.count() == 3

@@ -111,7 +111,7 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     job = make_job(project, user)
     address = f"/p/{project.slug}/sweeps/new/?from={job.pk}"
     assert "Cart pole sweep" in client.get(address).content.decode()
-    asked = {
+    fields = {
         "name": "Rates",
         "way": "grid",
         "points": "10",
@@ -120,13 +120,13 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
         "path_0": RATE,
         "values_0": "0.001, oops",
     }
-    refused = client.post(address, {**asked, "launch": "1"})
+    refused = client.post(address, {**fields, "launch": "1"})
     assert refused.status_code == 422
     assert "learning_rate" in refused.content.decode()
-    asked["values_0"] = "0.001, 0.01"
-    assert "2 points, 4 runs of at most $0.500 each" in client.post(address, asked).content.decode()
+    fields["values_0"] = "0.001, 0.01"
+    assert "2 points, 4 runs of at most $0.500 each" in client.post(address, fields).content.decode()
     assert project.jobs.count() == 1
-    answer = client.post(address, {**asked, "launch": "1"})
+    answer = client.post(address, {**fields, "launch": "1"})
     group = project.job_groups.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/groups/{group.pk}/"
     page = client.get(answer.headers["Location"]).content.decode()

@@ -299,10 +299,10 @@ def test_reports_of_exceptions_hide_what_was_posted_and_held(settings: Any) -> N
             holding(CANARY)
         except RuntimeError:
             reporter = ExceptionReporter(request, *sys.exc_info())
-        told = reporter.get_traceback_html() + reporter.get_traceback_text()
-        assert "it broke" in told
-        assert "holding" in told
-        _assert_absent({"a report": told.encode()}, CANARY)
+        report = reporter.get_traceback_html() + reporter.get_traceback_text()
+        assert "it broke" in report
+        assert "holding" in report
+        _assert_absent({"a report": report.encode()}, CANARY)
 
 
 def test_a_secret_cannot_be_sent_as_a_message() -> None:

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
     """Tests that find a fixed thing; the connections they were made for."""
-    asked: list[Connection] = []
+    tested: list[Connection] = []
 
     def report_on(connection: Connection) -> dict[str, Any]:
-        asked.append(connection)
+        tested.append(connection)
         check = {"name": "a", "ok": True, "words": "w", "fix": "", "optional": False}
         return {
             "identity": "me",
@@ -33,7 +33,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
         }
 
     monkeypatch.setattr(connection_test, "report_on", report_on)
-    return asked
+    return tested
 
 
 def test_a_test_is_told_in_the_row(project: Any, messages_sent: list[Any], reports: list[Connection]) -> None:
@@ -111,5 +111,5 @@ def test_how_a_report_is_told(checks: list[Any], word: str, first: str, project:
     connection = make_connection(project)
     connection.test_state, connection.test_report = CheckState.DONE, {"checks": checks}
     assert text.connection_status(connection, FixedClock().now()).word == word
-    told = text.rows({"checks": checks})
-    assert [*told.wanting, *told.fine][0].word == first
+    rows = text.rows({"checks": checks})
+    assert [*rows.wanting, *rows.fine][0].word == first

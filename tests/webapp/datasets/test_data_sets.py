@@ -73,20 +73,20 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     assert "whole number" in text
 
     choose = reverse("datasets:choose", args=[project.slug, made.pk])
-    asked = {
+    fields = {
         "target": "length",
         "held_out_percent": "25",
         "seed": "3",
         "place_bits": "12",
         "leave_out": ["width"],
     }
-    refused = client.post(choose, asked)
+    refused = client.post(choose, fields)
     assert refused.status_code == 422
     assert "“length” holds fractions." in refused.content.decode()
     made.refresh_from_db()
     assert (made.state, made.choice) == (DataState.CHOOSING, None)
 
-    assert client.post(choose, {**asked, "target": "kind"}).status_code == 302
+    assert client.post(choose, {**fields, "target": "kind"}).status_code == 302
     reading.read(made.pk)
     made.refresh_from_db()
     assert (made.state, made.reason) == (DataState.READY, "")

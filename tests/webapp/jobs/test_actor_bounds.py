@@ -67,9 +67,9 @@ def test_a_change_is_told_in_the_jobs_story_with_who_and_what_was_before() -> No
     )
     job.refresh_from_db()
     assert (job.actors_least, job.actors_most) == (2, 8)
-    told = job.events.count()
+    events = job.events.count()
     change_bounds(job=job, user=job.created_by, least=2, most=8)
-    assert job.events.count() == told, "nothing changed, so nothing is told"
+    assert job.events.count() == events, "nothing changed, so nothing is told"
     change_bounds(job=job, user=job.created_by, least=None, most=None)
     assert _last_words(job).startswith("As many actors as the scaling policy decides.")
 

@@ -40,9 +40,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
-    asked: list[str] = []
-    monkeypatch.setattr(doorbell, "ask_to_launch", asked.append)
-    return asked
+    launches: list[str] = []
+    monkeypatch.setattr(doorbell, "ask_to_launch", launches.append)
+    return launches
 
 
 def test_a_submitted_job_is_queued_with_its_account_and_first_event(

@@ -65,9 +65,9 @@ def test_a_ledger_is_closed_once_somebody_else_holds_the_lease() -> None:
 def test_the_usual_batch_takes_one_statement_or_two() -> None:
     """And a batch that is not as usual still gets the right answers, each by itself."""
     _, _, ledger = _running()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert ledger.reserve([reservation(f"r{no}", 1000) for no in range(64)]) == [True] * 64
-    said = [one["sql"] for one in asked if "SAVEPOINT" not in one["sql"]]
+    said = [one["sql"] for one in queries if "SAVEPOINT" not in one["sql"]]
     assert len(said) == (1 if connection.vendor == "postgresql" else 2)
     rest = ledger.headroom()
     again = [reservation("r1", 1000), reservation("big", rest + 1), reservation("last", rest)]

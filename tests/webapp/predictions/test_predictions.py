@@ -43,8 +43,8 @@ def _running(project: Any = None, rounds: int = 12, **changes: Any) -> Job:
     for round_no in range(1, rounds + 1):
         assert ledger.reserve([Reservation(f"r{round_no}", "rollout", round_no, CENT)]) == [True]
         ledger.settle([Settlement(f"r{round_no}", CENT, "metered", lines, {})])
-        told = round_finished(round_no, mean=10.0 * round_no, spent=CENT * round_no)
-        recorder.record(told.model_copy(update={"report": told.report.model_copy(update={"actors": 2})}))
+        event = round_finished(round_no, mean=10.0 * round_no, spent=CENT * round_no)
+        recorder.record(event.model_copy(update={"report": event.report.model_copy(update={"actors": 2})}))
     recorder.flush()
     return Job.objects.select_related("account").get(pk=job.pk)
 

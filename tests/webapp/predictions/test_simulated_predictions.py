@@ -36,7 +36,7 @@ class _AppliesAfter(threading.Event):
 def test_of_forty_predictions_the_bands_of_80_percent_hold_in_32(valkey: str) -> None:
     project = make_project()
     held: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
     for number in range(PREDICTIONS):
         spec = make_spec(
             "cartpole",
@@ -59,10 +59,10 @@ def test_of_forty_predictions_the_bands_of_80_percent_hold_in_32(valkey: str) ->
         row.refresh_from_db()
         assert row.state == State.JUDGED, row.reason
         for what, shown, inside in text.outcomes(row, "return", 1):
-            asked[what] += 1
+            predicted[what] += 1
             held[what] += inside
             print(number, actors, what, shown, inside, text.kept(row, "return", 1))
-    print(dict(held), "of", dict(asked))
-    assert asked["time"] == asked["cost"] == PREDICTIONS
-    for what, count in asked.items():
+    print(dict(held), "of", dict(predicted))
+    assert predicted["time"] == predicted["cost"] == PREDICTIONS
+    for what, count in predicted.items():
         assert held[what] >= 0.8 * count, f"{what}: {held[what]} of {count}"

@@ -35,8 +35,8 @@ def calibrate(*arguments: str) -> str:
 
 
 def test_it_writes_a_stack_and_a_profile_that_can_be_read(found: dict[str, Any], tmp_path: Path) -> None:
-    told = calibrate("--out", str(tmp_path), "--name", "mine")
-    assert "call_ms" in told
+    output = calibrate("--out", str(tmp_path), "--name", "mine")
+    assert "call_ms" in output
     assert stacks.read(tmp_path / "mine.toml") == stacks.load("starling-stack")
     (profile,) = tmp_path.glob("this-machine-20*.toml")
     assert profiles.read(profile) == profiles.load("one-machine")

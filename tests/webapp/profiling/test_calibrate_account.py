@@ -75,11 +75,11 @@ def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
     aws = account[0]
     # The account is the whole file's, and tests come in any order: others' calls are on its meter too.
     before = picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1")
-    told = _calibrate(connection, "--yes", "--memory", "1769", "3008")
-    assert "never more than $1.00" in told
+    output = _calibrate(connection, "--yes", "--memory", "1769", "3008")
+    assert "never more than $1.00" in output
     spent = picodollars_of_calls(aws.meter, PriceBook.load(), "us-east-1") - before
     assert 0 < spent < 10**12
-    assert f"It cost {display_usd(spent)}." in told, told
+    assert f"It cost {display_usd(spent)}." in output, output
     (file,) = (tmp_path / "profiles").glob("lambda-us-east-1-con-*.toml")
     found = profiles.load(file.stem)
     assert "emulated, measured on 20" in found.title

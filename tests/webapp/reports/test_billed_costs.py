@@ -50,8 +50,8 @@ def _another_job(scene: Scene) -> tuple[Job, int]:
 
 def _file(scene: Scene, client: Any, kind: str, **query: str) -> bytes:
     client.force_login(scene.owner)
-    asked = {"from": "2026-11-01", "to": "2026-11-30", "by": "job", "format": kind, **query}
-    answer = client.get(reverse("reports:file", args=[scene.project.slug]), asked)
+    query = {"from": "2026-11-01", "to": "2026-11-30", "by": "job", "format": kind, **query}
+    answer = client.get(reverse("reports:file", args=[scene.project.slug]), query)
     assert answer.status_code == 200
     return b"".join(answer) if answer.streaming else answer.content
 
@@ -67,8 +67,8 @@ def test_a_bill_that_is_far_from_ours_is_the_cost_in_the_page_and_in_every_file(
     scene.read(scene.cur(exact))
 
     client.force_login(scene.owner)
-    asked = {"from": "2026-11-01", "to": "2026-11-30", "by": "job"}
-    page = client.get(reverse("reports:page", args=[scene.project.slug]), asked).content.decode()
+    query = {"from": "2026-11-01", "to": "2026-11-30", "by": "job"}
+    page = client.get(reverse("reports:page", args=[scene.project.slug]), query).content.decode()
     assert re.findall(r'value="([\d.]+)" data-total', page) == [exact]
     assert set(re.findall(r'<data value="([\d.]+)" title', page)) == {exact}
     assert "+61.0 %" in page, "ours stands beside it"

@@ -84,8 +84,8 @@ def test_who_has_waited_for_long_is_told(scene: Scene) -> None:
 
 def test_a_report_that_a_program_asks_for_raises_no_alert(scene: Scene) -> None:
     caller = ApiCaller(scene.owner)
-    asked = {"first_day": "2026-11-03", "last_day": "2026-11-03", "format": "csv", "prices": "simulated"}
-    made = caller.post(f"/projects/{scene.project.slug}/reports", asked).json()
+    query = {"first_day": "2026-11-03", "last_day": "2026-11-03", "format": "csv", "prices": "simulated"}
+    made = caller.post(f"/projects/{scene.project.slug}/reports", query).json()
     report_builds.build(made["id"])
     assert caller.get(f"/projects/{scene.project.slug}/reports/{made['id']}").json()["state"] == "ready"
     assert not Alert.objects.exists()

@@ -60,8 +60,8 @@ class Scene:
         settle(self.real, real_epoch, "r1-s0-a1", (PriceLine("local.learner", "1", "h", USD // 3),))
 
     def question(self, **changes: Any) -> Question:
-        asked_for = {"first_day": "2026-11-01", "last_day": "2026-11-30", "prices": "simulated"}
-        return Question(project=self.project.pk, **{**asked_for, **changes})
+        wanted = {"first_day": "2026-11-01", "last_day": "2026-11-30", "prices": "simulated"}
+        return Question(project=self.project.pk, **{**wanted, **changes})
 
     def get(self, client: Any, **query: str) -> Any:
         client.force_login(self.owner)
@@ -204,10 +204,10 @@ def test_paid_money_and_other_money_are_never_in_one_report(scene: Scene, client
     assert Costs(scene.question(prices="actual")).total == USD // 3
     assert Costs(scene.question(prices="emulated")).total == 0
     client.force_login(scene.owner)
-    unasked = client.get(
+    unwanted = client.get(
         reverse("reports:page", args=[scene.project.slug]), {"from": "2026-11-01", "to": "2026-11-30"}
     )
-    assert unasked.context["question"].prices == "actual", "what is paid comes first, if there is any"
+    assert unwanted.context["question"].prices == "actual", "what is paid comes first, if there is any"
     assert "simulated-word" in scene.get(client).content.decode()
 
 

@@ -93,7 +93,7 @@ class Victims:
     def run(self, job: Job, seconds: float, *, point: str = "", killed_after_s: float | None = None) -> int:
         """How a run of the job ended that is killed there, or waits at most so long for its calls."""
         name, _, at = point.partition("@")
-        told = {
+        orders = {
             "job": job.pk,
             "calls": 3,
             "seconds": seconds,
@@ -102,7 +102,7 @@ class Victims:
             "killed_after_s": killed_after_s,
         }
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.write(json.dumps(orders) + "\n")
         self._process.stdin.flush()
         return int(self._line())
 

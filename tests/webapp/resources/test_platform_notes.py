@@ -49,7 +49,7 @@ class Scene:
     def notes(self, epoch: int | None = None) -> Notes:
         return Notes(self.job.pk, epoch or self.epoch, clock=self.clock, now_s=lambda: self.now_s)
 
-    def told(self) -> str:
+    def waiting(self) -> str:
         job = Job.objects.select_related("account").get(pk=self.job.pk)
         assert job.observed == Observed.RUNNING
         return why_waiting(job, self.clock.now())
@@ -66,13 +66,13 @@ def test_why_calls_wait_stands_on_the_jobs_page_while_they_do(
     platform, notes = Waiting(), scene.notes()
     assert notes.of(platform) is platform
     notes.look()
-    assert scene.told() == "AWS is throttling calls. 3 calls wait."
+    assert scene.waiting() == "AWS is throttling calls. 3 calls wait."
     platform.words = "AWS is throttling calls. 2 calls wait."
     with django_assert_num_queries(0):
         notes.look()
     scene.now_s += 2.0
     notes.look()
-    assert scene.told() == "AWS is throttling calls. 2 calls wait."
+    assert scene.waiting() == "AWS is throttling calls. 2 calls wait."
     scene.now_s += 2.0
     with django_assert_num_queries(0):
         notes.look()
@@ -81,9 +81,9 @@ def test_why_calls_wait_stands_on_the_jobs_page_while_they_do(
     page = client.get(reverse("jobs:detail", args=[scene.job.project.slug, scene.job.pk])).content.decode()
     assert "AWS is throttling calls. 2 calls wait." in page
     scene.clock.forward(100)
-    assert scene.told() == "AWS is throttling calls. 2 calls wait."
+    assert scene.waiting() == "AWS is throttling calls. 2 calls wait."
     notes.end()
-    assert scene.told().startswith("Round 1 has taken 1 min 40 s")
+    assert scene.waiting().startswith("Round 1 has taken 1 min 40 s")
 
 
 def test_a_run_that_was_overtaken_says_nothing_any_more(scene: Scene) -> None:
@@ -91,11 +91,11 @@ def test_a_run_that_was_overtaken_says_nothing_any_more(scene: Scene) -> None:
     old.of(Waiting())
     old.look()
     new.of(InlinePlatform())
-    assert scene.told() == ""
+    assert scene.waiting() == ""
     scene.now_s += 2.0
     old.look()
     new.look()
-    assert scene.told() == ""
+    assert scene.waiting() == ""
 
 
 def test_what_the_cache_did_adds_up_over_a_jobs_runs(scene: Scene, valkey: str) -> None:

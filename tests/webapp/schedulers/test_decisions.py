@@ -31,8 +31,8 @@ def test_each_reason_is_said_where_it_begins_to_hold() -> None:
     assert decisions(job) == {"every": 1, "last": 4, "said": said}
     client = Client()
     client.force_login(job.created_by)
-    told = client.get(f"/p/{job.project.slug}/jobs/{job.pk}/decisions").json()
-    assert told["said"] == [list(one) for one in said]
+    shown = client.get(f"/p/{job.project.slug}/jobs/{job.pk}/decisions").json()
+    assert shown["said"] == [list(one) for one in said]
 
 
 def test_of_a_long_run_those_of_the_charts_points_are_told() -> None:
@@ -45,8 +45,8 @@ def test_of_a_long_run_those_of_the_charts_points_are_told() -> None:
     Round.objects.bulk_create(rounds)
     Job.objects.filter(pk=job.pk).update(round_no=1501)
     job.refresh_from_db()
-    told = decisions(job)
-    assert told["every"] == 4
-    assert [no for no, _ in told["said"]][:2] == [4, 8]
-    assert told["said"][-1] == (1501, "why 1501")
-    assert len(told["said"]) == 376
+    shown = decisions(job)
+    assert shown["every"] == 4
+    assert [no for no, _ in shown["said"]][:2] == [4, 8]
+    assert shown["said"][-1] == (1501, "why 1501")
+    assert len(shown["said"]) == 376

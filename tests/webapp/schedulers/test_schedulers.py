@@ -22,14 +22,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
     training = scheduler_rows.ask()
-    told: list[Any] = []
-    assert scheduler_rows.run(training, on_step=told.append) == 0
+    steps: list[Any] = []
+    assert scheduler_rows.run(training, on_step=steps.append) == 0
     assert (training.state, training.reason) == (TrainingState.DONE, "")
     kinds = list(training.episodes.values_list("kind", flat=True))
     assert (
         kinds
         == ["grid"] * 2 + ["rehearsal"] * 4 + ["real"] * 2 + ["judged"] * 2
-        == [one.kind for one in told]
+        == [one.kind for one in steps]
     )
     version = Version.objects.get()
     assert (str(version), version.facts["episodes"], version.facts["rehearsals"]) == ("Tiny, version 1", 2, 4)

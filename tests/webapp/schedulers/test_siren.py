@@ -48,10 +48,10 @@ def _as(user: Any) -> Client:
 
 def test_one_is_trained_rehearses_on_fitted_arithmetic_and_tells_all_that_it_cost() -> None:
     training = scheduler_rows.ask_of_data()
-    told: list[Any] = []
-    assert scheduler_rows.run(training, on_step=told.append) == 0
+    steps: list[Any] = []
+    assert scheduler_rows.run(training, on_step=steps.append) == 0
     assert (training.state, training.reason) == (TrainingState.DONE, "")
-    kinds = [one.kind for one in told]
+    kinds = [one.kind for one in steps]
     assert kinds == ["grid"] * 4 + ["rehearsal"] * 8 + ["real"] * 2 + ["judged"] * 2
     grid = training.episodes.filter(kind="grid")
     plans = [(one.actors[0], one.memory_mb[0]) for one in grid]
@@ -152,11 +152,11 @@ def test_a_training_is_asked_for_from_the_form_the_api_and_the_command() -> None
     page = _as(user).get(answer.headers["Location"]).content.decode()
     assert "up to a loss of 0.3000 in at most 5 epochs; 1 to 32 functions of 256 to 3,008 MB" in page
     call = ApiCaller(user)
-    asked = {"workload": "siren-flights", "name": "By API", "scheduling": {"actors_max": 16}}
-    told = call.post(f"/projects/{project.slug}/scheduler-trainings", asked)
-    assert told.status_code == 202, told.content
-    assert (told.json()["agent"], told.json()["subject"]) == ("siren", "Flights")
-    assert told.json()["target"] == pytest.approx(0.557)
+    request = {"workload": "siren-flights", "name": "By API", "scheduling": {"actors_max": 16}}
+    steps = call.post(f"/projects/{project.slug}/scheduler-trainings", request)
+    assert steps.status_code == 202, steps.content
+    assert (steps.json()["agent"], steps.json()["subject"]) == ("siren", "Flights")
+    assert steps.json()["target"] == pytest.approx(0.557)
     key = scheduler_rows.make_version(project, of_data=True).key
     scheduler_id, _, number = key.rpartition(".")
     address = f"/projects/{project.slug}/schedulers/{scheduler_id}/versions/{number}/fine-tunings"

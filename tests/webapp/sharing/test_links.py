@@ -350,10 +350,10 @@ def test_the_api_makes_lists_and_revokes_them(job: Job) -> None:
     call, base = ApiCaller(job.created_by), f"/projects/{job.project.slug}/links"
     made = call.post(base, {"of": [job.pk], "days": None, "embed_on": ["https://wiki.example.org"]})
     assert made.status_code == 201
-    told = made.json()
-    assert (told["kind"], told["title"], told["money"], told["ends_at"]) == ("job", "Walker", False, None)
-    path = told["link"].removeprefix("http://127.0.0.1:8000")
-    assert told["embed"] == f"{told['link']}embed/"
+    body = made.json()
+    assert (body["kind"], body["title"], body["money"], body["ends_at"]) == ("job", "Walker", False, None)
+    path = body["link"].removeprefix("http://127.0.0.1:8000")
+    assert body["embed"] == f"{body['link']}embed/"
     assert status(path) == 200
     (listed,) = call.get(base).json()["results"]
     assert (listed["hint"], listed["ended"], listed["last_used_at"] is None) == (path[-5:-1], "", False)
@@ -361,9 +361,9 @@ def test_the_api_makes_lists_and_revokes_them(job: Job) -> None:
     editor = make_user()
     add_member(job.project, editor.email, "editor")
     assert ApiCaller(editor).post(base, {"of": [job.pk]}).status_code == 403
-    assert ApiCaller(editor)("DELETE", f"{base}/{told['id']}").status_code == 204
+    assert ApiCaller(editor)("DELETE", f"{base}/{body['id']}").status_code == 204
     assert status(path) == 404
-    assert call("DELETE", f"{base}/{told['id']}").status_code == 404
+    assert call("DELETE", f"{base}/{body['id']}").status_code == 404
     refused = call.post(base, {"range": "this-month"})
     assert (refused.status_code, "about money" in refused.json()["why"]) == (409, True)
     assert call.post(base, {"of": [job.pk], "days": 8}).status_code == 422

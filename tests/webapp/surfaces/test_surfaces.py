@@ -25,11 +25,11 @@ def _folder(settings: Any, tmp_path: Path) -> None:
     settings.STARLING_DATA = tmp_path
 
 
-def _asked(job: Any, **changes: Any) -> Surface:
+def _requested(job: Any, **changes: Any) -> Surface:
     chosen = policies.checkpoint(job, "")
     assert chosen is not None
-    asked = {"grid": 3, "span": 0.5, "episodes": 1, **changes}
-    return request_surface(job=job, chosen=chosen, user=job.created_by, **asked)
+    survey = {"grid": 3, "span": 0.5, "episodes": 1, **changes}
+    return request_surface(job=job, chosen=chosen, user=job.created_by, **survey)
 
 
 def _page(job: Any, what: str = "surfaces") -> str:
@@ -42,7 +42,7 @@ def _page(job: Any, what: str = "surfaces") -> str:
 
 def test_a_surface_is_measured_point_by_point_and_drawn() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
-    surface = _asked(job)
+    surface = _requested(job)
     assert "data-waiting" in _page(job)
     tasks.survey(surface.pk)
     surface.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_surface_is_measured_point_by_point_and_drawn() -> None:
 
 def test_while_it_grows_what_is_known_is_shown() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
-    surface = _asked(job)
+    surface = _requested(job)
     assert picture(surface) is None
     points = [[None, 5.0, None], [None, 7.0, None], [None, None, None]]
     known = {"points": points, "offsets": [-1.0, 0.0, 1.0], "eigenvalues": [2.0, -1.0], "done": 2}
@@ -77,20 +77,20 @@ def test_while_it_grows_what_is_known_is_shown() -> None:
 
 def test_a_checkpoint_that_is_gone_or_broken_is_told() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
-    surface = _asked(job)
+    surface = _requested(job)
     policies.checkpoint_path(job.pk, surface.checkpoint).write_bytes(b"nothing")
     tasks.survey(surface.pk)
     surface.refresh_from_db()
     assert surface.state == SurfaceState.FAILED
     assert "checkpoint" in surface.reason
     assert "Not measured" in _page(job)
-    assert _asked(job).state == SurfaceState.QUEUED  # it may be tried again
+    assert _requested(job).state == SurfaceState.QUEUED  # it may be tried again
 
 
 def test_one_whose_worker_is_gone_is_given_up() -> None:
     clock = FixedClock()
     job = job_with_checkpoints(make_project(make_user()), 1)
-    surface = _asked(job, clock=clock)
+    surface = _requested(job, clock=clock)
     Surface.objects.filter(pk=surface.pk).update(state=SurfaceState.SURVEYING)
     clock.forward(timedelta(minutes=11).total_seconds())
     services.look_after_surfaces(clock=clock)

@@ -170,6 +170,8 @@ def test_a_jobs_page_leads_to_its_run_and_says_once_what_is_missing(client: Clie
     assert f'href="{url}"' in shown
     assert "javascript:alert" not in shown
     assert shown.count("It &lt;b&gt;answers&lt;/b&gt; 500.") == 1
-    (told,) = ApiCaller(project.people.get()).get(f"/projects/{project.slug}/jobs/{job.pk}/trackers").json()
-    assert (told["kind"], told["url"]) == ("mlflow", url)
+    (tracker,) = (
+        ApiCaller(project.people.get()).get(f"/projects/{project.slug}/jobs/{job.pk}/trackers").json()
+    )
+    assert (tracker["kind"], tracker["url"]) == ("mlflow", url)
     assert TrackedRun.objects.count() == 1

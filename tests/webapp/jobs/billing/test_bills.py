@@ -108,9 +108,9 @@ def test_a_priced_local_job_has_parts(client: Client) -> None:
     parts = {part: amount for part, amount in job.bill.document["parts"].items() if amount}
     assert set(parts) <= {"environment", "inference", "transfer", "evaluation", "idle", "failed"}
     assert sum(parts.values()) == job.account.spent_picodollars > 0
-    told = re.search(r"Actors came to \$0\.\d+: ([^.]+)\.", text(page_of(client, job)))
-    assert told
-    assert {one.split()[0] for one in told[1].split(", ")} == {
+    shown = re.search(r"Actors came to \$0\.\d+: ([^.]+)\.", text(page_of(client, job)))
+    assert shown
+    assert {one.split()[0] for one in shown[1].split(", ")} == {
         "environments",
         "inference",
         "transfer",
@@ -191,10 +191,10 @@ def test_nothing_is_due_before_the_first_round(job: Job) -> None:
 
 
 def test_the_regular_look_asks_for_what_is_due(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(celery_app, "send_task", lambda name, args: asked.append((name, args)))
+    started: list[Any] = []
+    monkeypatch.setattr(celery_app, "send_task", lambda name, args: started.append((name, args)))
     bills.queue_due_bills(clock=FixedClock())
-    assert asked == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
+    assert started == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
 
 
 def test_a_spec_of_long_ago_is_told_once_and_not_tried_for_ever(job: Job, client: Client) -> None:
@@ -233,8 +233,8 @@ def test_a_running_jobs_bill_says_as_of_when(job: Job, client: Client) -> None:
 
 
 def test_an_open_page_is_told_where_the_money_went_as_bills_are_drawn_up(job: Job) -> None:
-    told = header(job)
-    assert (told["parts"], told["elsewhere"]) == ("", "")
+    shown = header(job)
+    assert (shown["parts"], shown["elsewhere"]) == ("", "")
     bills.draw_up_bill(job.pk)
     sheet = BillSheet.objects.get(job=job)
     usd = 10**12
@@ -248,9 +248,9 @@ def test_an_open_page_is_told_where_the_money_went_as_bills_are_drawn_up(job: Jo
     parts = {"learner": 3 * usd, "actors": usd}
     sheet.document |= {"total": 4 * usd, "parts": parts, "compared": [there], "own": None, "time_s": 120.0}
     sheet.save()
-    told = header(job)
-    assert told["parts"] == "Of $4.00: learner 75 %, actors 25 %."
-    assert told["elsewhere"] == (
+    shown = header(job)
+    assert shown["parts"] == "Of $4.00: learner 75 %, actors 25 %."
+    assert shown["elsewhere"] == (
         "On one c5.4xlarge this would have cost about $1.00 and taken 60 s: functions cost $3.00 more and took 60 s"
         " longer."
     )

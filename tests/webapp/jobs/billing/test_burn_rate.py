@@ -154,9 +154,9 @@ def test_who_is_expected_to_meet_a_limit_is_told_once_and_again_after_it_was_rai
     rows = Crossing.objects.filter(kind="forecast")
     assert rows.filter(account=job.account).count() == 1
     assert not rows.filter(account=quiet.account).exists()
-    (told,) = rows.filter(budget=budget)
-    assert told.threshold == 100
-    assert told.expected_at == clock.now() + timedelta(seconds=90)
+    (forecast,) = rows.filter(budget=budget)
+    assert forecast.threshold == 100
+    assert forecast.expected_at == clock.now() + timedelta(seconds=90)
     change_budget(budget=budget, limit_picodollars=USD // 5, clock=clock)
     raise_limit(job_id=job.pk, limit_usd=Decimal(2), clock=clock)
     announce_expected_limits(clock=clock)

@@ -83,8 +83,8 @@ def test_draws_and_a_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert found["draws"]["count"] == found["verdict"]["draws"] == 6
     assert 0 <= found["verdict"]["cheaper_in"] <= 6
     call_command("retime", str(file), "--draws", "6", "--against", "one-machine")
-    told = capsys.readouterr().out
-    assert f"in {found['verdict']['cheaper_in']} of 6 draws" in told
+    output = capsys.readouterr().out
+    assert f"in {found['verdict']['cheaper_in']} of 6 draws" in output
 
 
 def test_wrong_input_is_told(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ async def test_of_a_quick_job_sentences_come_once_a_second(
         assert quick["job"]["round_no"] == 2
         assert "progress" not in quick["job"]
         now_s += feeds.TELL_EVERY_S
-        told = await next_message(viewer, "told")
-        assert told["job"]["round_no"] == 2
-        assert {"progress", "burn"} <= set(told["job"])
+        late = await next_message(viewer, "told")
+        assert late["job"]["round_no"] == 2
+        assert {"progress", "burn"} <= set(late["job"])
         await sync_to_async(seen.recorder.record)(checkpoint_saved(2))
         await sync_to_async(seen.recorder.flush)()
         assert "progress" in (await next_message(viewer))["job"], "what is no round is told at once"

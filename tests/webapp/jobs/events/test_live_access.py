@@ -133,7 +133,7 @@ async def test_who_cannot_be_checked_does_not_look_on_for_ever(
         await next_message(viewer, "snapshot")
         monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.01)
 
-        def away(asked: Any) -> Any:
+        def away(everyone: Any) -> Any:
             raise OperationalError("the database is away")
 
         monkeypatch.setattr(viewers, "check_access", away)

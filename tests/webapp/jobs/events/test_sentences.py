@@ -80,18 +80,18 @@ def test_why_a_round_had_so_many_actors() -> None:
 def test_a_round_is_held_against_the_most_it_may_have() -> None:
     """Of a fixed number there is no most to speak of; bounds that people set count as well."""
     job, epoch = make_running_job(spec=make_spec())
-    _told_why(job, epoch, 2, "fixed at 2")
+    _record_why(job, epoch, 2, "fixed at 2")
     assert live_sentences(job)["plan"] == "Round 1 used 2 actors: fixed at 2."
     ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 16, "over_rounds": 5}
     job, epoch = make_running_job(spec=make_spec(training__scaling=ramp))
-    _told_why(job, epoch, 4, "a quarter of the way")
+    _record_why(job, epoch, 4, "a quarter of the way")
     assert live_sentences(job)["plan"] == "Round 1 used 4 of 16 actors: a quarter of the way."
     change_bounds(job=job, user=job.created_by, least=None, most=6)
     job.refresh_from_db()
     assert live_sentences(job)["plan"] == "Round 1 used 4 of 6 actors: a quarter of the way."
 
 
-def _told_why(job: Job, epoch: int, actors: int, why: str) -> None:
+def _record_why(job: Job, epoch: int, actors: int, why: str) -> None:
     event = round_finished(1, actors=actors)
     report = event.report.model_copy(update={"plan_reason": why})
     Recorder(job.pk, epoch, keep_checkpoints=3).record(event.model_copy(update={"report": report}))

@@ -78,9 +78,9 @@ def test_from_ppo_to_a_single_step_the_preset_s_rate_discount_and_trace_decay_st
     client: Client, address: str
 ) -> None:
     sent = _Controls(client.get(address).content.decode()).sent
-    asked = downloaded(client, address, {**sent, **_TO_A2C})["training"]["algorithm"]
-    assert asked["kind"] == "a2c"
-    assert (asked["learning_rate"], asked["discount"], asked["trace_decay"]) == (0.001, 0.98, 0.8)
+    values = downloaded(client, address, {**sent, **_TO_A2C})["training"]["algorithm"]
+    assert values["kind"] == "a2c"
+    assert (values["learning_rate"], values["discount"], values["trace_decay"]) == (0.001, 0.98, 0.8)
 
 
 @pytest.mark.django_db
@@ -89,8 +89,8 @@ def test_what_was_typed_before_the_switch_is_kept_and_what_was_typed_after_it_to
 ) -> None:
     sent = _Controls(client.get(address).content.decode()).sent
     sent |= {"training.algorithm.ppo.discount": "0.9", "training.algorithm.a2c.trace_decay": "0.5"}
-    asked = downloaded(client, address, {**sent, **_TO_A2C})["training"]["algorithm"]
-    assert (asked["discount"], asked["trace_decay"], asked["learning_rate"]) == (0.9, 0.5, 0.001)
+    values = downloaded(client, address, {**sent, **_TO_A2C})["training"]["algorithm"]
+    assert (values["discount"], values["trace_decay"], values["learning_rate"]) == (0.9, 0.5, 0.001)
 
 
 @pytest.mark.django_db
@@ -131,18 +131,18 @@ _TEXTS = {int: ("1", "7", "30"), float: ("0.5", "0.25", "1"), bool: (True, False
 
 def _variants(form: SpecForm) -> dict[str, list[str]]:
     """The choices within the kind of training that is chosen, and all others."""
-    asked = set(form.input_of_path.values())
+    values = set(form.input_of_path.values())
     return {
         ".".join(one.path): [each.tag for each in one.variants]
         for one in form.tree.choices()
-        if one.selector.name in asked and one.path != ("training",)
+        if one.selector.name in values and one.path != ("training",)
     }
 
 
 def _meant(form: SpecForm) -> dict[str, Any]:
     """What the form asks for by path, valid or not; what its controls hold is compared as it is typed."""
-    asked = set(form.input_of_path.values())
-    found = {leaf.path: leaf for leaf in form.tree.leaves() if leaf.name in asked}
+    values = set(form.input_of_path.values())
+    found = {leaf.path: leaf for leaf in form.tree.leaves() if leaf.name in values}
     return {".".join(path): leaf.words for path, leaf in found.items()}
 
 
@@ -202,8 +202,8 @@ def _assert_all_listed(form: SpecForm, start: JobSpec) -> None:
 
 
 def _labels(form: SpecForm) -> dict[str, str]:
-    asked = set(form.input_of_path.values())
-    return {".".join(leaf.path): str(leaf.bound.label) for leaf in form.tree.leaves() if leaf.name in asked}
+    values = set(form.input_of_path.values())
+    return {".".join(leaf.path): str(leaf.bound.label) for leaf in form.tree.leaves() if leaf.name in values}
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

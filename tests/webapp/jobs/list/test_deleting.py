@@ -121,12 +121,12 @@ def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
     job = stop_job(job=make_job(), user=None)
     actions.archive(job=job, user=job.created_by)
     made = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
-    asked = {"job": job, "asked_by": job.created_by, "since": job.created_at}
-    Film.objects.create(state=FilmState.FILMING, **made, **asked)
+    requester = {"job": job, "asked_by": job.created_by, "since": job.created_at}
+    Film.objects.create(state=FilmState.FILMING, **made, **requester)
     with pytest.raises(actions.LabelRefused, match="film of it is being made"):
         actions.delete(job=job, user=job.created_by)
     Film.objects.update(asked_by=None)  # a short one is given up instead
-    surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **asked)
+    surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **requester)
     with pytest.raises(actions.LabelRefused, match="surface of it is being measured"):
         actions.delete(job=job, user=job.created_by)
     surface.delete()

@@ -190,8 +190,8 @@ def test_a_row_is_drawn_anew_when_anything_in_it_changes(client: Client, project
 def test_which_jobs_are_listed_comes_from_an_index_alone(project: Any) -> None:
     """On 10,000 jobs, anything else takes longer than all the rest of the page."""
     found = run_table.find_jobs(project, (), run_table.FIRST, timezone.now())
-    for asked in (found.values_list("pk", flat=True)[50:100], found.values("pk").order_by()):
-        plan = asked.explain()
+    for query in (found.values_list("pk", flat=True)[50:100], found.values("pk").order_by()):
+        plan = query.explain()
         if connection.vendor == "sqlite":
             assert "COVERING INDEX job_listed" in plan, plan
             assert "TEMP B-TREE" not in plan, plan

@@ -207,8 +207,8 @@ def test_a_user_may_have_a_short_film_made_in_full() -> None:
         byte_count=recorded.byte_count,
         at=job.since,
     )
-    asked = films.ask_for_film(job=job, chosen=list_checkpoints(job)[0], user=job.created_by)
-    assert (asked.pk, asked.state, asked.automatic) == (film.pk, FilmState.QUEUED, False)
+    requested = films.ask_for_film(job=job, chosen=list_checkpoints(job)[0], user=job.created_by)
+    assert (requested.pk, requested.state, requested.automatic) == (film.pk, FilmState.QUEUED, False)
 
 
 def test_the_page_shows_films_by_round_or_says_why_there_is_none(client: Client) -> None:

@@ -101,7 +101,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The films that the worker was asked for."""
     sent: list[int] = []
     monkeypatch.setattr(films, "send_hint", lambda task, film_id: sent.append(film_id) or True)
@@ -167,7 +167,7 @@ def test_names_that_people_make_up_are_not_looked_for(client: Client, project: A
         assert client.get(address(job, "policy.zip"), {"checkpoint": name}).status_code == 404
 
 
-def test_who_may_do_what(client: Client, project: Any, asked: list[int]) -> None:
+def test_who_may_do_what(client: Client, project: Any, requested: list[int]) -> None:
     job = job_with_checkpoints(project, 1)
     viewer = make_user()
     add_member(project, viewer.email, "viewer")
@@ -190,7 +190,7 @@ def test_who_may_do_what(client: Client, project: Any, asked: list[int]) -> None
         file="z.webp",
     )
     assert client.get(address(job, f"films/{film.pk}-film.webp")).status_code == 404
-    assert not asked
+    assert not requested
 
 
 def test_the_web_process_exports_without_torch(project: Any) -> None:
@@ -218,14 +218,14 @@ def test_the_web_process_exports_without_torch(project: Any) -> None:
 
 
 def test_a_film_is_queued_made_and_shown(
-    client: Client, project: Any, asked: list[int], drawn: None, django_capture_on_commit_callbacks: Any
+    client: Client, project: Any, requested: list[int], drawn: None, django_capture_on_commit_callbacks: Any
 ) -> None:
     job = job_with_checkpoints(project, 1)
     with django_capture_on_commit_callbacks(execute=True):
         answer = client.post(address(job, "films/"), {"checkpoint": policies.list_checkpoints(job)[0].name})
     assert answer["Location"] == f"{address(job)}checkpoints/"
     film = Film.objects.get()
-    assert asked == [film.pk]
+    assert requested == [film.pk]
     fragment = client.get(address(job, "policy")).content.decode()
     assert "Queued" in fragment
     assert 'data-policy-pending="yes"' in fragment
@@ -242,7 +242,7 @@ def test_a_film_is_queued_made_and_shown(
 
 
 def test_a_film_that_fails_says_why_and_can_be_tried_again(
-    client: Client, project: Any, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    client: Client, project: Any, requested: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_picture(*_: Any) -> Any:
         raise FilmFailed("MuJoCo cannot draw without a screen on this machine.")
@@ -264,7 +264,7 @@ def test_a_film_that_fails_says_why_and_can_be_tried_again(
 
 
 def test_lost_messages_and_dead_workers_leave_no_film_waiting_for_ever(
-    project: Any, asked: list[int], drawn: None
+    project: Any, requested: list[int], drawn: None
 ) -> None:
     job = job_with_checkpoints(project, 1)
     clock = FixedClock()
@@ -272,10 +272,10 @@ def test_lost_messages_and_dead_workers_leave_no_film_waiting_for_ever(
         job=job, chosen=policies.list_checkpoints(job)[0], user=job.created_by, clock=clock
     )
     films.recover_films(clock=clock)
-    assert asked == []
+    assert requested == []
     clock.forward(5)
     films.recover_films(clock=clock)
-    assert asked == [film.pk]
+    assert requested == [film.pk]
     Film.objects.filter(pk=film.pk).update(state=FilmState.FILMING, since=clock.now())
     films.make_film(film.pk, clock=clock)  # a message that comes twice
     assert Film.objects.get().state == FilmState.FILMING
@@ -290,10 +290,10 @@ def test_lost_messages_and_dead_workers_leave_no_film_waiting_for_ever(
 
 def drawn_film(tmp_path: Path, environment: str) -> tuple[Path, dict[str, Any] | str]:
     spec = TrainingSpec.model_validate({"environment": {"id": environment}})
-    told = written(tmp_path, spec, 1)
+    saved = written(tmp_path, spec, 1)
     file = tmp_path / "film.webp"
     try:
-        return file, shoot(tmp_path / told.name, file)
+        return file, shoot(tmp_path / saved.name, file)
     except FilmFailed as error:
         return file, str(error)
 
@@ -329,23 +329,23 @@ def test_what_goes_wrong_while_drawing_becomes_a_sentence(
 ) -> None:
     with pytest.raises(FilmFailed, match=r"^Checkpoint gone.checkpoint cannot be read"):
         shoot(tmp_path / "gone.checkpoint", tmp_path / "film.webp")
-    told = written(tmp_path, make_spec().training, 1)
+    saved = written(tmp_path, make_spec().training, 1)
     with pytest.raises(FilmFailed, match="took longer than 0 s"):
-        shoot(tmp_path / told.name, tmp_path / "film.webp", within_s=0.05)
+        shoot(tmp_path / saved.name, tmp_path / "film.webp", within_s=0.05)
     monkeypatch.setattr(film_process, "_DRAWING", ("SDL_VIDEODRIVER=nonsense",))
     with pytest.raises(FilmFailed, match=r"nonsense not available"):
-        shoot(tmp_path / told.name, tmp_path / "film.webp")
+        shoot(tmp_path / saved.name, tmp_path / "film.webp")
     monkeypatch.setattr(film_process, "bound_to_this_process", lambda _: ["sh", "-c", "kill -SEGV $$"])
     with pytest.raises(FilmFailed, match="ended by SIGSEGV while it drew"):
-        shoot(tmp_path / told.name, tmp_path / "film.webp")
+        shoot(tmp_path / saved.name, tmp_path / "film.webp")
 
 
 # manage.py export
 
 
 def test_the_command_writes_a_folder_of_a_file_or_a_job(project: Any, tmp_path: Path) -> None:
-    told = written(tmp_path, make_spec().training, 1)
-    call_command("export", str(tmp_path / told.name), "--to", str(tmp_path / "a"), "--episodes", "3")
+    saved = written(tmp_path, make_spec().training, 1)
+    call_command("export", str(tmp_path / saved.name), "--to", str(tmp_path / "a"), "--episodes", "3")
     assert "over 3 whole episodes" in (tmp_path / "a" / "README.md").read_text()
     job = job_with_checkpoints(project, 2)
     call_command("export", job.pk, "--to", str(tmp_path / "b"), "--video")

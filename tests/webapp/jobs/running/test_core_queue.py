@@ -41,7 +41,7 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
     ids: list[str] = []
     monkeypatch.setattr(tasks, "ask_to_launch", ids.append)
@@ -66,7 +66,7 @@ def test_there_is_a_place_for_each_core_unless_the_operator_says_otherwise(setti
 
 @pytest.mark.parametrize("preset", ["cartpole", "hopper-simulated"])
 def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
-    preset: str, started: list[str], asked: list[str]
+    preset: str, started: list[str], launches: list[str]
 ) -> None:
     with _cores_in_use(2):
         job = make_job(spec=make_spec(preset))
@@ -77,7 +77,9 @@ def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
     assert started == [job.pk]
 
 
-def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(started: list[str], asked: list[str]) -> None:
+def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(
+    started: list[str], launches: list[str]
+) -> None:
     job = make_job()
     Job.objects.filter(pk=job.pk).update(cloud="aws_lambda")
     with _cores_in_use(2):
@@ -85,7 +87,7 @@ def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(started: list[st
     assert started == [job.pk]
 
 
-def test_who_has_waited_longest_gets_the_free_core(started: list[str], asked: list[str]) -> None:
+def test_who_has_waited_longest_gets_the_free_core(started: list[str], launches: list[str]) -> None:
     first, second, third = (make_job() for _ in range(3))
     with _cores_in_use(1):
         launch_job(third.pk)
@@ -93,11 +95,11 @@ def test_who_has_waited_longest_gets_the_free_core(started: list[str], asked: li
         assert started == []
         launch_job(first.pk)
     assert started == [first.pk]
-    assert asked == [second.pk], "the next in line need not wait for the next look"
+    assert launches == [second.pk], "the next in line need not wait for the next look"
 
 
 def test_the_page_and_the_api_say_what_a_job_waits_for(
-    started: list[str], asked: list[str], client: Any
+    started: list[str], launches: list[str], client: Any
 ) -> None:
     user = make_user()
     project = make_project(user)
@@ -115,7 +117,7 @@ def test_the_page_and_the_api_say_what_a_job_waits_for(
 
 
 def test_a_handed_over_job_waits_for_a_core_like_any_other(
-    started: list[str], asked: list[str], client: Any
+    started: list[str], launches: list[str], client: Any
 ) -> None:
     user = make_user()
     project = make_project(user)

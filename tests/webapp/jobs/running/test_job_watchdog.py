@@ -19,14 +19,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    asked: list[str] = []
+    launches: list[str] = []
 
     def ask(job_id: str) -> bool:
-        asked.append(job_id)
+        launches.append(job_id)
         return True
 
     monkeypatch.setattr(recovery, "ask_to_launch", ask)
-    return asked
+    return launches
 
 
 def test_a_lost_launch_message_is_sent_again(launched: list[str]) -> None:

@@ -27,9 +27,9 @@ STARVED_S = 60.0
 @pytest.fixture(autouse=True)
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs whose launch was asked for, instead of messages to a broker."""
-    asked: list[str] = []
-    monkeypatch.setattr(recovery, "ask_to_launch", lambda job_id: not asked.append(job_id))
-    return asked
+    launches: list[str] = []
+    monkeypatch.setattr(recovery, "ask_to_launch", lambda job_id: not launches.append(job_id))
+    return launches
 
 
 def _owner_of_a_dead_process() -> str:

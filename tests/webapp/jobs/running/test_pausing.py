@@ -31,8 +31,8 @@ def test_a_waiting_job_is_paused_at_once_and_waits_again() -> None:
 
 def test_a_running_job_pauses_when_its_run_says_so() -> None:
     job, epoch = make_running_job()
-    asked = pause_job(job=job, user="me")
-    assert (asked.observed, asked.desired) == ("running", "paused")
+    job_now = pause_job(job=job, user="me")
+    assert (job_now.observed, job_now.desired) == ("running", "paused")
     Recorder(job.pk, epoch, keep_checkpoints=3, clock=SYSTEM_CLOCK).finish(stopped("paused"))
     job.refresh_from_db()
     assert (job.observed, job.reason_code) == ("paused", "paused")

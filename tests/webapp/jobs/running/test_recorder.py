@@ -115,8 +115,8 @@ def test_resuming_forgets_what_came_after_the_checkpoint_and_says_so() -> None:
     job.refresh_from_db()
     assert (job.round_no, job.env_steps) == (2, 512)
     assert list(job.rounds.order_by("round_no").values_list("round_no", flat=True)) == [1, 2]
-    told = job.events.get(kind="resumed").payload["text"]
-    assert told == (
+    text = job.events.get(kind="resumed").payload["text"]
+    assert text == (
         "Resumes from the checkpoint of round 2. Rounds 3 to 4 are repeated; what was paid for them stays on the bill."
     )
 

@@ -55,8 +55,8 @@ class _OnceUnderWay(threading.Event):
 
 
 def _run(job: Job, hand_over: bool = False) -> int:
-    asked = _OnceUnderWay(job.pk) if hand_over else threading.Event()
-    code = run_job(job.pk, owner=os.urandom(8).hex(), hand_over=asked)
+    hand_over_now = _OnceUnderWay(job.pk) if hand_over else threading.Event()
+    code = run_job(job.pk, owner=os.urandom(8).hex(), hand_over=hand_over_now)
     job.refresh_from_db()
     return code
 
