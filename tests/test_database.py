@@ -7,7 +7,7 @@ from django.db import connection
 
 
 @pytest.mark.django_db
-def test_the_database_is_the_one_asked_for() -> None:
+def test_the_database_is_the_one_requested() -> None:
     expected = "postgresql" if "STARLING_TEST_POSTGRES" in os.environ else "sqlite"
     if "DATABASE_URL" in os.environ and "STARLING_TEST_POSTGRES" not in os.environ:
         pytest.skip("DATABASE_URL names a database of the operator's")

@@ -76,7 +76,7 @@ class CostComparisons:
     def cheaper(self, claim: Cheaper) -> Judgement:
         opponents = self._opponents(claim)
         if not opponents:
-            return _nobody(claim)
+            return _incomplete(claim)
         seeds = len(opponents)
         pairs = self._pairs(claim, opponents)
         spent, observed = self._amounts(claim, pairs)
@@ -147,7 +147,7 @@ class CostComparisons:
     def better(self, claim: Better) -> Judgement:
         opponents = self._opponents(claim)
         if not opponents:
-            return _nobody(claim)
+            return _incomplete(claim)
         rows = [
             [self._returns(claim, against, name, seed) for name in claim.environments]
             for seed, against in opponents.items()
@@ -346,7 +346,7 @@ def _as_drawn(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], compare: str) ->
     return paired_bootstrap(ours, theirs, compare=compare, environments="drawn")._asdict()
 
 
-def _nobody(claim: Cheaper | Better) -> Judgement:
+def _incomplete(claim: Cheaper | Better) -> Judgement:
     against = claim.against[0] if len(claim.against) == 1 else "the best of several"
     return Judgement(None, 0, against, "open", "No seed is complete on both sides in every environment.")
 

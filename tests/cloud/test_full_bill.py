@@ -299,7 +299,7 @@ def test_what_stands_by_itself_is_a_part_by_itself() -> None:
     assert parts(found) == {"provisioned": 5, "cache": 6}
 
 
-def test_what_nobody_heard_of_is_said_to_be_unknown() -> None:
+def test_what_no_one_heard_of_is_said_to_be_unknown() -> None:
     assert parts(bill(Settlement("r1-s0-a1", 900, "assumed", (), {}))) == {"unknown": 900}
 
 

@@ -273,7 +273,7 @@ def test_minionsrl_its_learners_machine_is_gone() -> None:
 # --- Stellaris ---
 
 
-def test_stellaris_costs_5_15_an_hour_whoever_is_charged() -> None:
+def test_stellaris_costs_5_15_an_hour_whichever_side_is_charged() -> None:
     with_four = RoundTimes(HOUR_S, 0.0, (), memory_mb=1024, learners=4)
     assert formula("stellaris", with_four) == near(5.15, 2)
     assert formula("stellaris", with_four) == formula("stellaris-cluster", with_four)

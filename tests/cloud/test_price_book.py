@@ -226,7 +226,7 @@ def test_an_operator_gives_prices_of_a_region_that_the_book_lacks(operators: Pat
     assert PriceBook.load() is BOOK
 
 
-def test_a_region_that_nobody_listed_is_offered_with_its_prices(operators: Path) -> None:
+def test_a_region_that_no_one_listed_is_offered_with_its_prices(operators: Path) -> None:
     operators.with_name("more.toml").write_text(operators.read_text().replace("eu-north-1", "eu-south-2"))
     price_book.set_operator_prices(operators.with_name("more.toml"))
     offered = dict(regions.offered("aws", PriceBook.load()))

@@ -113,7 +113,7 @@ def test_a_line_is_the_exact_product_rounded_half_up_once(row: PriceRow, quantit
     assert abs(Decimal(line.picodollars) - amount) <= Decimal("0.5000000000001")
 
 
-def test_a_stored_run_is_priced_anew_in_no_time() -> None:
+def test_a_stored_run_is_priced_again_in_no_time() -> None:
     """6,000 lines, twice what 50 rounds of 64 actors have; the goal is far below 50 ms."""
     duration, request = BOOK.row("lambda.duration.x86"), BOOK.row("lambda.request")
 

@@ -47,7 +47,7 @@ def test_a_rollout_by_hand() -> None:
     assert speeds.run_ns(requested, CALM) == pytest.approx(by_hand_us * 1000, abs=1)
 
 
-def test_only_functions_build_their_environments_anew() -> None:
+def test_only_functions_build_their_environments_again() -> None:
     rebuilding = stack(call_ms=2.0, rebuild_s=0.5)
     ran = {
         name: Speeds(cloud, rebuilding).run_ns(work(memory_mb=1000), CALM)

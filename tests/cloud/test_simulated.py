@@ -275,7 +275,7 @@ def schedule(platform: SimulatedPlatform) -> list[Outcome]:
     return outcomes
 
 
-def test_repeats_are_equal_to_the_last_bit_whoever_answers_first() -> None:
+def test_repeats_are_equal_to_the_last_bit_whichever_answers_first() -> None:
     first = schedule(cloud(seed=5, **CHANCE))
     chooser = random.Random(1)
     shuffled = InstantExecutor(work, pick=chooser.randrange)

@@ -250,7 +250,7 @@ def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: 
         ({"payload": encode({"version": 0})}, "gradient"),
     ],
 )
-def test_a_gradient_that_was_not_asked_for_is_refused(
+def test_a_gradient_that_was_not_requested_is_refused(
     changes: dict[str, Any], code: str, gradient: tuple[Call, Answer]
 ) -> None:
     call, answer = gradient
@@ -301,7 +301,7 @@ WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_TRAJECTORIES)
-def test_a_trajectory_that_was_not_asked_for_is_refused(what: str, call: Call, good: Answer) -> None:
+def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, good: Answer) -> None:
     changes, words = WRONG_TRAJECTORIES[what]
     with pytest.raises(Refusal, match=words):
         answer_to(call, RUN, wire.pack_answer(_with_trajectory(good, **changes)))

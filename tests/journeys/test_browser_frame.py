@@ -128,7 +128,7 @@ def test_the_overview_follows_what_happens(live_site: str, page: "Page") -> None
     page.wait_for_selector("text=/[01] of 5 taken/")
 
 
-def test_times_are_told_where_the_reader_is_and_in_utc(live_site: str, browser: "Browser") -> None:
+def test_times_are_reported_where_the_reader_is_and_in_utc(live_site: str, browser: "Browser") -> None:
     user = make_user()
     job = _spending_job(user)
     context = browser.new_context(timezone_id="Asia/Kolkata")

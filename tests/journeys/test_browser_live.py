@@ -110,7 +110,7 @@ def test_rounds_and_evaluations_appear_as_they_happen(live_site: str, page: "Pag
     assert watched.faults == []
 
 
-def test_a_cut_connection_is_told_and_made_good(live_site: str, page: "Page") -> None:
+def test_a_cut_connection_is_reported_and_made_good(live_site: str, page: "Page") -> None:
     page.add_init_script(KEEP_SOCKETS)
     watched = Watched(live_site, page)
     watched.open()

@@ -121,7 +121,7 @@ class Stack:
                 found.append(int(folder.name))
         return found
 
-    def assert_as_if_nothing_had_happened(self, undisturbed: tuple[Any, ...]) -> None:
+    def assert_as_if_nothing_happened(self, undisturbed: tuple[Any, ...]) -> None:
         job = self._job()
         assert (job.observed, job.reason_code, job.round_no) == ("succeeded", "rounds", _ROUNDS), job.reason
         assert_whole(job)
@@ -147,7 +147,7 @@ def test_the_jobs_process_is_killed(stack: Stack, undisturbed: tuple[Any, ...]) 
         )
         print(f"went on after {time.monotonic() - killed_s:.1f} s")
         stack.wait_for_end()
-    stack.assert_as_if_nothing_had_happened(undisturbed)
+    stack.assert_as_if_nothing_happened(undisturbed)
     resumed = stack.job.events.get(kind="resumed").payload
     assert resumed["from_round"] % 5 == 0
     assert 5 <= resumed["from_round"] <= resumed["repeated_to"]
@@ -173,7 +173,7 @@ def test_the_worker_is_killed(stack: Stack, undisturbed: tuple[Any, ...]) -> Non
             )
             print(f"went on after {time.monotonic() - killed_s:.1f} s")
             stack.wait_for_end()
-    stack.assert_as_if_nothing_had_happened(undisturbed)
+    stack.assert_as_if_nothing_happened(undisturbed)
 
 
 def test_redis_is_flushed_and_killed(stack: Stack, undisturbed: tuple[Any, ...], tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_redis_is_flushed_and_killed(stack: Stack, undisturbed: tuple[Any, ...],
         stack.wait_for_round(18)
         services.enter_context(server_process(server.command))
         stack.wait_for_end()
-        stack.assert_as_if_nothing_had_happened(undisturbed)
+        stack.assert_as_if_nothing_happened(undisturbed)
         assert stack.job.lease_epoch == 1, "no one had to start it again"
         # The worker is back at work, too: a job whose message never arrived is found and run.
         later = make_job(stack.job.project, stack.job.created_by, spec=_spec())

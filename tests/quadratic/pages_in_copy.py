@@ -62,7 +62,7 @@ def ran(project: Any, **changes: Any) -> tuple[Job, list[float]]:
     return Job.objects.get(pk=job.pk), losses(events)
 
 
-def test_a_job_is_told_in_its_own_words() -> None:
+def test_a_job_is_reported_in_its_own_words() -> None:
     job, found = ran(make_project())
     assert (job.environment, job.algorithm) == ("Quadratic of 4", "descent")
     assert job.env_steps == 6 * 48

@@ -31,7 +31,7 @@ REQUESTED = {
 }
 
 
-def test_every_figure_that_was_asked_for_is_there_and_leads_somewhere() -> None:
+def test_every_figure_that_was_requested_is_there_and_leads_somewhere() -> None:
     known = {*experiment_names(), *calculation.names()}
     assert {one.key for one in FIGURES} == REQUESTED
     for one in FIGURES:

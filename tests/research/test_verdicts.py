@@ -74,7 +74,7 @@ def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
     assert "neither side reached the target" in found.reason
 
 
-def test_nobody_is_called_cheaper_who_seldom_got_there(folder: Path) -> None:
+def test_an_arm_that_rarely_reached_its_target_is_never_called_cheaper(folder: Path) -> None:
     """The oracle: one machine is so much cheaper than functions that twice what it spent in vain is less than what they
     spent until they were there; what it would have spent is still not known, whichever side it is on.
     """
@@ -213,7 +213,7 @@ def test_claims_beside_the_primary_one_are_corrected_for_being_many() -> None:
     assert corrected([equal]) == [equal]
 
 
-def test_what_turns_a_verdict_is_told_in_words() -> None:
+def test_what_turns_a_verdict_is_explained() -> None:
     over = {"draws": 200, "cheaper_in": 152, "turned_by": []}
     assert (
         draws_sentence(over)

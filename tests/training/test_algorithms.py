@@ -127,7 +127,7 @@ def test_the_target_follows_every_few_updates(sampled):
         ({"actions": lambda a: a[:-1]}, "actions of shape"),
     ],
 )
-def test_a_trajectory_that_is_not_what_was_asked_for_is_refused(sampled, change, message):
+def test_a_trajectory_that_is_not_what_was_requested_is_refused(sampled, change, message):
     state, payloads, _ = sampled
     document = decode(payloads[0])
     for name, how in change.items():

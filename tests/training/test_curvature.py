@@ -348,7 +348,7 @@ def test_the_noise_scale_of_known_gradients():
 @pytest.mark.parametrize(
     ("slices", "words"), [(1, "one actor alone"), (5, "samples that no actor has for itself")]
 )
-def test_samples_that_cannot_be_told_apart_by_actors_say_so(slices, words):
+def test_samples_that_cannot_be_distinguished_by_actors_say_so(slices, words):
     network, spaces = NETWORKS["choices"]
     parameters, update_samples = evidence_for(network, spaces)
     found = noise_scale.measure_noise_scale(
@@ -361,7 +361,7 @@ def test_samples_that_cannot_be_told_apart_by_actors_say_so(slices, words):
 @pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "impala", "impact"])
 @pytest.mark.parametrize("objective", ["surrogate", "total_loss"])
-def test_a_round_reports_what_its_policy_asked_for(algorithm, loop, objective):
+def test_a_round_reports_what_its_policy_requested(algorithm, loop, objective):
     spec = tiny(
         scaling=Boosting(
             actors_min=1, actors_max=3, actors_first=2, curvature=CurvatureSpec(objective=objective)
@@ -387,7 +387,7 @@ def test_noise_is_measured_over_the_actors():
     )
 
 
-def test_nothing_is_measured_that_nobody_asks_for():
+def test_nothing_is_measured_that_no_one_asks_for():
     rounds = [event.report for event in events_of(tiny(), InlinePlatform()) if event.kind == "round"]
     assert all(report.figures.curvature is None and report.figures.noise_scale is None for report in rounds)
     assert all(report.learner_usage.hessian_products == 0 for report in rounds)

@@ -83,7 +83,7 @@ HOSTILE: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_gradient_that_is_not_what_was_asked_for_is_refused_with_a_reason(name):
+def test_a_gradient_that_is_not_what_was_requested_is_refused_with_a_reason(name):
     call, result = make_gradient()
     KINDS["gradient"].check(call, call.request, result)
     words, change = HOSTILE[name]

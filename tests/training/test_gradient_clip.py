@@ -47,7 +47,7 @@ def first_step(descent, clip, *, shared=False):
 
 @pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
 @pytest.mark.parametrize("descent", [ClosedForm, Autograd])
-def test_a_gradient_is_clipped_by_the_norms_that_are_asked_for(descent, shared):
+def test_a_gradient_is_clipped_by_the_norms_that_are_requested(descent, shared):
     report, (whole, policy, critic) = first_step(descent, "none", shared=shared)
     measured = report.gradient_norm, report.policy_gradient_norm, report.critic_gradient_norm
     assert measured == pytest.approx((whole, policy, critic), rel=1e-4)

@@ -147,7 +147,7 @@ def test_sampling_draws_what_the_policy_says():
     assert np.abs(np.exp(log_probs) - expected[actions]).max() < 1e-5
 
 
-def test_a_normaliser_clips_and_is_absent_where_not_asked_for():
+def test_a_normaliser_clips_and_is_absent_where_not_requested():
     mean, scale = np.zeros(1, np.float32), np.ones(1, np.float32)
     assert normalise(np.array([[1e9]], np.float32), mean, scale)[0, 0] == 10.0
     assert normalise(np.array([[1e9]], np.float32), None, None)[0, 0] == np.float32(1e9)

@@ -67,7 +67,7 @@ def test_leading_vectors_are_those_of_largest_magnitude():
 
 
 @pytest.mark.parametrize("to", [0.0, np.nan])
-def test_a_policy_without_two_directions_is_told_in_words(checkpoint, monkeypatch, capsys, to):
+def test_a_policy_without_two_directions_is_explained(checkpoint, monkeypatch, capsys, to):
     from training import reward_surface as module
 
     plain = module.standardise

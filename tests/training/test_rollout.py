@@ -53,7 +53,7 @@ def test_warm_cold_and_elsewhere_are_the_same(name):
         state_here, state_there = here.env_state, there.env_state
 
 
-def test_what_went_to_environments_and_to_the_policy_is_told_apart():
+def test_what_went_to_environments_and_to_the_policy_is_distinguished():
     weights = weights_of("CartPole-v1")
     began_s = perf_counter()
     usage = execute(call_of("CartPole-v1", weights, steps=200), weights, WarmCache()).usage

@@ -61,7 +61,7 @@ def test_over_all_signs_of_any_differences_the_share_of_answers_is_at_most_the_l
 
 
 @pytest.mark.parametrize("effect", [2.0, 1.5])
-def test_a_difference_of_the_size_that_was_asked_for_is_found_in_four_of_five_tests(effect: float) -> None:
+def test_a_difference_of_the_size_that_was_requested_is_found_in_four_of_five_tests(effect: float) -> None:
     rng, pairs = np.random.default_rng(1), pairs_needed(effect)
     found = [compare_pairs(rng.normal(effect, 1, pairs) - rng.normal(0, 1, pairs), pairs) for _ in range(400)]
     assert np.mean([answer.sign == 1 for answer in found]) >= 0.8

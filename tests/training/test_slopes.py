@@ -159,7 +159,7 @@ OBJECTIVES = {
 
 
 @pytest.mark.parametrize("objective_of", OBJECTIVES.values(), ids=OBJECTIVES)
-def test_slopes_are_those_of_the_loss_that_is_told(objective_of):
+def test_slopes_are_those_of_the_loss_that_is_reported(objective_of):
     """Moved by a little, one sample at a time, in float64; and alike in torch."""
     rng = np.random.default_rng(1)
     n = 40

@@ -78,7 +78,7 @@ def test_local_steps_of_one_function_are_the_same_descent_but_for_rounding() -> 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("failing", [False, True], ids=["all answer", "one in five fails"])
-def test_every_epoch_has_each_row_once_whoever_runs_it(loop: str, failing: bool) -> None:
+def test_every_epoch_has_each_row_once_whichever_function_runs_it(loop: str, failing: bool) -> None:
     def fault(call: Call) -> str | None:
         unlucky = failing and call.kind == "sgd" and call.attempt == 1 and call.seed % 5 == 0
         return "made to fail" if unlucky else None
@@ -224,7 +224,7 @@ def test_no_call_brings_more_rows_than_a_request_holds() -> None:
     assert 10_000 < spec.call_bytes < 400_000
 
 
-def test_data_that_is_not_here_is_told_in_one_sentence() -> None:
+def test_data_that_is_not_here_is_explained_in_one_sentence() -> None:
     spec = Supervised(data="0" * 64)
     assert spec.subject == "Data 000000000000"
     with pytest.raises(MissingData, match=r"^The data set 000000000000 is not here: it was deleted, or"):
@@ -266,7 +266,7 @@ def test_a_fork_keeps_the_parameters_and_begins_its_optimiser_again() -> None:
         Progress.decode(store.saved[2], descent(optimiser={"kind": "momentum"}, minibatch=32))
 
 
-def test_specs_of_both_kinds_are_told_apart() -> None:
+def test_specs_of_both_kinds_are_distinguished() -> None:
     for spec in (descent(), tiny()):
         assert read_training(spec.model_dump(mode="json")) == spec
         assert TASKS[spec.kind].facts_of(spec.model_dump(mode="json")).kind == spec.kind

@@ -63,7 +63,7 @@ def test_what_a_call_fetched_and_computed_is_stored_where_it_was_measured():
     assert Work.of(one).usage() == one
 
 
-def test_figures_are_told_apart_from_what_every_round_has():
+def test_figures_are_distinguished_from_what_every_round_has():
     report = RoundFinished.model_validate_json(STORED_ROUND).report
     assert report.score == report.figures.episode_return_mean == 21.5
     assert report.figures.update.learning_rate == 0.001
@@ -126,7 +126,7 @@ def test_a_loss_stops_a_run_by_going_down(rule, scores, code):
         assert found.reason == "the evaluation loss stayed at 0.1 or below for 3 evaluations"
 
 
-def test_progress_is_told_in_its_own_unit():
+def test_progress_is_reported_in_its_own_unit():
     progress = Progress(learner=b"", weights=b"", total_env_steps=100)
     assert verdict(StopRule(env_steps=100), progress, LOSS, "samples").reason == "reached 100 samples"
 

@@ -74,7 +74,7 @@ def _unnamed_bytes(process: Path) -> int:
     return found
 
 
-def test_a_gigabyte_from_nobody_is_neither_kept_nor_felt(live_site: str) -> None:
+def test_a_gigabyte_from_a_stranger_is_neither_kept_nor_felt(live_site: str) -> None:
     host = urlsplit(live_site).netloc
     process = web_process(int(host.split(":")[1]))
     waits: list[float] = []

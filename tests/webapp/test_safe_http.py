@@ -127,7 +127,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
     assert receiver.posts == []
 
 
-def test_a_name_that_nobody_knows_may_be_known_later() -> None:
+def test_a_name_that_no_one_knows_may_be_known_later() -> None:
     with pytest.raises(safe_http.Unreachable, match="could not be looked up"):
         safe_http.target_of("https://no-such-host.invalid/")
 
@@ -150,7 +150,7 @@ def test_redirects_are_not_followed(receiver: WebReceiver, settings: Any) -> Non
 
 
 @pytest.mark.parametrize("drip", [False, True])
-def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, drip: bool) -> None:
+def test_a_server_that_answers_slowly_is_left(receiver: WebReceiver, settings: Any, drip: bool) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
     receiver.pause_s, receiver.drip = (0.0, True) if drip else (60.0, False)
     began = time.monotonic()
@@ -159,7 +159,7 @@ def test_whoever_answers_slowly_is_left(receiver: WebReceiver, settings: Any, dr
     assert time.monotonic() - began < 20.0
 
 
-def test_nobody_there_is_said_in_words(settings: Any) -> None:
+def test_no_one_there_is_said_in_words(settings: Any) -> None:
     port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
     with pytest.raises(safe_http.Unreachable, match=f"takes no connections on port {port}"):

@@ -100,7 +100,7 @@ def test_an_editor_may_send_a_table_at_its_two_addresses_and_nowhere_else(scene:
     assert _allowed_bytes(f"{scene.data_api}/1", _token(scene.owner)) == 0
 
 
-def test_nobody_else_may(scene: Scene) -> None:
+def test_no_one_else_may(scene: Scene) -> None:
     for person in (scene.editor, scene.viewer, scene.other.people.first()):
         assert _allowed_bytes(scene.page, _session(person)) == 0
         assert _allowed_bytes(scene.api, _token(person)) == 0
@@ -109,7 +109,7 @@ def test_nobody_else_may(scene: Scene) -> None:
     assert _allowed_bytes(scene.api, (b"authorization", b"Bearer starling_pat_nonsense")) == 0
 
 
-def test_an_ended_session_and_a_token_that_may_not_are_nobody(scene: Scene) -> None:
+def test_an_ended_session_and_a_token_that_may_not_are_strangers(scene: Scene) -> None:
     session = _session(scene.owner)
     scene.owner.set_password("another long password")
     scene.owner.save()

@@ -43,7 +43,7 @@ def pictures_and_labels(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_pairs_of_mnist_are_told_apart_by_their_contents(tmp_path: Path, packed: bool):
+def test_pairs_of_mnist_are_distinguished_by_their_contents(tmp_path: Path, packed: bool):
     first, second = pictures_and_labels(20), pictures_and_labels(6, 1)
     files = [
         saved(tmp_path, f"{i}", idx(array), packed=packed)

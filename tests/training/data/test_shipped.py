@@ -79,7 +79,7 @@ def test_glyphs_repeat_and_are_all_different():
     assert square[:, 0].mean() < 15
 
 
-def test_digits_of_a_font_are_told_apart_by_their_nearest_neighbour():
+def test_digits_of_a_font_are_distinguished_by_their_nearest_neighbour():
     """A few glyphs are enough to recognise others: they are digits, not noise."""
     table = draw_glyphs(1000)
     pictures, targets = table.features.numbers(), table.targets

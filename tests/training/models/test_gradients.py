@@ -176,7 +176,7 @@ def test_a_model_says_why_it_does_not_fit_the_data(model, shape, word):
         (LeNet(hidden=(7,)), DataShape("dense", 400, 3, 400.0, (20, 20))),
     ],
 )
-def test_the_shapes_that_are_told_are_those_of_the_parameters(model, shape):
+def test_the_shapes_that_are_reported_are_those_of_the_parameters(model, shape):
     parameters = model.initial_parameters(shape, 0)
     assert {name: array.shape for name, array in parameters.items()} == model.shapes(shape)
 

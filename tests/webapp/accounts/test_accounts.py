@@ -133,7 +133,7 @@ def test_a_link_is_clicked_on_its_own_page() -> None:
     assert visitor.post(path, {"csrfmiddlewaretoken": token.group(1)}).headers["Location"] == "/"
 
 
-def test_the_operator_has_a_link_printed_for_whoever_cannot_sign_in() -> None:
+def test_the_operator_has_a_link_printed_for_a_person_who_cannot_sign_in() -> None:
     services.create_person("ada@example.org")
     printed = io.StringIO()
     call_command("sign-in-link", "Ada@example.org", stdout=printed)

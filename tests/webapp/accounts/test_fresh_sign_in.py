@@ -149,7 +149,7 @@ def test_a_stolen_session_of_a_link_cannot_set_the_password_later(monkeypatch: p
     assert not User.objects.get(pk=scene.owner.pk).has_usable_password()
 
 
-def test_what_was_asked_for_is_done_once_the_password_is_given(scene: Scene) -> None:
+def test_what_was_requested_is_done_once_the_password_is_given(scene: Scene) -> None:
     address, given = ACTS["an owner"](scene)
     client = signed_in(scene.owner, fresh=False)
     response = client.post(address, given)
@@ -158,7 +158,7 @@ def test_what_was_asked_for_is_done_once_the_password_is_given(scene: Scene) -> 
     assert scene.other.role == "owner"
 
 
-def test_whoever_has_just_signed_in_with_the_password_is_not_asked_again(scene: Scene) -> None:
+def test_a_person_who_has_just_signed_in_with_the_password_is_not_asked_again(scene: Scene) -> None:
     client = Client()
     client.post("/accounts/login/", {"login": "ada@example.org", "password": PASSWORD})
     address, given = ACTS["an owner"](scene)

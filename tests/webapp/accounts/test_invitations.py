@@ -94,7 +94,7 @@ def test_inviting_somebody_again_ends_the_first_link(project: Any, owner: Any) -
     assert "to be viewer" in bob.get(second).content.decode()
 
 
-def test_whoever_has_confirmed_the_address_finds_the_invitation_under_account(
+def test_a_person_who_has_confirmed_the_address_finds_the_invitation_under_account(
     project: Any, owner: Any
 ) -> None:
     invite(project, owner)
@@ -108,7 +108,7 @@ def test_whoever_has_confirmed_the_address_finds_the_invitation_under_account(
     assert project.memberships.get(user__email="bob@example.org").role == "editor"
 
 
-def test_whoever_is_invited_may_decline(project: Any, owner: Any) -> None:
+def test_a_person_who_is_invited_may_decline(project: Any, owner: Any) -> None:
     invite(project, owner)
     bob = signed_in(make_user("bob@example.org"))
     bob.post(f"/account/invitations/{project.invitations.get().pk}/decline/")
@@ -152,7 +152,7 @@ def test_signing_up_goes_on_to_the_invitation(project: Any, owner: Any) -> None:
     assert project.memberships.filter(user=User.objects.get(email="bob@example.org")).exists()
 
 
-def test_nobody_joins_with_the_address_of_a_member(project: Any, owner: Any) -> None:
+def test_no_one_joins_with_the_address_of_a_member(project: Any, owner: Any) -> None:
     """Two members of one address could not be told apart."""
     made, _ = services.invite(project, "bob@example.org", "viewer", owner)
     twin = create_person("ada@example.org")

@@ -106,7 +106,7 @@ def test_signing_out_everywhere_ends_this_browser_too_and_leaves_the_password(sc
     assert Client().post("/accounts/login/", {"login": "ada@example.org", "password": PASSWORD}).url == "/"
 
 
-def test_nobody_without_a_password_signs_out_everywhere() -> None:
+def test_no_one_without_a_password_signs_out_everywhere() -> None:
     """They would have no way back in."""
     user = make_user()
     client = signed_in(user, fresh=False)
@@ -126,7 +126,7 @@ def test_signing_in_again_with_a_stronger_hash_ends_nothing(scene: Scene, settin
     assert scene.token.get("/projects").status_code == 200
 
 
-def test_whoever_is_removed_loses_the_projects_token_and_keeps_the_others() -> None:
+def test_a_person_who_is_removed_loses_the_projects_token_and_keeps_the_others() -> None:
     owner, other = make_user(), make_user()
     project = make_project(owner)
     membership = project.memberships.create(user=other, role="editor")

@@ -111,7 +111,7 @@ def test_the_letter_to_a_known_address_says_that_it_has_an_account() -> None:
     }
 
 
-def test_whoever_confirms_an_address_has_it_and_squatters_have_not() -> None:
+def test_a_person_who_confirms_an_address_has_it_and_squatters_have_not() -> None:
     squatter, _ = sign_up("ada@example.org", "the stranger's pass phrase")
     cache.clear()  # one letter goes to an address in three minutes
     ada, _ = sign_up("ada@example.org")

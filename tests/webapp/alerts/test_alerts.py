@@ -50,7 +50,7 @@ def _raise(project: Any, clock: FixedClock, **changes: Any) -> Alert:
 # Once, and again when it is over
 
 
-def test_what_stands_is_told_once_and_rearmed_when_it_is_over() -> None:
+def test_what_stands_is_reported_once_and_rearmed_when_it_is_over() -> None:
     project, clock = make_project(), FixedClock()
     first = _raise(project, clock)
     clock.forward(60)
@@ -84,7 +84,7 @@ def test_twenty_who_find_it_at_once_tell_it_once() -> None:
     assert Delivery.objects.count() == 1
 
 
-def test_what_grows_worse_is_told_again_whatever_was_done_about_it() -> None:
+def test_what_grows_worse_is_reported_again_whatever_was_done_about_it() -> None:
     user = make_user()
     project, clock = make_project(user), FixedClock()
     alert = _raise(project, clock)
@@ -170,7 +170,7 @@ def _job(clock: FixedClock, usd: str = "1.00") -> Job:
     return job
 
 
-def test_each_share_of_a_limit_is_told_once_and_the_next_takes_its_place() -> None:
+def test_each_share_of_a_limit_is_reported_once_and_the_next_takes_its_place() -> None:
     clock = FixedClock()
     job = _job(clock)
     _spend(job, 0.40, 0.55, clock)
@@ -201,7 +201,7 @@ def test_a_jump_over_several_shares_is_one_alert() -> None:
     assert "all of its $1.00" in alert.sentence
 
 
-def test_a_raised_limit_ends_what_was_told_and_arms_anew() -> None:
+def test_a_raised_limit_ends_what_was_reported_and_arms_again() -> None:
     clock = FixedClock()
     job = _job(clock)
     _spend(job, 0.40, 0.55, clock)
@@ -233,7 +233,7 @@ def _ended(job: Job, to: Observed, code: str, clock: FixedClock) -> None:
         (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "warning"),
     ],
 )
-def test_the_end_of_a_job_is_told_once(to: Observed, code: str, kind: str, severity: str) -> None:
+def test_the_end_of_a_job_is_reported_once(to: Observed, code: str, kind: str, severity: str) -> None:
     clock = FixedClock()
     job = make_job(clock=clock)
     _ended(job, to, code, clock)

@@ -176,7 +176,7 @@ def test_a_crossing_is_mailed_and_posted_within_five_seconds(
 
 
 @pytest.mark.slow
-def test_200_crossings_are_told_once_each_while_workers_are_killed(
+def test_200_crossings_are_reported_once_each_while_workers_are_killed(
     outside: Outside, valkey: str, tmp_path: Path
 ) -> None:
     """Two workers, one of which is killed at any moment of its work and started again, over and over."""

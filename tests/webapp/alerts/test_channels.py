@@ -133,7 +133,7 @@ def _over(project: Any, alert: Alert, clock: FixedClock) -> bool:
     return services.resolve_alert(project_id=project.pk, dedupe_key=key, words="All gone.", clock=clock)
 
 
-def test_the_end_is_told_once_by_whoever_told_the_beginning(
+def test_the_end_is_reported_once_by_the_channels_that_reported_the_beginning(
     project: Any, receiver: WebReceiver, catcher: MailCatcher
 ) -> None:
     clock = FixedClock()
@@ -234,7 +234,7 @@ def test_what_would_meet_the_same_again_is_given_up_at_once(
     assert (delivery.state, delivery.response_status) == ("failed", status)
 
 
-def test_a_failing_channel_is_told_by_the_others_once_and_over_when_it_works(
+def test_a_failing_channel_is_reported_by_the_others_once_and_over_when_it_works(
     project: Any, receiver: WebReceiver
 ) -> None:
     clock = FixedClock()
@@ -272,7 +272,7 @@ def test_a_channel_takes_what_it_was_told_to_and_nothing_while_off(
 # Held by one at a time
 
 
-def test_what_one_holds_nobody_else_takes(project: Any) -> None:
+def test_what_one_holds_no_one_else_takes(project: Any) -> None:
     clock, channel = FixedClock(), make_webhook(project)
     make_alert(project, clock)
     held = outbox.take(channel.pk, clock=clock)
@@ -302,7 +302,7 @@ def test_what_a_dead_process_held_is_free_at_once(project: Any) -> None:
         assert outbox.release_lost() == freed
 
 
-def test_a_message_that_cannot_be_made_holds_up_nobody(project: Any, receiver: WebReceiver) -> None:
+def test_a_message_that_cannot_be_made_holds_up_no_one(project: Any, receiver: WebReceiver) -> None:
     channel = make_webhook(project, receiver.url)
     bad, good = make_alert(project), make_alert(project, sentence="This one is well.")
     Alert.objects.filter(pk=bad.pk).update(unreal="nonsense")

@@ -255,7 +255,7 @@ def test_a_stranger_is_asked_once_and_gets_nothing_else_before_agreeing(
     assert len(_to(catcher, "eve@example.net")) == 2, "a person who agreed can stop it"
 
 
-def test_what_was_declined_is_never_asked_again(project: Any, catcher: MailCatcher) -> None:
+def test_an_address_that_declined_gets_no_second_question(project: Any, catcher: MailCatcher) -> None:
     clock = FixedClock()
     channel = channels.add_mail(project=project, name="All", addresses=["eve@example.net"], clock=clock)
     _turn(clock)
@@ -281,7 +281,7 @@ def test_many_projects_do_not_ask_one_address_more_than_three_times_a_day(catche
     assert len(_to(catcher, "eve@example.net")) == 6
 
 
-def test_a_link_of_nobody_says_so_and_changes_nothing() -> None:
+def test_a_link_of_no_person_says_so_and_changes_nothing() -> None:
     for token in ("nonsense", "1:nonsense", "1"):
         assert Client().get(f"/alerts/mail/{token}/").status_code == 404
         assert Client().post(f"/alerts/mail/{token}/", {"answer": "yes"}).status_code == 404

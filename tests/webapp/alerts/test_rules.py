@@ -115,7 +115,7 @@ def test_a_rule_raises_once_and_ends_when_it_no_longer_holds(running: tuple[Job,
 
 
 @pytest.mark.django_db
-def test_money_without_a_better_evaluation_is_told(running: tuple[Job, Recorder, Any]) -> None:
+def test_money_without_a_better_evaluation_is_reported(running: tuple[Job, Recorder, Any]) -> None:
     job, recorder, owner = running
     add_rule(project=job.project, user=owner, text="no improvement for $0.50")
     for no in range(1, 8):

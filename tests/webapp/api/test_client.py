@@ -289,7 +289,7 @@ class TestWatching:
         real = starling.open_run(make_job(project, user, make_spec()).pk)
         assert "sim." not in str(real)
 
-    def test_rounds_that_a_resume_replaced_are_drawn_anew(self, project: Any) -> None:
+    def test_rounds_that_a_resume_replaced_are_drawn_again(self, project: Any) -> None:
         job, epoch = make_running_job(project=project)
         _record(job, epoch, 10.0, 20.0, 30.0)
         run = starling.open_run(job.pk)

@@ -311,13 +311,13 @@ class TestAgainstTheApi:
         assert main(words) == 1
         assert why in capsys.readouterr().err
 
-    def test_nobody_there_and_no_token_have_codes_of_their_own(
+    def test_no_one_there_and_no_token_have_codes_of_their_own(
         self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def nobody(*args: Any, **options: Any) -> Any:
+        def no_server(*args: Any, **options: Any) -> Any:
             raise OSError("connection refused")
 
-        monkeypatch.setattr("urllib.request.urlopen", nobody)
+        monkeypatch.setattr("urllib.request.urlopen", no_server)
         monkeypatch.setattr(starling.time, "sleep", lambda _: None)
         assert main(["jobs", "list"]) == 3
         assert "cannot be reached: connection refused" in capsys.readouterr().err
@@ -371,6 +371,6 @@ def test_the_packed_command_runs_by_itself(tmp_path: Path) -> None:
     )
 
 
-def test_an_answer_that_is_no_problem_is_told_in_words() -> None:
+def test_an_answer_that_is_no_problem_is_explained() -> None:
     error = StarlingError("The request failed.", "Why.", "Do.", status=502)
     assert str(error) == "The request failed. Why. Do."

@@ -158,7 +158,7 @@ def test_bounds_of_a_running_job(scene: Scene) -> None:
     assert (job.actors_least, job.actors_most) == (None, 2)
 
 
-def test_alerts_are_told_and_looked_after(scene: Scene) -> None:
+def test_alerts_are_reported_and_looked_after(scene: Scene) -> None:
     alert = make_alert(scene.project)
     (body,) = scene.call.get(f"{scene.base}/alerts").json()["results"]
     assert (body["id"], body["state"], body["sentence"]) == (alert.pk, "open", alert.sentence)

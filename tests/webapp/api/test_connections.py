@@ -138,7 +138,7 @@ def test_another_identity_is_whole_and_voids_the_test(call: ApiCaller, project: 
     assert decrypt.secret(connection, "secret_access_key").reveal() == other["secret_access_key"]
 
 
-def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, project: Any) -> None:
+def test_a_role_is_made_with_the_external_id_that_is_shown(call: ApiCaller, project: Any) -> None:
     body = call.post(_base(project), {**NEW, "kind": "aws_role"}).json()
     assert (body["state"], body["identity"]) == ("Not set up", None)
     untested = call.post(_base(project, body["id"], "test"))
@@ -154,7 +154,7 @@ def test_a_role_is_made_with_the_external_id_that_is_told(call: ApiCaller, proje
     assert named["role_arn"] == role["role_arn"]
 
 
-def test_azure_is_asked_for_its_place_and_its_ids(call: ApiCaller, project: Any) -> None:
+def test_azure_needs_its_place_and_its_ids(call: ApiCaller, project: Any) -> None:
     azure = {"kind": "azure_principal", "name": "Group", "region": "westeurope"}
     assert "Subscription ID" in call.post(_base(project), azure).json()["why"]
     place = {"subscription_id": "33333333-0000-0000-0000-000000000000", "resource_group": "starling"}

@@ -319,9 +319,9 @@ def test_who_may_go_where(name: str, scene: Scene, settings: Any) -> None:
     elsewhere = ApiCaller(scene.people["owner"], project=make_project(scene.people["owner"]))
     before = _rows()
 
-    nobody = ApiCaller(scene.people["owner"])
-    nobody.key = "starling_pat_" + "x" * 43
-    refused = nobody(operation.method, address, body)
+    stranger = ApiCaller(scene.people["owner"])
+    stranger.key = "starling_pat_" + "x" * 43
+    refused = stranger(operation.method, address, body)
     assert (refused.status_code, refused.headers["Content-Type"]) == (401, "application/problem+json")
     assert refused.headers["WWW-Authenticate"].startswith("Bearer")
 

@@ -51,7 +51,7 @@ def test_a_draft_is_kept_mended_and_launched(call: ApiCaller, project: Any) -> N
     assert call("DELETE", address).status_code == 404
 
 
-def test_another_variant_asked_for_by_a_program_keeps_what_both_have(call: ApiCaller, project: Any) -> None:
+def test_another_variant_requested_by_a_program_keeps_what_both_have(call: ApiCaller, project: Any) -> None:
     begun = {"begun_with": "preset=cartpole", "values": {"training.algorithm.ppo.learning_rate": "0.02"}}
     address = call.post(f"/projects/{project.slug}/drafts", begun).headers["Location"]
     values = {"training.algorithm.kind": "a2c", "training.algorithm.a2c.trace_decay": "0.7"}

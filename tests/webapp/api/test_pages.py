@@ -205,7 +205,7 @@ class TestMetrics:
         (limit,) = found["starling_budget_limit_dollars"].samples
         assert (limit.labels["name"], limit.value) == ('a "b" \\ c', 5)
 
-    def test_what_is_spent_an_hour_and_what_nobody_has_looked_after(self) -> None:
+    def test_what_is_spent_an_hour_and_what_no_one_has_looked_after(self) -> None:
         """A tenth of a cent in each round of a second, of two jobs: 7.20 an hour."""
         project = make_project(make_user())
         for _ in range(2):
@@ -234,7 +234,7 @@ class TestMetrics:
         (alert,) = self.families()["starling_alerts"].samples
         assert (alert.labels, alert.value) == ({"project": project.slug, "kind": "burn"}, 1)
 
-    def test_they_are_for_this_machine_or_whoever_has_the_token(self, settings: Any) -> None:
+    def test_they_are_for_this_machine_or_holders_of_the_token(self, settings: Any) -> None:
         here = {"SERVER_NAME": "127.0.0.1"}
         assert Client(**here).get("/metrics").status_code == 200
         assert Client(**here, REMOTE_ADDR="192.0.2.1").get("/metrics").status_code == 403

@@ -85,7 +85,7 @@ def test_the_last_owner_stays_and_everybody_may_leave(owner: Any, base: str) -> 
     assert list(Membership.objects.values_list("user", flat=True)) == [owner.pk]
 
 
-def test_pages_of_members_miss_nobody(owner: Any, base: str) -> None:
+def test_pages_of_members_miss_no_one(owner: Any, base: str) -> None:
     project = Membership.objects.get().project
     people = [owner.email, *(add_member(project, make_user().email, "viewer").user.email for _ in range(4))]
     call, seen, after = ApiCaller(owner, scopes=()), [], 0

@@ -45,7 +45,7 @@ def scene(settings: Any, tmp_path: Path) -> Scene:
 
 
 class TestSurfaces:
-    def test_one_is_asked_for_followed_and_read(self, scene: Scene) -> None:
+    def test_one_is_requested_followed_and_read(self, scene: Scene) -> None:
         job = job_with_checkpoints(scene.project, 2, best=1)
         address = f"{scene.base}/jobs/{job.pk}/surfaces"
         made = scene.call.post(address, {"grid": 9, "span": 0.5, "episodes": 2})
@@ -78,7 +78,7 @@ class TestSurfaces:
         assert not Surface.objects.exists()
 
 
-def test_a_film_is_asked_for_and_fetched_once_it_is_ready(scene: Scene) -> None:
+def test_a_film_is_requested_and_fetched_once_it_is_ready(scene: Scene) -> None:
     job = job_with_checkpoints(scene.project, 1)
     made = scene.call.post(f"{scene.base}/jobs/{job.pk}/films", {})
     assert made.status_code == 202, made.content
@@ -103,7 +103,7 @@ def test_a_film_is_asked_for_and_fetched_once_it_is_ready(scene: Scene) -> None:
 
 
 class TestSchedulers:
-    def test_a_training_is_asked_for_once_a_key_and_stopped(self, scene: Scene) -> None:
+    def test_a_training_is_requested_once_a_key_and_stopped(self, scene: Scene) -> None:
         wish = scheduler_rows.training_request().model_dump(mode="json")
         address = f"{scene.base}/scheduler-trainings"
         made = [scene.call.post(address, wish, Idempotency_Key="k") for _ in range(2)]
@@ -127,7 +127,7 @@ class TestSchedulers:
         assert refused.json()["errors"][0]["path"] == "workload"
         assert scene.call.post(address, {"workload": "cartpole"}, Idempotency_Key="k").status_code == 202
 
-    def test_versions_are_told_kept_and_trained_on(self, scene: Scene) -> None:
+    def test_versions_are_reported_kept_and_trained_on(self, scene: Scene) -> None:
         first = scheduler_rows.make_version(scene.project)
         second = scheduler_rows.make_version(scene.project)
         address = f"{scene.base}/schedulers/{first.scheduler_id}"
@@ -172,7 +172,7 @@ class TestSchedulers:
 
 
 class TestProfiles:
-    def test_one_is_priced_asked_for_and_put_to_use(self, scene: Scene) -> None:
+    def test_one_is_priced_requested_and_put_to_use(self, scene: Scene) -> None:
         address = f"{scene.base}/connections/simulated/profiles"
         cost = scene.call.post(f"{address}/cost", PLAN).json()
         assert cost["money"] == "simulated"
@@ -208,7 +208,7 @@ class TestProfiles:
         assert not Made.objects.exists()
 
 
-def test_the_papers_are_told_from_stored_results(scene: Scene) -> None:
+def test_the_papers_come_from_stored_results(scene: Scene) -> None:
     listed = {one["name"]: one for one in scene.call.get("/experiments").json()}
     assert set(listed) == {name for name in figures.result_names() if figures.find_result(name)}
     results = figures.find_result("nitro_overhead")

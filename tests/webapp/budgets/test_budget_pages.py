@@ -46,7 +46,7 @@ def visitor() -> Visitor:
     return Visitor()
 
 
-def test_a_project_without_budgets_is_told_what_they_are_for(visitor: Visitor) -> None:
+def test_a_project_without_budgets_shows_what_they_are_for(visitor: Visitor) -> None:
     assert "No budget limits this project" in visitor.sees("list")
 
 

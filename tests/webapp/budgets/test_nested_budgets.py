@@ -218,7 +218,7 @@ def test_a_job_whose_own_budget_is_used_up_wants_that_raised() -> None:
     assert raise_budget(job=job, user=job.created_by, limit_usd=Decimal("0.2")).observed == "queued"
 
 
-def test_a_closed_budget_holds_nobody_any_more() -> None:
+def test_a_closed_budget_holds_no_one_any_more() -> None:
     project = make_project()
     budget = _budget(project, 0.09)
     job, epoch = make_running_job(project=project, spec=_simulated())

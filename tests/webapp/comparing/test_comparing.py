@@ -162,7 +162,7 @@ def test_of_two_sides_that_nothing_tells_apart_none_is_efficient() -> None:
     assert [each.efficient for each in _compared(project, keys).sides] == [False, False]
 
 
-def test_efficient_is_what_is_told_to_be_better_than_each_other_side_in_something() -> None:
+def test_efficient_is_what_is_better_than_each_other_side_in_something() -> None:
     project = make_project()
     good = _group(project, [20.0, 21.0, 22.0, 23.0, 24.0], name="Good")
     cheap = _group(project, [10.0, 11.0, 12.0, 13.0, 14.0], name="Cheap", training__algorithm__discount=0.9)

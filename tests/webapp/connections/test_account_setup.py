@@ -206,7 +206,7 @@ def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest
     assert decrypt.aws_connection(connection).bucket is None
 
 
-def test_what_failed_is_told_and_the_next_one_completes_it(
+def test_what_failed_is_reported_and_the_next_one_completes_it(
     connection: Connection,
     aws: AwsEmulator,
     account: tuple[AwsEmulator, DemoAccount],
@@ -222,7 +222,7 @@ def test_what_failed_is_told_and_the_next_one_completes_it(
     assert _set_up(connection).ready_mb == [1024]
 
 
-def test_only_one_thing_at_a_time_until_nobody_works_on_it(connection: Connection) -> None:
+def test_only_one_thing_at_a_time_until_no_one_works_on_it(connection: Connection) -> None:
     clock = FixedClock()
     account_setup.request_set_up(connection=connection, memory_mb=[1024], clock=clock)
     with pytest.raises(services.ConnectionRefused, match="already in progress"):

@@ -36,7 +36,9 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
     return tested
 
 
-def test_a_test_is_told_in_the_row(project: Any, messages_sent: list[Any], reports: list[Connection]) -> None:
+def test_a_test_is_reported_in_the_row(
+    project: Any, messages_sent: list[Any], reports: list[Connection]
+) -> None:
     connection = connection_test.request_test(connection=make_connection(project))
     connection_test.run_test(connection.pk, connection.test_no)
     connection.refresh_from_db()
@@ -59,7 +61,7 @@ def test_a_test_that_was_overtaken_says_nothing(
     assert not reports
 
 
-def test_a_page_waits_for_nobody(as_owner: Client, project: Any, messages_sent: list[Any]) -> None:
+def test_a_page_waits_for_no_one(as_owner: Client, project: Any, messages_sent: list[Any]) -> None:
     connection = make_connection(project)
     as_owner.post(url(project, connection.pk, "test"))
     report = as_owner.get(url(project, connection.pk).removesuffix("/") + "/report").content.decode()
@@ -67,7 +69,7 @@ def test_a_page_waits_for_nobody(as_owner: Client, project: Any, messages_sent: 
     assert "Testing" in report
 
 
-def test_a_test_that_nobody_took_up_is_told(project: Any, messages_sent: list[Any]) -> None:
+def test_a_test_that_no_one_took_up_is_reported(project: Any, messages_sent: list[Any]) -> None:
     clock = FixedClock()
     connection = connection_test.request_test(connection=make_connection(project), clock=clock)
     assert text.connection_status(connection, clock.now()).waiting
@@ -107,7 +109,7 @@ def _checked(**fields: Any) -> dict[str, Any]:
         ([_checked(), _checked(ok=False, optional=True), _checked(ok=False)], "Not ready", "Missing"),
     ],
 )
-def test_how_a_report_is_told(checks: list[Any], word: str, first: str, project: Any) -> None:
+def test_how_a_report_reads(checks: list[Any], word: str, first: str, project: Any) -> None:
     connection = make_connection(project)
     connection.test_state, connection.test_report = CheckState.DONE, {"checks": checks}
     assert text.connection_status(connection, FixedClock().now()).word == word

@@ -47,7 +47,7 @@ def test_a_broken_keys_file_is_a_sentence_without_the_key(content: str, tmp_path
     assert not content or content not in str(caught.value)
 
 
-def test_unusable_keys_store_nothing_and_are_told(as_owner: Client, project: Any, tmp_path: Path) -> None:
+def test_unusable_keys_store_nothing_and_are_reported(as_owner: Client, project: Any, tmp_path: Path) -> None:
     connection = make_connection(project, secret="")
     (tmp_path / "master_keys").write_text("broken")
     (tmp_path / "master_keys").chmod(0o600)

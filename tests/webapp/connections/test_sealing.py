@@ -131,7 +131,7 @@ def test_errors_say_nothing_of_the_secret() -> None:
         assert caught.value.__cause__ is None
 
 
-def test_a_secret_shows_itself_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_secret_shows_itself_to_no_one(caplog: pytest.LogCaptureFixture) -> None:
     secret = Secret("a-plaintext-of-some-length")
     with caplog.at_level(logging.DEBUG):
         logging.getLogger("test").info("%s %r", secret, {"in": [secret]})

@@ -59,7 +59,7 @@ def test_a_wrong_form_shows_no_secret_back(
     assert not SealedSecret.objects.exists()
 
 
-def test_the_id_of_an_azure_secret_is_told_from_its_value(as_owner: Client, project: Any) -> None:
+def test_the_id_of_an_azure_secret_is_distinguished_from_its_value(as_owner: Client, project: Any) -> None:
     connection = make_connection(project, kind="azure_principal", region="westeurope")
     given = {**AZURE_IDS, "client_secret": AZURE_IDS["client_id"]}
     page = as_owner.post(url(project, connection.pk, "identity"), given).content.decode()

@@ -58,7 +58,7 @@ def test_a_running_job_heeds_new_bounds_from_its_next_round_on(monkeypatch: pyte
     assert_whole(job)
 
 
-def test_a_change_is_told_in_the_jobs_story_with_who_and_what_was_before() -> None:
+def test_a_change_is_reported_in_the_jobs_story_with_who_and_what_was_before() -> None:
     job, _ = make_running_job()
     change_bounds(job=job, user=job.created_by, least=2, most=8)
     assert _last_words(job) == (

@@ -220,7 +220,7 @@ FAULTY = [
 
 
 @pytest.mark.parametrize(("content", "words"), FAULTY, ids=["cut", "list", "bytes", "large", "deep"])
-def test_what_is_no_spec_is_told_in_a_sentence(
+def test_what_is_no_spec_is_explained_in_a_sentence(
     client: Client, address: str, content: bytes, words: str
 ) -> None:
     answer = client.post(f"{address}file/", {"spec": io.BytesIO(content)})
@@ -262,7 +262,7 @@ def test_seeds_are_one_group_below_one_budget_that_grows_with_more_of_them(proje
     assert (group.jobs.count(), budget.limit_picodollars) == (5, 25 * 10**11)
 
 
-def test_seeds_that_are_no_number_are_told_at_their_field(client: Client, address: str) -> None:
+def test_seeds_that_are_no_number_are_reported_at_their_field(client: Client, address: str) -> None:
     page = client.post(address, typed(seeds="many"))
     assert page.status_code == 422
     assert 'id="seeds-problem"' in text(page)
@@ -320,7 +320,7 @@ def test_a_region_without_prices_is_refused_where_it_is_chosen_and_marked_with_w
     assert not project.jobs.exists()
 
 
-def test_budgets_above_are_asked_for_room(project: Any, owner: Any) -> None:
+def test_budgets_above_must_have_room(project: Any, owner: Any) -> None:
     create_budget(project=project, name="March", limit_picodollars=10**12, user=owner)
     spec = make_spec("hopper-simulated", budget_usd="0.60")
     assert "“March” has $1.00 free" in rows(project, owner, spec)["Budget"][1]

@@ -85,7 +85,7 @@ def test_the_bill_names_its_part(adding: Add) -> None:
     assert [row.part.title for row in rows] == ["Sums", "Actors"]
 
 
-def test_a_failure_is_told_in_its_own_words(adding: Add) -> None:
+def test_a_failure_is_reported_in_its_own_words(adding: Add) -> None:
     payload = call_failed().model_copy(update={"call_kind": "add"}).model_dump(mode="json")
     assert describe_event("call_failed", payload).text.startswith("An addition of round ")
 

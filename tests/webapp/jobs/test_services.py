@@ -86,7 +86,7 @@ def test_a_broker_that_is_away_does_not_fail_a_request(
     assert job.observed == "queued"
 
 
-def test_stopping_a_job_nobody_runs_ends_it_at_once() -> None:
+def test_stopping_a_job_no_one_runs_ends_it_at_once() -> None:
     job = make_job()
     job = stop_job(job=job, user=job.created_by)
     assert (job.observed, job.reason_code) == ("cancelled", "cancelled")

@@ -110,7 +110,7 @@ def test_a_month_that_is_over_is_not_touched(true: int) -> None:
     assert list(money_findings()) == []
 
 
-def test_a_share_crossed_twice_is_told_once() -> None:
+def test_a_share_crossed_twice_is_reported_once() -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock)
     half = job.account.limit_picodollars // 2

@@ -65,7 +65,7 @@ def test_what_was_spoilt_is_named(spoil: Any, words: str) -> None:
     assert any(words in finding for finding in findings(SYSTEM_CLOCK.now()))
 
 
-def test_a_job_that_nobody_runs_for_a_minute_is_named() -> None:
+def test_a_job_that_no_one_runs_for_a_minute_is_named() -> None:
     clock = FixedClock()
     job, _ = make_running_job(clock=clock)
     assert findings(clock.now()) == []

@@ -159,7 +159,7 @@ def test_as_many_queries_for_many_jobs_as_for_one(
         browser.get(f"/p/{project.slug}/?now=1")
 
 
-def test_a_month_is_foretold_from_its_last_days() -> None:
+def test_a_month_is_forecast_from_its_last_days() -> None:
     even = Month(date(2026, 11, 11), "", (USD,) * 10 + (0,))
     assert even.spent == 10 * USD
     assert even.expected() == (29 * USD, 29 * USD, 29 * USD)
@@ -258,7 +258,7 @@ def test_a_fault_of_ours_has_a_reference_that_the_log_knows(
     assert "secret" not in page.content.decode()
 
 
-def test_whoever_only_looks_is_offered_nothing_to_do(project: Any) -> None:
+def test_a_person_who_only_looks_is_offered_nothing_to_do(project: Any) -> None:
     viewer = make_user()
     add_member(project, viewer.email, "viewer")
     membership = project.memberships.get(user=viewer)

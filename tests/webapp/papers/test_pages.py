@@ -122,7 +122,7 @@ def test_the_pages_are_for_people_who_are_signed_in() -> None:
     assert Client().get("/papers/").status_code == 302
 
 
-def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
+def test_a_result_that_is_written_again_is_read_again(results: Path) -> None:
     _stored(results, "nitro_rewards", _claim())
     first = figures.find_result("nitro_rewards")
     assert first is figures.find_result("nitro_rewards")
@@ -135,7 +135,7 @@ def test_a_result_that_is_written_anew_is_read_anew(results: Path) -> None:
     assert again["title"] == "Another title, longer"
 
 
-def test_open_claims_are_told_apart(results: Path) -> None:
+def test_open_claims_are_distinguished(results: Path) -> None:
     open_one = _claim(verdict="open", reason="No seed is complete.", figures={"interval": None})
     _stored(results, "nitro_rewards", open_one, _claim())
     found = figures.find_result("nitro_rewards")

@@ -125,7 +125,9 @@ def test_a_call_that_fails_ends_it_and_everything_goes(
     assert not list(tmp_path.glob("profiles/*"))
 
 
-def test_a_budget_without_room_for_its_limit_is_told_before_anything_is_made(connection: Connection) -> None:
+def test_a_budget_without_room_for_its_limit_is_reported_before_anything_is_made(
+    connection: Connection,
+) -> None:
     create_budget(project=connection.project, name="A term", limit_picodollars=10**12 - 1)
     with pytest.raises(
         CommandError, match=r"up to \$1\.00, and the budget “A term” of this project has \$1\.00"
@@ -134,7 +136,7 @@ def test_a_budget_without_room_for_its_limit_is_told_before_anything_is_made(con
     assert not SetUp.objects.exists()
 
 
-def test_what_is_named_wrongly_is_told(connection: Connection) -> None:
+def test_what_is_named_wrongly_is_reported(connection: Connection) -> None:
     with pytest.raises(CommandError, match=f"There are: {connection.pk}"):
         call_command("calibrate", "--account", "aws", "--connection", "con_nobody")
     with pytest.raises(CommandError, match="goes with --account"):

@@ -203,7 +203,7 @@ def test_one_that_was_overtaken_touches_nothing(connection: Connection, aws: Aws
     assert SetUp.objects.get().state == CheckState.REQUESTED
 
 
-def test_functions_that_cannot_be_made_are_told_and_nothing_is_left(
+def test_functions_that_cannot_be_made_are_reported_and_nothing_is_left(
     connection: Connection,
     aws: AwsEmulator,
     account: tuple[AwsEmulator, DemoAccount],

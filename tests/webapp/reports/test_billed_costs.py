@@ -123,7 +123,7 @@ def test_a_bill_over_a_tenth_from_ours_makes_one_alert(scene: Scene, client: Any
         assert "by more than 10 %" in shown.content.decode(), name
 
 
-def test_a_bill_near_ours_warns_nobody(scene: Scene, client: Any) -> None:
+def test_a_bill_near_ours_warns_no_one(scene: Scene, client: Any) -> None:
     scene.read(scene.cur("1.01"))
     assert not Alert.objects.filter(kind=Kind.BILL).exists()
     client.force_login(scene.owner)

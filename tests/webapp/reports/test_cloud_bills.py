@@ -145,7 +145,7 @@ def test_the_same_file_and_the_same_line_count_once(scene: Scene) -> None:
     assert not BilledLine.objects.filter(project=other).exists()
 
 
-def test_lines_without_a_name_of_their_own_are_told_apart_by_how_many_there_are(scene: Scene) -> None:
+def test_lines_without_a_name_of_their_own_are_distinguished_by_how_many_there_are(scene: Scene) -> None:
     alike = scene.cur("0.5", **{"identity/LineItemId": "", "identity/TimeInterval": ""})
     scene.read(alike, alike)
     scene.read(alike, alike, name="again.csv", packed=True)

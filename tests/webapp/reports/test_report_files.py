@@ -74,7 +74,7 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
     assert client.get(scene.address(report)).status_code == 404
 
 
-def test_who_has_waited_for_long_is_told(scene: Scene) -> None:
+def test_a_person_who_has_waited_for_long_gets_an_alert(scene: Scene) -> None:
     report = scene.ask("focus")
     scene.clock.forward(report_builds.WAITED_FOR.total_seconds())
     report_builds.build(report.pk, clock=scene.clock)

@@ -315,7 +315,7 @@ def test_an_address_that_is_not_understood_is_answered_in_words(scene: Scene, cl
         ({"range": "this-year"}, "range is this-year"),
     ],
 )
-def test_a_file_is_never_of_something_else_than_was_asked_for(
+def test_a_file_is_never_of_something_else_than_was_requested(
     scene: Scene, client: Any, query: dict[str, str], words: str
 ) -> None:
     """A page shows this month instead, and says so. A file cannot say so."""
@@ -343,7 +343,7 @@ def test_spans_of_days() -> None:
     assert parse_query({"range": "last-month"}, None, today).question.first_day == date(2026, 2, 1)
 
 
-def test_staff_see_all_projects_and_nobody_else_does(scene: Scene, client: Any) -> None:
+def test_staff_see_all_projects_and_no_one_else_does(scene: Scene, client: Any) -> None:
     names = ("page", "file", "build", "files")
     client.force_login(scene.owner)
     for name in names:

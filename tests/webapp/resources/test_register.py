@@ -83,7 +83,7 @@ def test_said_twice_is_said_once(scene: Scene) -> None:
     assert scene.states() == [("f:1", "standing")]
 
 
-def test_whoever_lost_the_run_may_only_end_things(scene: Scene) -> None:
+def test_a_process_that_lost_the_run_may_only_end_things(scene: Scene) -> None:
     register = scene.register()
     _intend(register)
     assert release_lease(job_id=scene.job.pk, epoch=1)

@@ -202,7 +202,7 @@ def test_nothing_is_forgotten_for_one_look_that_does_not_show_it(connection: Con
     assert "No longer in the cloud: warm functions" in job.events.last().payload["text"]
 
 
-def test_a_delete_that_was_not_done_is_asked_for_again(connection: Connection) -> None:
+def test_a_delete_that_was_not_done_is_requested_again(connection: Connection) -> None:
     clock = FixedClock()
     paper, _, register = _paper(clock, connection)
     register.ending(NAME)
@@ -291,7 +291,7 @@ def _denied() -> ClientError:
     return ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "secret text"}}, "List")
 
 
-def test_an_account_that_lets_nobody_in_is_said_and_asked_less_often(
+def test_an_account_that_lets_no_one_in_is_said_and_asked_less_often(
     cloud: tuple[AwsEmulator, DemoAccount], connection: Connection
 ) -> None:
     clock = FixedClock()

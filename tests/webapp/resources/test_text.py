@@ -216,7 +216,7 @@ def test_the_lines_on_the_pages(connection: Connection) -> None:
     assert "data-resources" not in _page(owner, f"/p/{project.slug}/jobs/{make_job(project, owner).pk}/")
 
 
-def test_who_only_looks_is_not_told_why_an_account_lets_nobody_in(connection: Connection) -> None:
+def test_who_only_looks_does_not_see_why_an_account_lets_no_one_in(connection: Connection) -> None:
     viewer = make_user()
     add_member(connection.project, viewer.email, "viewer")
     scan(connection, find=lambda there: PaperCloud(fails=TimeoutError("late")))

@@ -35,7 +35,7 @@ def test_each_reason_is_said_where_it_begins_to_hold() -> None:
     assert shown["said"] == [list(one) for one in said]
 
 
-def test_of_a_long_run_those_of_the_charts_points_are_told() -> None:
+def test_of_a_long_run_those_of_the_charts_points_are_reported() -> None:
     job = _ran(["a"])
     report = Round.objects.get().report
     rounds = [

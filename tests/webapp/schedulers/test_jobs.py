@@ -60,7 +60,7 @@ def test_what_follows_from_a_scheduler_is_filled_in_at_the_launch() -> None:
     assert make_job(project, spec=job.parsed_spec()).spec == job.spec, "a spec holds its own copy"
 
 
-def test_without_one_nothing_is_launched_and_the_way_to_one_is_told() -> None:
+def test_without_one_nothing_is_launched_and_the_way_to_one_is_reported() -> None:
     project = make_project()
     with pytest.raises(
         SpecRefused, match=r"none is trained in this project yet\. Train one under Schedulers"
@@ -128,7 +128,7 @@ def test_the_models_defaults_hold_no_weights() -> None:
     assert Learned().weights == ""
 
 
-def test_a_training_is_asked_for_from_the_form() -> None:
+def test_a_training_is_requested_from_the_form() -> None:
     user = make_user()
     project = make_project(user)
     address = f"/p/{project.slug}/schedulers/new/"

@@ -42,7 +42,7 @@ def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
     assert version.facts["rehearsed"]["score"] != version.facts["real"]["score"]
 
 
-def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_told() -> None:
+def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_reported() -> None:
     training = scheduler_rows.ask()
     scheduler_rows.run(training)
     real = list(training.episodes.filter(kind="real").order_by("number"))
@@ -168,7 +168,7 @@ def test_to_stop_ends_it_between_episodes_and_what_was_recorded_stays() -> None:
     assert Episode.objects.filter(kind="grid").count() == 2
 
 
-def test_one_that_nobody_runs_is_stopped_at_once_and_one_that_is_handed_over_waits() -> None:
+def test_one_that_no_one_runs_is_stopped_at_once_and_one_that_is_handed_over_waits() -> None:
     waiting = services.stop_training(training=scheduler_rows.ask())
     assert waiting.state == TrainingState.STOPPED
     over = threading.Event()
@@ -178,7 +178,7 @@ def test_one_that_nobody_runs_is_stopped_at_once_and_one_that_is_handed_over_wai
     assert (training.state, training.lease_owner) == (TrainingState.QUEUED, "")
 
 
-def test_a_budget_that_holds_no_round_is_told() -> None:
+def test_a_budget_that_holds_no_round_is_reported() -> None:
     training = scheduler_rows.ask(budget_usd="0.000001", scheduling__rehearsals=0)
     scheduler_rows.run(training)
     assert training.state == TrainingState.FAILED
@@ -207,7 +207,7 @@ def test_another_range_of_actors_is_refused_in_words() -> None:
     assert Version.objects.count() == 1
 
 
-def test_what_is_missing_is_asked_for() -> None:
+def test_what_is_missing_is_named() -> None:
     with pytest.raises(TrainingRefused, match="there is no preset 'chess'"):
         scheduler_rows.ask(workload="chess")
     with pytest.raises(ValidationError, match="needs real episodes or rehearsals"):

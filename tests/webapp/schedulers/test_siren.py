@@ -133,7 +133,7 @@ def test_its_page_leads_to_a_job_with_it_and_to_fine_tuning() -> None:
     assert "Breast cancer" in listed
 
 
-def test_a_training_is_asked_for_from_the_form_the_api_and_the_command() -> None:
+def test_a_training_is_requested_from_the_form_the_api_and_the_command() -> None:
     user = make_user()
     project = make_project(user)
     fields = {"name": "Mine", "rounds": "5", "target": "0.3"}

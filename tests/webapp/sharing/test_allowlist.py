@@ -57,7 +57,7 @@ def test_the_scene_holds_what_must_not_be_shown(job: Job) -> None:
     assert money_in(inside)
 
 
-def test_a_shared_job_names_nobody_and_holds_no_money(job: Job) -> None:
+def test_a_shared_job_names_no_one_and_holds_no_money(job: Job) -> None:
     _, path = share(job)
     shown = everything_of(path)
     assert "Walker" in shown
@@ -67,7 +67,7 @@ def test_a_shared_job_names_nobody_and_holds_no_money(job: Job) -> None:
     assert job.project.slug not in shown
 
 
-def test_with_money_a_shared_job_holds_it_and_names_nobody(job: Job) -> None:
+def test_with_money_a_shared_job_holds_it_and_names_no_one(job: Job) -> None:
     _, path = share(job, money=True)
     shown = everything_of(path)
     assert "$0.300" in shown
@@ -75,7 +75,7 @@ def test_with_money_a_shared_job_holds_it_and_names_nobody(job: Job) -> None:
     assert secrets_in(shown) == []
 
 
-def test_a_shared_comparison_names_nobody_and_holds_no_money(job: Job, other: Job) -> None:
+def test_a_shared_comparison_names_no_one_and_holds_no_money(job: Job, other: Job) -> None:
     _, path = share(job, of=[job.pk, other.pk])
     shown = everything_of(path)
     assert '"lines"' in shown
@@ -95,7 +95,7 @@ def test_a_comparison_shows_no_field_of_the_account(job: Job, other: Job) -> Non
     assert secrets_in(everything_of(path)) == []
 
 
-def test_a_shared_report_names_nobody(job: Job) -> None:
+def test_a_shared_report_names_no_one(job: Job) -> None:
     for by in ("day", "job", "cloud", "service", "tag"):
         report = {"range": "this-month", "by": by, "prices": "simulated", "tag": ""}
         _, path = share(job, of=(), report=report, money=True)

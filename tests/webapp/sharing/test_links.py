@@ -40,7 +40,7 @@ def status(path: str) -> int:
 # How they end
 
 
-def test_whoever_has_the_link_opens_it_without_an_account(job: Job) -> None:
+def test_a_person_who_has_the_link_opens_it_without_an_account(job: Job) -> None:
     link, path = share(job)
     page = Client().get(path)
     assert page.status_code == 200
@@ -213,7 +213,7 @@ def test_shared_pages_take_no_posts_and_hold_no_forms(job: Job) -> None:
     assert "csrf" not in page
 
 
-def test_they_set_no_cookie_and_know_nobody(job: Job) -> None:
+def test_they_set_no_cookie_and_know_no_one(job: Job) -> None:
     """Also for a person who is signed in, whom they do not name."""
     _, path = share(job, sites=["*"])
     before = Session.objects.count()

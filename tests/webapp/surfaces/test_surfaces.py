@@ -75,7 +75,7 @@ def test_while_it_grows_what_is_known_is_shown() -> None:
     assert page.count('class="square"') == 2 + 5
 
 
-def test_a_checkpoint_that_is_gone_or_broken_is_told() -> None:
+def test_a_checkpoint_that_is_gone_or_broken_is_reported() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
     surface = _requested(job)
     policies.checkpoint_path(job.pk, surface.checkpoint).write_bytes(b"nothing")

@@ -157,7 +157,7 @@ class TestAStream:
         left_out = 100 - len(kept.rows)
         assert stream.problem == f"MLflow is slower than this run: {left_out} rows of figures left out."
 
-    def test_a_tracker_that_does_not_answer_holds_nobody_up(self) -> None:
+    def test_a_tracker_that_does_not_answer_holds_no_one_up(self) -> None:
         kept = _Kept()
         kept.gate.clear()
         stream = Stream("MLflow", kept, FACTS)
@@ -239,7 +239,7 @@ class TestWandb:
         monkeypatch.setenv("SECRET_KEY", "of the installation")
         return file
 
-    def test_a_run_is_told_by_a_process_that_sees_no_secret_of_ours(self, kept: Path) -> None:
+    def test_a_run_is_reported_by_a_process_that_sees_no_secret_of_ours(self, kept: Path) -> None:
         run = wandb.WandbRun("", "lab/hopper", Secret("key"))
         assert run.begin(FACTS) == "https://wandb.ai/lab/hopper/runs/job_a"
         run.send(_rows(2))

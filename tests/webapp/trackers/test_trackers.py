@@ -89,7 +89,7 @@ def test_a_token_is_kept_until_the_address_changes(project: Any) -> None:
     assert Tracker.objects.get().address == "https://1.1.1.1"
 
 
-def test_an_owner_sets_and_removes_a_tracker_and_nobody_sees_its_token(client: Client, project: Any) -> None:
+def test_an_owner_sets_and_removes_a_tracker_and_no_one_sees_its_token(client: Client, project: Any) -> None:
     sign_in(client, project.people.get())
     page = f"/p/{project.slug}/trackers/mlflow/"
     assert "Experiment" in client.get(page).content.decode()

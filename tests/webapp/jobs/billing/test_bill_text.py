@@ -91,7 +91,7 @@ def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
     assert breakdown_sentence([]) == ""
 
 
-def test_what_actors_came_to_is_told_by_what_they_did() -> None:
+def test_what_actors_came_to_is_reported_by_what_they_did() -> None:
     parts = {part.key: part for part in bill_parts()}
 
     def rows(**amounts: int) -> list[Row]:

@@ -197,7 +197,7 @@ def test_the_regular_look_asks_for_what_is_due(job: Job, monkeypatch: pytest.Mon
     assert started == [("webapp.jobs.tasks.draw_up_bill", [job.pk])]
 
 
-def test_a_spec_of_long_ago_is_told_once_and_not_tried_for_ever(job: Job, client: Client) -> None:
+def test_a_spec_of_long_ago_is_reported_once_and_not_tried_for_ever(job: Job, client: Client) -> None:
     Job.objects.filter(pk=job.pk).update(observed="succeeded")
     document = {**job.spec, "platform": {"kind": "simulated", "profile": "lambda-1999"}}
     Job.objects.filter(pk=job.pk).update(spec=document)
@@ -232,7 +232,7 @@ def test_a_running_jobs_bill_says_as_of_when(job: Job, client: Client) -> None:
     assert 'data-bill-over="no"' in answer.content.decode()
 
 
-def test_an_open_page_is_told_where_the_money_went_as_bills_are_drawn_up(job: Job) -> None:
+def test_an_open_page_shows_where_the_money_went_as_bills_are_drawn_up(job: Job) -> None:
     shown = header(job)
     assert (shown["parts"], shown["elsewhere"]) == ("", "")
     bills.draw_up_bill(job.pk)

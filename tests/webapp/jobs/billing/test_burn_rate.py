@@ -83,7 +83,7 @@ def test_a_job_that_is_done_before_says_so() -> None:
 
 
 @pytest.mark.django_db
-def test_a_chart_is_told_where_the_band_meets_which_line_and_when() -> None:
+def test_a_chart_marks_where_the_band_meets_which_line_and_when() -> None:
     owner_limit = header(_running(10, USD // 1000, spec=_endless()))["ahead"]
     assert owner_limit == {
         "hourly_usd": 3.6,
@@ -144,7 +144,7 @@ def test_nothing_is_said_of_too_few_rounds_or_of_what_costs_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_who_is_expected_to_meet_a_limit_is_told_once_and_again_after_it_was_raised() -> None:
+def test_a_limit_that_is_expected_to_be_met_is_reported_once_and_again_after_it_was_raised() -> None:
     clock = FixedClock()
     job = _running(10, USD // 1000, spec=_endless(), clock=clock)
     budget = create_budget(project=job.project, name="b", limit_picodollars=USD // 10, clock=clock)

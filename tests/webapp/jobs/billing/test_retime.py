@@ -87,7 +87,7 @@ def test_draws_and_a_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert f"in {found['verdict']['cheaper_in']} of 6 draws" in output
 
 
-def test_wrong_input_is_told(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_wrong_input_is_reported(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "there is no profile named 'mars'" in refused(capsys, file, "--profile", "mars")
     assert "there is no stack named 'mars'" in refused(capsys, file, "--stack", "mars")
     assert "--draws must be between 0 and 10,000" in refused(capsys, file, "--draws", "-1")

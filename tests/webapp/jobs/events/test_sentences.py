@@ -111,7 +111,7 @@ def test_no_news_only_after_several_evaluations() -> None:
     assert no_news_sentence([], 35, 0, None) == ""
 
 
-def test_a_loss_is_told_as_one() -> None:
+def test_a_loss_is_reported_as_one() -> None:
     loss = Score("loss", higher_is_better=False, decimals=3)
     rising = _flat(9, 1, 5, 6, 7)
     assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 rounds")

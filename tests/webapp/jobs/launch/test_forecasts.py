@@ -67,7 +67,7 @@ def test_a_form_with_a_fault_has_none(ada: tuple[Client, str]) -> None:
     assert "$" not in answer.content.decode()
 
 
-def test_only_who_may_launch_is_told(ada: tuple[Client, str], client: Client) -> None:
+def test_only_a_person_who_may_launch_sees_it(ada: tuple[Client, str], client: Client) -> None:
     _, address = ada
     bob = accounts.create_person("bob@example.org", "correct horse battery")
     client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")

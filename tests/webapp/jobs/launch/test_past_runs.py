@@ -81,7 +81,7 @@ def test_the_worker_keeps_each_launchs_forecast_once() -> None:
     assert 0 < row.cost_p10_picodollars < row.cost_p50_picodollars < row.cost_p90_picodollars
 
 
-def test_calibration_is_told_once_there_are_enough() -> None:
+def test_calibration_is_reported_once_there_are_enough() -> None:
     project = make_project()
     for times in (1.0, 1.0, 1.0, 1.0):
         _ran(project, times)

@@ -93,7 +93,7 @@ def test_what_it_made_goes_and_what_it_cost_stays() -> None:
     assert list(job_findings(datetime.now(UTC))) == []
 
 
-def test_nobody_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
+def test_no_one_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
     job = _ran()
     slug, call = job.project.slug, ApiCaller(job.created_by)
     client.force_login(job.created_by)

@@ -109,7 +109,7 @@ def test_orders_have_what_is_not_known_last(project: Any, known: dict[str, Job])
     assert run_table.order_of("-tags") == run_table.FIRST
 
 
-def test_archived_jobs_are_left_out_unless_asked_for(project: Any, known: dict[str, Job]) -> None:
+def test_archived_jobs_are_left_out_unless_requested(project: Any, known: dict[str, Job]) -> None:
     actions.archive(job=known["old"], user=known["old"].created_by)
     assert _found(project, "") == ["hop", "cart"]
     assert _found(project, "is:archived") == ["old"]
@@ -167,7 +167,7 @@ def test_queries_do_not_grow_with_rows_or_columns(
         client.get(f"/p/{project.slug}/jobs/?columns={keys}&rows=1")
 
 
-def test_a_row_is_drawn_anew_when_anything_in_it_changes(client: Client, project: Any) -> None:
+def test_a_row_is_drawn_again_when_anything_in_it_changes(client: Client, project: Any) -> None:
     job = make_job(project)
     address = f"/p/{project.slug}/jobs/?rows=1&columns=tags,return,spent"
 

@@ -44,7 +44,7 @@ def test_questions_are_read(text: str, terms: tuple[Term, ...]) -> None:
         ("is:odd", "archived or simulated"),
     ],
 )
-def test_what_is_not_understood_is_told_with_what_would_be(text: str, said: str) -> None:
+def test_what_is_not_understood_is_reported_with_what_would_be(text: str, said: str) -> None:
     with pytest.raises(NotUnderstood) as refusal:
         parse(text)
     assert said in str(refusal.value)

@@ -150,7 +150,7 @@ def test_the_zip_holds_model_card_and_script(client: Client, project: Any) -> No
     assert "round-1.zip" in older["Content-Disposition"]
 
 
-def test_a_checkpoint_that_is_gone_or_damaged_is_told_in_words(client: Client, project: Any) -> None:
+def test_a_checkpoint_that_is_gone_or_damaged_is_explained(client: Client, project: Any) -> None:
     job = job_with_checkpoints(project, 1)
     path = policies.checkpoint_path(job.pk, policies.list_checkpoints(job)[0].name)
     path.write_bytes(path.read_bytes()[:-1] + b"x")

@@ -160,7 +160,7 @@ def test_a_checkpoint_forgives_crashes() -> None:
     assert job.crashes == 0
 
 
-def test_an_end_is_told_once() -> None:
+def test_an_end_is_reported_once() -> None:
     job, epoch = make_running_job()
     assert run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"))
     assert not run_ended(job_id=job.pk, epoch=epoch, why=Reason.PROCESS_DIED.change(how="killed by SIGKILL"))

@@ -130,7 +130,7 @@ def test_the_budget_really_stops_a_job_and_raising_it_goes_on() -> None:
     assert_whole(job)
 
 
-def test_an_error_is_told_in_a_sentence_and_tried_again(
+def test_an_error_is_explained_in_a_sentence_and_tried_again(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.FAILPOINTS = "after_round:raise@3"
