@@ -1,6 +1,6 @@
 """Environment seconds that the simulated Lambda bills for a million steps: stepped by Gymnasium, and natively.
 
-Both are measured anew as a calibration measures an actor, in turns, and timed by the clouds' own arithmetic.
+Both are measured again as a calibration measures an actor, in turns, and timed by the clouds' own arithmetic.
 """
 
 import statistics

@@ -1,6 +1,6 @@
 """Figures of the papers that need no training: arithmetic over profiles, stacks and prices, or a measurement.
 
-A file in `calculations/` holds one, as `CALCULATION`. It is computed anew whenever its report is written.
+A file in `calculations/` holds one, as `CALCULATION`. It is computed again whenever its report is written.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Platform(Protocol):
 
 @runtime_checkable
 class Preparable(Protocol):
-    """A platform with standing actors, which are ordered before there are calls for them."""
+    """A platform with kept actors, which are ordered before there are calls for them."""
 
     def prepare(self, actors: int) -> None:
         """Keep this many actors from now on. The ledger's owner decides how many; actors at work are not stopped."""

@@ -302,7 +302,7 @@ class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
     `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
-    samples. It is stored under its first name. `memory_mb` is what the plan gave an actor, told by policies that
+    samples. It is stored under its first name. `memory_mb` is what the plan gave an actor, reported by policies that
     change it; evaluations may have had another. `drawn` is the pair of functions and MB that an agent wished for.
     Both are left out of what is stored where there is none.
     """

@@ -40,7 +40,7 @@ def interquartile_mean(scores: npt.ArrayLike) -> float:
 
 
 def bootstrap(scores: npt.ArrayLike, *, repetitions: int = REPETITIONS) -> Interval:
-    """The interquartile mean of the scores and its interval: seeds are drawn anew within each environment."""
+    """The interquartile mean of the scores and its interval: seeds are drawn again within each environment."""
     matrix = matrix_of(scores)
     rng = np.random.default_rng(0)
     drawn: list[Doubles] = []

@@ -80,7 +80,7 @@ _SECRET_ADDRESS = re.compile(r"(/(?:s|shared|join|sign-in)/)[^/\s\"']+")
 
 
 class AddressRedaction(logging.Filter):
-    """Hides the secrets of links in log messages: whoever reads a log must not be able to open them."""
+    """Hides the secrets of links in log messages: readers of a log must not be able to open them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = _hide_secrets(record.msg)

@@ -58,7 +58,7 @@ class Speeds:
             self.warm_ns = to_ns(actors.hand_over_s.value)
 
     def _actor_rates(self, stack: Stack, *, rebuilds: bool) -> None:
-        """Kept actors keep their environments; functions of some stacks build them anew in each call."""
+        """Kept actors keep their environments; functions of some stacks build them in each call."""
         self._call_us = stack.call_ms.value * 1000.0 + (stack.rebuild_s.value * 1e6 if rebuilds else 0.0)
         self._environment_us = {name: one.value for name, one in stack.environment_step_us.items()}
         self._environment_fallback_us = stack.environment_step_fallback_us.value

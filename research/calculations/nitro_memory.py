@@ -1,5 +1,5 @@
 """Nitro's figure 16 (c): the memory of a function. The same rounds with more and less of it; nothing is learned"
-" anew."""
+" again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from research.reports.outcomes import Summary
 from training.statistics import bootstrap, interquartile_mean
 from webapp.papers.drawing import nice_ticks
 
-# Okabe & Ito: told apart with any kind of colour vision; dashes tell them apart without colour.
+# Okabe & Ito: colours that any colour vision distinguishes; dashes distinguish lines without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4", "1 3", "12 4")
 _WIDTH, _HEIGHT = 420, 280

@@ -113,7 +113,7 @@ class RunFile:
         return kept
 
     def discard(self) -> None:
-        """Begin anew: no row, work or checkpoint of what was not finished stays."""
+        """Begin again: no row, work or checkpoint of what was not finished stays."""
         self.path.unlink(missing_ok=True)
         self.work_path.unlink(missing_ok=True)
         shutil.rmtree(self.checkpoints, ignore_errors=True)

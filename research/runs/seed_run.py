@@ -106,7 +106,7 @@ class SeedRun:
         study.run(self._folder)
 
     def _train(self) -> None:
-        # A record of work has no holes and nothing twice: such runs take minutes, and begin anew when they are broken.
+        # A record of work has no holes and nothing twice: such runs take minutes, and begin again when they are broken.
         work = self._file.work_path if self._experiment.pricing_targets else None
         if work is not None:
             self._file.discard()

@@ -56,7 +56,7 @@ def make_copies(environment: EnvironmentSpec, count: int, cores: int = 1) -> Cop
 def stepped_by(environment: EnvironmentSpec) -> str:
     """Return a sentence that says who steps this environment; if Gymnasium does, with the reason.
 
-    An environment of the catalogue is not built for it, unless its id may have been registered anew.
+    An environment of the catalogue is not built for it, unless its id may have been registered again.
     """
     name, entry = environment.id, ENTRIES.get(environment.id)
     if entry is not None and entry.family == "Atari":

@@ -36,7 +36,7 @@ HISTORY_KEPT = 64
 
 @dataclass(frozen=True)
 class _Learned:
-    """A version that no round has reported yet: what its update told beside state and weights, and its work."""
+    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
 
     result: Document
     usage: Usage
@@ -221,7 +221,7 @@ class Run:
 
     @property
     def last_learned(self) -> Document:
-        """What the update of the newest version told, beside its state and weights."""
+        """The result of the newest version's update, beside its state and weights."""
         return self._learned[-1].result
 
     @property

@@ -1,4 +1,4 @@
-"""What any agent that scales a training is asked: its settings, and how it reads a training as an episode."""
+"""What any agent that scales a training has: its settings, and how it reads a training as an episode."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ AnyTraining = Annotated[
     Annotated[TrainingSpec, Tag("reinforcement")] | Annotated[Supervised, Tag("supervised")],
     Discriminator(lambda spec: kind_of(spec) if isinstance(spec, Mapping | Training) else None),
 ]
-"""The spec of any kind of training, told apart by `kind_of`."""
+"""The spec of any kind of training, distinguished by `kind_of`."""
 TASKS: dict[str, type[Task[Any]]] = {task.kind: task for task in (ReinforcementLearning, SupervisedLearning)}
 
 

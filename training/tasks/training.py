@@ -1,4 +1,4 @@
-"""What every kind of training is asked: the base of their specs."""
+"""What every kind of training declares: the base of their specs."""
 
 from __future__ import annotations
 

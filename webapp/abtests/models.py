@@ -20,7 +20,7 @@ class State(models.TextChoices):
 class ABTest(models.Model):
     """The question whether a job with one change is better, and its answer.
 
-    A is `job` as it ran, B the same with `change` (path=value), told by the field's title and its two values. Both
+    A is `job` as it ran, B the same with `change` (path=value), shown by the field's title and its two values. Both
     train with the seeds from `first_seed` on, at most `most_pairs` of them, as jobs of `group` below `budget`.
     `effect` is the difference that the test can find, in standard deviations over seeds. `evaluated`: runs are judged
     by their last evaluation, else by their smoothed return. `pairs` and `difference` are those of the answer.

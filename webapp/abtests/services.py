@@ -25,7 +25,7 @@ from webapp.money.budgets import create_budget
 from webapp.money.models import Scope
 
 EFFECTS = (2.0, 1.5, 1.0, 0.75)
-"""The differences that can be asked for, in standard deviations of a setting's return over seeds."""
+"""The differences that can be chosen, in standard deviations of a setting's return over seeds."""
 USUAL_EFFECT = 1.5
 _ROOM = Decimal("1.5")
 """The suggested budget over the expected cost."""

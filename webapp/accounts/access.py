@@ -1,7 +1,7 @@
 """Access to projects: every page and API route checks here whether a person's role in a project is enough.
 
 A project without a membership of the person answers 404. A role that is too low answers 403, and so does an archived
-project to whoever wants to change it.
+project to those who want to change it.
 """
 
 from __future__ import annotations

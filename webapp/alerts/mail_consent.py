@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 ASKS_A_DAY = 3
 """At most so many projects ask one address in a day. Others wait."""
 ASK_AGAIN_AFTER = timedelta(days=30)
-"""After so long without an answer, an address can be asked once more, when an owner enters it again."""
+"""After so long without an answer, an address gets one more question, when an owner enters it again."""
 _ATTEMPTS = 6
 _TRY_AGAIN_AFTER = timedelta(minutes=10)
 _AT_ONCE = 50

@@ -1,7 +1,7 @@
 """Learning curves of sides over steps, time or dollars: of several seeds the interquartile mean with its interval.
 
-All rounds that are drawn come in one query, however many runs are compared. The curve of a run that has told nothing
-new is kept, and so is every line that was drawn of the same curves.
+All rounds that are drawn come in one query, however many runs are compared. A curve without new rounds is
+kept, and so is every line that was drawn of the same curves.
 """
 
 from __future__ import annotations

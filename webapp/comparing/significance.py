@@ -32,7 +32,7 @@ class Apart:
     """The test of two sides: a run of the first beats one of the second in `won` of all `pairs`, ties half.
 
     `better`: that share with its interval; None where seeds are too few, or too alike, to have one. `more`: seeds that
-    each side needs in addition before the difference seen so far would be told apart with 80 % probability; 0 if it is
+    each side needs in addition before the difference seen so far would be significant with 80 % probability; 0 if it is
     already, None if that would take more than MOST_MORE.
     """
 

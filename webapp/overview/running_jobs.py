@@ -95,7 +95,7 @@ class Recent:
     step: str
     step_words: str
     more_seeds: int = 0
-    """How many other seeds of its group ended; the row stands for them too."""
+    """How many other seeds of its group ended; the row includes them."""
 
 
 _RAISE_BUDGET = "jobs:detail", "Raise budget"

@@ -1,4 +1,4 @@
-"""URLs of shared links: the page that makes and lists them, and what whoever has one opens."""
+"""URLs of shared links: the page that makes and lists them, and what a person with a link opens."""
 
 from django.urls import path
 

@@ -151,7 +151,7 @@ def _preview(project: Project, subject: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# Outside: whoever has a link
+# Outside: people with a link
 
 
 @shared_page

@@ -33,7 +33,7 @@ def server_of(tracker: Tracker) -> str:
 
 
 def tracker_status(tracker: Tracker | None) -> Status:
-    """How a tracker of a project stands; None: it is not set."""
+    """Return the status of a project's tracker; None: it is not set."""
     if tracker is None:
         return Status("waiting", "circle", "Not set", "Runs are not sent here.")
     if not tracker.on:

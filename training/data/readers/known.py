@@ -1,4 +1,4 @@
-"""Files in known formats (`training.data.formats`), told by their contents: alone, or several packed into one."""
+"""Files in known formats (`training.data.formats`), recognised by their contents: alone, or several packed into one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def known_format(path: Path) -> str | None:
         if head[:4] == _ZIP or head[_TAR_AT:] == _TAR:
             return _format_of(path)
     except UNREADABLE:
-        return None  # whoever reads it as a table says what is wrong
+        return None  # the reader of tables says what is wrong
     cells = line.split("\t")
     if len(cells) == _CELLS_OF_A_CLICK and cells[0] in ("0", "1"):
         return "click_log"

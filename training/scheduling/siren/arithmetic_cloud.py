@@ -89,7 +89,7 @@ class ArithmeticCloud:
     def fit(recorded: Sequence[Sequence[RoundReport]]) -> ArithmeticCloud:
         """Return the arithmetic of recorded trainings, of several numbers of functions and sizes of memory.
 
-        Raises ValueError if no round told its loss, its functions' memory and how long they computed.
+        Raises ValueError if no round reported its loss, its functions' memory and how long they computed.
         """
         rounds = [one for run in recorded for one in run if one.usage.memory_mb and one.usage.compute_s > 0]
         if not rounds or all(one.score is None for one in rounds):
@@ -153,7 +153,7 @@ def _unlikeness(amounts: Numbers) -> float:
 
 
 def _losses(rounds: Sequence[RoundReport]) -> tuple[float, ...]:
-    """Return the mean loss after each epoch, in logarithms; an epoch that told none has the last one's."""
+    """Return the mean loss after each epoch, in logarithms; an epoch that reported none has the last one's."""
     last = max(one.round_no for one in rounds)
     by_epoch: list[list[float]] = [[] for _ in range(last)]
     for one in rounds:

@@ -29,7 +29,7 @@ class Choices(FrozenModel):
 
     @property
     def _middles_and_halves(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """A range of one value has a half all the same, so that what was drawn can be told from its wish."""
+        """A range of one value has a half all the same, so that what was drawn can be distinguished from its wish."""
         low = np.log([self.actors_min, self.memory_min_mb])
         high = np.log([self.actors_max, self.memory_max_mb])
         return (low + high) / 2, np.maximum((high - low) / 2, _LEAST_HALF)

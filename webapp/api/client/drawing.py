@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 30
 _MOST_POINTS = 300
 _MEAN_POINTS = 80
-_BLUE = "#2b87c8"  # to be told from a light and from a dark page
+_BLUE = "#2b87c8"  # distinct on a light and on a dark page
 _TEXT = "font: 12px system-ui, sans-serif; fill: currentColor; opacity: .75"
 _UNREAL = {"simulated": "sim.", "emulated": "emulated"}
 

@@ -66,7 +66,7 @@ def open_run(key: str, client: Starling | None = None) -> Run:
 
 
 class Run:
-    """A job, or the seeds of one spec. Its figures are those of the server, asked for as they are read."""
+    """A job, or the seeds of one spec. Its figures are those of the server, fetched as they are read."""
 
     def __init__(self, client: Starling, document: dict[str, Any]) -> None:
         self._client = client
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def jobs(self) -> list[dict[str, Any]]:
-        """Its jobs as the API returns them, by seed. Not asked for again once all are over."""
+        """Its jobs as the API returns them, by seed. Not fetched again once all are over."""
         if not self._jobs or not all(job["over"] for job in self._jobs):
             if self._is_group:
                 found = list(self._client.jobs(group=self.name))

@@ -42,7 +42,7 @@ from webapp.jobs.spec import JobSpec
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a field of a model stands. `path` leads there through the spec, `prefix` through the form's names."""
+    """The place of a model's field. `path` leads there through the spec, `prefix` through the form's names."""
 
     name: str
     info: FieldInfo

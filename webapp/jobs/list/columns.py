@@ -52,7 +52,7 @@ class Column:
     of_seeds: Callable[[Sequence[Job]], str] | None = None
 
     def headed(self, headings: Headings) -> Column:
-        """Return the column as it stands above jobs that have these headings."""
+        """Return the column as it is shown above jobs that have these headings."""
         return _reworded(self, getattr(headings, self.heading)) if self.heading else self
 
     @cached_property
@@ -246,9 +246,9 @@ class Row(NamedTuple):
     pill: str
     cells: tuple[tuple[str, str], ...]
     chosen: str
-    """What its box stands for: the ids of its jobs."""
+    """The value of its box: the ids of its jobs."""
     seeds: int = 0
-    """How many runs the row stands for; 0 for a single job."""
+    """How many runs the row shows; 0 for a single job."""
     is_open: bool = False
     group_address: str = ""
     is_member: bool = False
