@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from training.checkpoints import Progress
 from training.loops.asynchronous import asynchronous
-from training.loops.bulk_synchronous import bulk_synchronous
-from training.loops.fully_asynchronous import fully_asynchronous
-from training.loops.hybrid import hybrid
+from training.loops.epochs import bulk_synchronous, fully_asynchronous, hybrid
 from training.loops.pipelined import pipelined
 from training.loops.run import Run
 from training.loops.staleness_aware import staleness_aware

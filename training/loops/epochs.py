@@ -1,4 +1,4 @@
-"""What the loops over epochs share: functions take slices of the data, and the learner merges what they push.
+"""The three loops over epochs: functions take slices of the data, and the learner merges what they push.
 
 A slice is some rows of one epoch. Slices are numbered over all epochs, so each row is fetched once an epoch by one
 call, whichever function makes it. A function's next call leaves when its push has been merged, with the newest
@@ -186,7 +186,25 @@ class _Traffic:
         }
 
 
-def over_epochs(run: Run, *, together: bool, barrier: bool) -> Iterator[Event]:
+def hybrid(run: Run) -> Iterator[Event]:
+    """The hybrid synchronous loop (Wang et al. 2019): asynchronous within an epoch, a barrier at its end.
+
+    With one function and one local step it is plain minibatch descent, bit for bit.
+    """
+    yield from _with_readable_data(run, together=False, barrier=True)
+
+
+def bulk_synchronous(run: Run) -> Iterator[Event]:
+    """All functions push, then the learner takes one step with the mean of their gradients."""
+    yield from _with_readable_data(run, together=True, barrier=True)
+
+
+def fully_asynchronous(run: Run) -> Iterator[Event]:
+    """Functions go on to the next epoch's rows without waiting; judging runs beside them."""
+    yield from _with_readable_data(run, together=False, barrier=False)
+
+
+def _with_readable_data(run: Run, *, together: bool, barrier: bool) -> Iterator[Event]:
     """Run a loop over epochs to its end. Rows that are not there any more, or were changed, end it."""
     try:
         yield from _over_epochs(run, together=together, barrier=barrier)
