@@ -47,7 +47,7 @@ class Reached:
     """A mailbox, and how pullers reach it: the gateway's address (https, or http on this machine) and a token.
 
     `new_token` returns a token that opens only this mailbox and ends with it. It is not stored: call it once a puller.
-    A puller runs as `python -m cloud.actor.puller --gateway ADDRESS`, with the token in the environment as
+    A puller runs as `python -m cloud.actor.puller --gateway ADDRESS`, with the token in the variable
     STARLING_RUN_TOKEN or in a file named by --token-file.
     """
 

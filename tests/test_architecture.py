@@ -143,9 +143,15 @@ NEUTRAL = (
     *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
 )
 # How many files of each room say a word of reinforcement learning. These numbers may only become smaller. Agents that
-# scale a training learn by reinforcement themselves.
-LEARNING_BY_REINFORCEMENT = ROOT / "training" / "scheduling"
-SAYING_WORDS_OF_REINFORCEMENT = {"training": 61, "cloud": 57, "webapp": 72}
+# scale a training learn by reinforcement themselves. Lambda runs functions in environments too, and programs have
+# variables of theirs: neither is one that an agent learns in.
+NOT_COUNTED = (
+    ROOT / "training" / "scheduling",
+    ROOT / "webapp" / "schedulers",
+    ROOT / "cloud" / "emulator",
+)
+_OF_MACHINES = re.compile('environmentVariables|"Environment"|environment variables?')
+SAYING_WORDS_OF_REINFORCEMENT = {"training": 61, "cloud": 44, "webapp": 60}
 _WORDS_OF_REINFORCEMENT = re.compile("environment|episode|rollout", re.IGNORECASE)
 
 
@@ -160,9 +166,9 @@ def test_no_more_files_say_words_of_reinforcement_learning() -> None:
     """Migrations are as they were written."""
     saying = {
         room: sum(
-            bool(_WORDS_OF_REINFORCEMENT.search(path.read_text()))
+            bool(_WORDS_OF_REINFORCEMENT.search(_OF_MACHINES.sub("", path.read_text())))
             for path in _sources(room)
-            if "migrations" not in path.parts and LEARNING_BY_REINFORCEMENT not in path.parents
+            if "migrations" not in path.parts and not set(NOT_COUNTED) & set(path.parents)
         )
         for room in SAYING_WORDS_OF_REINFORCEMENT
     }

@@ -69,7 +69,7 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
     ),
     "NoCredentialsError": (
         "This installation has no AWS identity of its own, so it cannot assume a role.",
-        "Ask its operator for one (an instance role, or keys in its environment). Or use access keys here.",
+        "Ask its operator for one (an instance role, or keys of its own). Or use access keys here.",
     ),
     "PartialCredentialsError": (
         "This installation's own AWS identity is not complete.",

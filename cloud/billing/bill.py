@@ -46,7 +46,7 @@ class BillLine:
 
 @dataclass
 class Bill:
-    """Sums by category (rollout, evaluate, update, or what was rented) and SKU."""
+    """Sums by category (the kind of a call, or what was rented) and SKU."""
 
     _lines: dict[tuple[str, str], BillLine] = field(default_factory=dict)
     _calls: Counter[_Call] = field(default_factory=Counter)

@@ -28,14 +28,14 @@ class PartFailed(RuntimeError):
 
 def run(name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:
     """Return what `parts.NAME`, or a module named in full, measured with one thread, and without a GPU unless `gpu`."""
-    environment = {**os.environ}
-    environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
+    variables = {**os.environ}
+    variables |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
     if not gpu:
-        environment["CUDA_VISIBLE_DEVICES"] = ""
+        variables["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "cloud.calibration.part", name, json.dumps(arguments)],
         cwd=ROOT,
-        env=environment,
+        env=variables,
         capture_output=True,
         text=True,
         timeout=_LIMIT_S,

@@ -45,7 +45,7 @@ AWS: tuple[Permission, ...] = (
     Permission("lambda:UpdateFunctionConfiguration", "function", "set memory and time limit"),
     Permission("lambda:TagResource", "function", "tag Starling's functions with owner and expiry"),
     Permission("lambda:ListTags", "function", "recognise its own functions"),
-    Permission("lambda:InvokeFunction", "function", "run rollouts"),
+    Permission("lambda:InvokeFunction", "function", "run calls"),
     Permission("lambda:DeleteFunction", "function", "delete the actor function"),
     Permission("iam:PassRole", "actor_role", "let the function run under the actor role"),
     Permission("tag:GetResources", "account", "find unused functions by their tags"),

@@ -1,7 +1,7 @@
 """A Ray cluster on this machine, for one job, in a child process with which it ends.
 
 `python -m cloud.ray.head CPUS` starts it, prints its address, and ends it when its input ends, so also when the parent
-process is killed. It is a child because everything that Ray starts inherits the environment, and a job's holds secrets.
+process is killed. It is a child because everything that Ray starts inherits its variables, and a job's holds secrets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from cloud.workers.handle import SOURCE_ROOT, clean_environment
+from cloud.workers.handle import SOURCE_ROOT, clean_variables
 
 _STORE_BYTES = 256 * 2**20
 _END_S = 20.0
@@ -32,15 +32,15 @@ class RayHead:
     def __init__(self, cpus: int) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
         # Ray reads the token that authenticates a driver from the home folder.
-        environment = {
-            **clean_environment(),
+        variables = {
+            **clean_variables(),
             "HOME": str(Path.home()),
             "RAY_USAGE_STATS_ENABLED": "0",
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "cloud.ray.head", str(cpus)],
             cwd=SOURCE_ROOT,
-            env=environment,
+            env=variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,

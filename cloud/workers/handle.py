@@ -36,7 +36,7 @@ _ENVIRONMENT = {
 }
 
 
-def clean_environment() -> dict[str, str]:
+def clean_variables() -> dict[str, str]:
     """Return a worker's environment. It imports from this process's path, which may have packages of environments."""
     places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
     return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
@@ -69,7 +69,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env=clean_environment(),
+                env=clean_variables(),
                 start_new_session=True,
             )
         self.state = "starting"

@@ -239,7 +239,7 @@ def test_the_canary_is_found_nowhere(
             "a repr": held.encode(),
             "an export": exported.encode(),
             "the environment": repr(dict(os.environ)).encode(),
-            "a worker's environment": repr(worker_process.clean_environment()).encode(),
+            "a worker's environment": repr(worker_process.clean_variables()).encode(),
             "letters": "".join(letter.body for letter in mail.outbox).encode(),
             "the folder of the installation": _folder(),
         },
