@@ -98,6 +98,15 @@ def test_the_map_of_the_architecture_names_files_that_exist() -> None:
     assert not sorted(name for name in named if not (ROOT / name).exists())
 
 
+@pytest.mark.parametrize("room", ["training", "cloud", "webapp"])
+def test_the_map_of_the_architecture_names_every_module(room: str) -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text("utf-8").split("```")[1]
+    modules = [one.name for one in (ROOT / room).glob("*.py") if not one.name.startswith("__")]
+    apps = [f"{one.parent.name}/" for one in (ROOT / room).glob("*/__init__.py")]
+    named = set(re.findall(r"[\w/]+(?:\.py|/)", architecture))
+    assert not sorted({*modules, *apps} - named), "give each its place in the map"
+
+
 def test_code_and_settings_name_modules_that_exist() -> None:
     """In imports, in strings for patches and tasks, in comments and in the tools' settings."""
     sources = _tracked("*.py", "*.toml", "*.html", "Makefile")
