@@ -291,7 +291,7 @@ CELERY_BEAT_SCHEDULE = {
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "reports": {"task": "webapp.reports.tasks.tick", "schedule": 10.0, "options": {"expires": 10.0}},
     "mailboxes": {"task": "webapp.gateway.tasks.tidy", "schedule": 60.0, "options": {"expires": 60.0}},
-    "standing": {"task": "webapp.resources.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
+    "resources": {"task": "webapp.resources.tasks.look", "schedule": 10.0, "options": {"expires": 10.0}},
     "alerts": {"task": "webapp.alerts.tasks.tick", "schedule": 2.0, "options": {"expires": 2.0}},
     "anomalies": {
         "task": "webapp.alerts.tasks.look_for_anomalies",
