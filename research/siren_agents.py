@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from research.siren_tables import grid_fit, grid_usd_per_function_s
 from training.learner import LearnerState
+from training.reports import RoundReport
 from training.scheduling.decisions import PICODOLLARS
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, ArithmeticRehearsals, rounds_of, speed
 from training.scheduling.siren.model import SirenSpec
@@ -168,14 +169,23 @@ def counted_s(played: Played, twice_of_s: float) -> float:
 
 
 def train(setting: Setting, seed: int, spec: SirenSpec) -> bytes:
-    """Return the weights of an agent trained on arithmetic that was fitted to six recorded trainings: of several on
-    the way, the one that scored best without exploring, over chances of its own.
-    """
+    """Return the weights of an agent trained on arithmetic that was fitted to six recorded trainings."""
     recorded = [rounds_of(setting.cloud, [plan] * EPOCHS) for plan in _RECORDED]
-    budget, stage = setting.budget * PICODOLLARS, spec.rehearsing(recorded)
+    return best_agent(spec, recorded, setting.budget * PICODOLLARS, seed)[0]
+
+
+def best_agent(
+    spec: SirenSpec, recorded: Sequence[Sequence[RoundReport]], budget: int, seed: int
+) -> tuple[bytes, list[float]]:
+    """Return the weights of an agent: of several on the way, the one that scored best without exploring, over chances
+    of its own. And the scores of all its rehearsals.
+    """
+    stage = spec.rehearsing(recorded)
     chosen = [derive(seed, "chosen", one) for one in range(_CHANCES)]
     best: tuple[float, bytes] | None = None
+    scores: list[float] = []
     for one in train_scheduler(spec, lambda policy, seed: [], recorded=recorded, budget_picodollars=budget):
+        scores.append(one.score)
         if one.number % _JUDGED_EVERY == 0 and 2 * one.number >= spec.rehearsals:
             weights = LearnerState.decode(one.state).actor_weights(spec.network)
             played = stage.play(weights, chosen, budget, explore=False)
@@ -183,7 +193,7 @@ def train(setting: Setting, seed: int, spec: SirenSpec) -> bytes:
             if best is None or score > best[0]:
                 best = score, weights
     assert best is not None
-    return best[1]
+    return best[1], scores
 
 
 def recorded_usd(setting: Setting) -> float:

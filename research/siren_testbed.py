@@ -1,0 +1,446 @@
+"""Siren's test bed run again: functions whose numbers an agent changes, fixed numbers, servers that run our engine, and
+scikit-learn's SGD on one machine.
+
+All train until a held-out loss is reached: `MORE` above that of the smallest server after its epochs, on a seed that is
+not judged. An agent has the money that a server took on average, with or without the server's start. It rehearses on
+arithmetic fitted to four recorded trainings, as agents of a project do. Each training is stored as a row; `run_missing`
+goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cloud.billing.price_book import PriceBook
+from cloud.numbers import profile as profiles
+from cloud.numbers.machines import machine
+from cloud.pricing import total
+from cloud.simulated_options import SimulatedOptions
+from cloud.timing import NS
+from research.siren_agents import best_agent
+from training.data import library
+from training.data.rows import SparseFeatures
+from training.data.store import read_rows
+from training.messages import Evaluated, RoundFinished
+from training.reports import RoundReport
+from training.scaling.agent_weights import as_text
+from training.scaling.plan import Bounds, Plan
+from training.scaling.siren import Siren
+from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud
+from training.scheduling.siren.model import SirenWorkload
+from training.tasks.supervised_spec import Supervised
+from webapp.jobs.running.headless import Headless
+from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.papers.figures import RESULTS
+
+SEEDS = tuple(range(5))
+PILOT_SEED = 100
+MORE = 1.01
+PLENTY_USD = Decimal(10)
+ROWS = RESULTS / "siren_testbed" / "runs.jsonl"
+SERVERS = ("m4.large", "m4.xlarge", "m4.2xlarge", "c5.2xlarge")
+FIXED = (2, 8, 32)
+FIXED_SEEDS = (0, 1)
+FIXED_MB = 1769
+MOST_FUNCTIONS = 32
+LIBRARY_RATES = (0.001, 0.003, 0.01, 0.03)
+REHEARSALS = 6400
+SIZES_MB = (512, 768, 1024, 1280, 1536, 1769, 2048, 2560, 3008)
+WorkName = Literal["flights", "glyphs"]
+Account = Literal["started", "running"]
+"""Whether a server has to start, or runs already."""
+Rows = Mapping[tuple[str, int], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """`usual_epochs` are those after which the smallest server has the loss to reach; arms have `most_epochs`."""
+
+    training: Mapping[str, Any]
+    usual_epochs: int
+    most_epochs: int
+
+
+WORKS: dict[WorkName, Work] = {
+    "flights": Work(
+        {
+            "data": "flights",
+            "model": {"kind": "click_through", "l2": 0.0},
+            "optimiser": {"kind": "sgd", "learning_rate": 0.1},
+            "minibatch": 256,
+            "local_steps": 2,
+        },
+        usual_epochs=2,
+        most_epochs=4,
+    ),
+    "glyphs": Work(
+        {
+            "data": "glyphs_small",
+            "model": {"kind": "lenet"},
+            "optimiser": {"kind": "sgd", "learning_rate": 0.05},
+            "minibatch": 16,
+        },
+        usual_epochs=2,
+        most_epochs=4,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A server by its SKU, fixed functions, `scikit-learn`, or an agent with the money of the server `money`."""
+
+    work: WorkName
+    place: str = "functions"
+    functions: int = 0
+    memory_mb: int = FIXED_MB
+    money: str = ""
+    account: Account = "started"
+
+    @property
+    def name(self) -> str:
+        if self.money:
+            return f"the agent, for the bill of {self.money}{'' if self.account == 'started' else ' without its start'}"
+        return (
+            self.place
+            if self.place != "functions"
+            else f"{self.functions} functions of {self.memory_mb:,} MB"
+        )
+
+    def training(self, seed: int) -> Supervised:
+        work = WORKS[self.work]
+        document = {**work.training, "stop": {"rounds": work.most_epochs}, "seed": seed}
+        document["scaling"] = {"kind": "fixed", "actors": max(1, self.functions)}
+        document["calls"] = {"memory_mb": self.memory_mb}
+        return Supervised.model_validate(document)
+
+    def options(self, seed: int) -> SimulatedOptions:
+        """Return where it runs: a server has a worker on each core. A core of every server is as quick as a c5's."""
+        if self.place == "functions":
+            return SimulatedOptions(learner="function", seed=seed, workers=1)
+        return SimulatedOptions(profile="one-machine", learner_sku=self.place, seed=seed, workers=1)
+
+
+def server(work: WorkName, sku: str) -> Arm:
+    return Arm(work, sku, functions=machine(sku).vcpu)
+
+
+def fixed_arms(work: WorkName) -> list[Arm]:
+    return [Arm(work, functions=functions) for functions in FIXED]
+
+
+def library_arm(work: WorkName) -> Arm:
+    return Arm(work, "scikit-learn")
+
+
+def agent_arms(work: WorkName) -> list[Arm]:
+    accounts: tuple[Account, ...] = ("started", "running")
+    return [Arm(work, money=sku, account=account) for account in accounts for sku in SERVERS]
+
+
+def recorded_arms(work: WorkName) -> list[Arm]:
+    """Return what an agent's rehearsals are fitted to: few and many functions with little and much memory."""
+    plans = [
+        (n, mb) for n in (max(1, MOST_FUNCTIONS // 8), MOST_FUNCTIONS) for mb in (SIZES_MB[0], SIZES_MB[-1])
+    ]
+    return [Arm(work, functions=functions, memory_mb=memory_mb) for functions, memory_mb in plans]
+
+
+def workload(work: WorkName, *, aim: float, seed: int) -> SirenWorkload:
+    return SirenWorkload(
+        workload=Arm(work).training(0),
+        sizes_mb=SIZES_MB,
+        actors_min=1,
+        actors_max=MOST_FUNCTIONS,
+        memory_min_mb=SIZES_MB[0],
+        memory_max_mb=SIZES_MB[-1],
+        rehearsals=REHEARSALS,
+        episodes=0,
+        target_loss=aim,
+        rounds=WORKS[work].most_epochs,
+        algorithm_kind="ppo",
+        learning_rate=0.006,
+        seed=seed,
+    )
+
+
+def key_of(arm: Arm, seed: int, money_usd: float = 0.0) -> tuple[str, int]:
+    """Return what a row is found by: a hash of its training, its place and its money, and its seed. Servers with as
+    many cores differ in their price alone.
+    """
+    work = WORKS[arm.work]
+    place = arm.place if arm.place in ("functions", "scikit-learn") else "server"
+    recipe = [dict(work.training), work.most_epochs, place, arm.functions, arm.memory_mb, arm.account]
+    recipe.append(f"{money_usd:.4g}")
+    return sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12], seed
+
+
+def read_rows_of(path: Path = ROWS) -> Rows:
+    if not path.exists():
+        return {}
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(one["recipe"], one["seed"]): one for one in found}
+
+
+# What rows say
+
+
+@dataclass(frozen=True)
+class Reached:
+    """When and for how much a training reached the loss; one that did not has all that it took."""
+
+    epochs: int
+    seconds: float
+    usd: float
+    reached: bool
+
+
+def reached(row: Mapping[str, Any], target: float) -> Reached:
+    for at, loss in enumerate(row["losses"]):
+        if loss <= target:
+            return Reached(at + 1, row["seconds"][at], row["usd"][at], reached=True)
+    last = row["seconds"], row["usd"]
+    return Reached(len(row["losses"]), *(one[-1] if one else 0.0 for one in last), reached=False)
+
+
+def start_s() -> float:
+    return float(profiles.load("one-machine").actors.start_s.value)
+
+
+def without_start(found: Reached) -> Reached:
+    """Return the same of a server that already runs. It pays by the second, so that its start has its share."""
+    left = 1.0 - start_s() / found.seconds
+    return replace(found, seconds=found.seconds * left, usd=found.usd * left)
+
+
+def at_server(row: Mapping[str, Any], target: float, account: Account) -> Reached:
+    found = reached(row, target)
+    return found if account == "started" else without_start(found)
+
+
+def target_of(work: WorkName, rows: Rows) -> float | None:
+    pilot = rows.get(key_of(server(work, SERVERS[0]), PILOT_SEED))
+    return None if pilot is None else round(MORE * float(pilot["losses"][WORKS[work].usual_epochs - 1]), 5)
+
+
+def aim_of(work: WorkName, rows: Rows) -> float:
+    """Return what an agent aims at: the same of an epoch's own rows, as a policy is told no held-out loss."""
+    pilot = rows[key_of(server(work, SERVERS[0]), PILOT_SEED)]
+    told = RoundReport.model_validate(pilot["rounds"][WORKS[work].usual_epochs - 1]).score
+    assert told is not None
+    return MORE * told
+
+
+def kept(arm: Arm, rows: Rows) -> dict[int, dict[str, Any]]:
+    """Return the arm's judged rows by their seed."""
+    money_usd = money_of(arm, rows) if arm.money else 0.0
+    if money_usd is None:
+        return {}
+    found = {seed: rows.get(key_of(arm, seed, money_usd)) for seed in SEEDS}
+    own = {seed: row for seed, row in found.items() if row is not None}
+    if arm.place not in SERVERS:
+        return own
+    return {seed: {**row, "usd": rent(arm.place, row["seconds"])} for seed, row in own.items()}
+
+
+def money_of(arm: Arm, rows: Rows) -> float | None:
+    """Return the mean bill of the agent's server; None while one of its trainings is missing."""
+    target, own = target_of(arm.work, rows), kept(server(arm.work, arm.money), rows)
+    if target is None or len(own) < len(SEEDS):
+        return None
+    return float(np.mean([at_server(one, target, arm.account).usd for one in own.values()]))
+
+
+def recorded(work: WorkName, rows: Rows) -> list[list[RoundReport]] | None:
+    found = [rows.get(key_of(arm, PILOT_SEED)) for arm in recorded_arms(work)]
+    if any(one is None for one in found):
+        return None
+    return [
+        [RoundReport.model_validate(report) for report in one["rounds"]] for one in found if one is not None
+    ]
+
+
+def least_usd(work: WorkName, rows: Rows) -> float | None:
+    """Return the fewest dollars for which any fixed functions and memory reach the loss, by the fitted arithmetic."""
+    past = recorded(work, rows)
+    if past is None:
+        return None
+    cloud, aim = ArithmeticCloud.fit(past), aim_of(work, rows)
+    epochs = next((at for at, loss in enumerate(cloud.losses, start=1) if loss <= aim), len(cloud.losses))
+    functions, sizes = np.meshgrid(np.arange(1, MOST_FUNCTIONS + 1), np.array(SIZES_MB))
+    usd = sum(cloud.epochs(at, functions, sizes).usd for at in range(1, epochs + 1))
+    return float(np.min(usd))
+
+
+# Training
+
+
+class WithMoney(Siren):
+    """An agent's policy that sees so much money. The job's own budget is larger: before anything runs it has to hold
+    the worst case of all calls of a round, which is more than such a short training costs.
+    """
+
+    money_picodollars: int
+
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+        limit = {"limit_picodollars": self.money_picodollars}
+        seen = [
+            one.model_copy(update={"spend": one.spend.model_copy(update=limit)}) if one.spend else one
+            for one in history
+        ]
+        return super().decide(seen, bounds, seed)
+
+
+def train(arm: Arm, seed: int, rows: Rows) -> dict[str, Any]:
+    """Train once and return its row."""
+    row: dict[str, Any] = {"arm": arm.name, "work": arm.work, "seed": seed}
+    if arm.place == "scikit-learn":
+        return {"recipe": key_of(arm, seed)[0], **row, **by_library(arm, seed)}
+    if not arm.money:
+        training, platform = arm.training(seed), arm.options(seed)
+        ended = run(JobSpec(name=arm.name, training=training, platform=platform, budget_usd=PLENTY_USD))
+        if seed != PILOT_SEED:
+            del ended["rounds"]
+        if arm.place != "functions":
+            ended["usd"] = rent(arm.place, ended["seconds"])
+        return {"recipe": key_of(arm, seed)[0], **row, **ended}
+    money_usd, past = money_of(arm, rows), recorded(arm.work, rows)
+    assert money_usd is not None
+    assert past is not None
+    spec = workload(arm.work, aim=aim_of(arm.work, rows), seed=seed)
+    weights, scores = best_agent(spec, past, round(money_usd * PICODOLLARS_PER_USD), seed)
+    policy = spec.policy(as_text(weights), explore=False)
+    scaling = WithMoney(**policy.model_dump(), money_picodollars=round(money_usd * PICODOLLARS_PER_USD))
+    training = arm.training(seed).model_copy(update={"scaling": scaling})
+    ended = run(JobSpec(name=arm.name, training=training, platform=arm.options(seed), budget_usd=PLENTY_USD))
+    del ended["rounds"]
+    return {
+        "recipe": key_of(arm, seed, money_usd)[0],
+        **row,
+        "money": money_usd,
+        "scores": _means(scores),
+        **ended,
+    }
+
+
+def _means(scores: Sequence[float]) -> list[float]:
+    """Return the mean score of each of 32 stretches of an agent's rehearsals."""
+    return [round(float(part.mean()), 3) for part in np.array_split(np.array(scores), 32)]
+
+
+def run(job: JobSpec) -> dict[str, Any]:
+    """Train and return losses, seconds and dollars until the end of each epoch, and its plan."""
+    headless = Headless(job)
+    losses: list[float] = []
+    seconds: list[float] = []
+    usd: list[float] = []
+    rounds: list[RoundReport] = []
+    for event in headless.events():
+        if isinstance(event, RoundFinished):
+            rounds.append(event.report)
+            seconds.append(round(event.report.started_s + event.report.total_s, 3))
+            usd.append(round(headless.spent_picodollars / PICODOLLARS_PER_USD, 8))
+        elif isinstance(event, Evaluated):
+            losses.append(round(float(event.figures.score or 0.0), 6))
+    return {
+        "losses": losses,
+        "seconds": seconds[: len(losses)],
+        "usd": usd[: len(losses)],
+        "functions": [one.actors for one in rounds],
+        "memory_mb": [one.memory_mb for one in rounds],
+        "rounds": [one.model_dump(mode="json") for one in rounds],
+    }
+
+
+def by_library(arm: Arm, seed: int) -> dict[str, Any]:
+    """Return epochs of scikit-learn's SGD on the same rows, by one core of the smallest server with its start."""
+    from scipy.sparse import csr_matrix
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.metrics import log_loss
+
+    began_s = time.process_time()
+    manifest = library.manifest_of(arm.training(seed).data)
+
+    def rows_of(count: int, *, held_out: bool) -> tuple[Any, Any]:
+        rows = read_rows(library.store(), manifest.ranges(0, count, held_out=held_out))
+        assert isinstance(rows.features, SparseFeatures)
+        found = rows.features
+        return csr_matrix(
+            (found.values, found.places, found.offsets), (len(rows), manifest.width)
+        ), rows.targets
+
+    x, y = rows_of(manifest.rows, held_out=False)
+    held_out, truth = rows_of(manifest.held_out_rows, held_out=True)
+    read_s, core = time.process_time() - began_s, profiles.load("one-machine").core_ratio.value
+
+    def learned(seed: int, learning_rate: float) -> dict[str, Any]:
+        model = SGDClassifier(
+            loss="log_loss", alpha=0.0, learning_rate="constant", eta0=learning_rate, random_state=seed
+        )
+        rng = np.random.default_rng(seed)
+        worked_s, losses, seconds = read_s, [], []
+        for _ in range(WORKS[arm.work].most_epochs):
+            began_s = time.process_time()
+            order = rng.permutation(len(y))
+            model.partial_fit(x[order], y[order], classes=np.arange(len(manifest.classes)))
+            worked_s += time.process_time() - began_s
+            seconds.append(round(start_s() + worked_s / core, 3))
+            losses.append(round(float(log_loss(truth, model.predict_proba(held_out))), 6))
+        return {"losses": losses, "seconds": seconds, "usd": rent(SERVERS[0], seconds), "rate": learning_rate}
+
+    pilots = [learned(PILOT_SEED, rate) for rate in LIBRARY_RATES]
+    best = min(pilots, key=lambda one: float(one["losses"][WORKS[arm.work].usual_epochs - 1]))
+    return learned(seed, best["rate"])
+
+
+def rent(sku: str, seconds: Sequence[float]) -> list[float]:
+    """Return the bill of a server by the second, where a ledger has slices."""
+    return [round(one * hourly_usd(sku) / 3600, 8) for one in seconds]
+
+
+def hourly_usd(sku: str) -> float:
+    """Return what an hour of a server costs, with its address and disk."""
+    tariff = Arm("flights", sku).options(0).tariff(PriceBook.load(), FIXED_MB)
+    return sum(total(one.lines(3600 * NS)) for one in tariff.standing) / PICODOLLARS_PER_USD
+
+
+def missing(rows: Rows) -> Iterator[tuple[Arm, int]]:
+    """Yield what is to be trained next: what others need comes first."""
+    for work in WORKS:
+        first = [(server(work, SERVERS[0]), PILOT_SEED), *((arm, PILOT_SEED) for arm in recorded_arms(work))]
+        first += [(server(work, sku), seed) for sku in SERVERS for seed in SEEDS]
+        others = [(arm, seed) for arm in fixed_arms(work) for seed in FIXED_SEEDS]
+        if work == "flights":
+            others += [(library_arm(work), seed) for seed in SEEDS]
+        wanted = [(arm, seed) for arm, seed in (*first, *others) if key_of(arm, seed) not in rows]
+        yield from wanted
+        if any(one in first for one in wanted):
+            return
+        for arm in agent_arms(work):
+            if can_pay(arm, rows):
+                yield from ((arm, seed) for seed in SEEDS if seed not in kept(arm, rows))
+
+
+def can_pay(arm: Arm, rows: Rows) -> bool:
+    """Whether any functions reach the loss for the agent's money."""
+    money_usd, least = money_of(arm, rows), least_usd(arm.work, rows)
+    return money_usd is not None and least is not None and money_usd >= least
+
+
+def run_missing(path: Path = ROWS) -> None:
+    """Train what is missing, a row appended each."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while (wanted := next(missing(rows := read_rows_of(path)), None)) is not None:
+        row = train(*wanted, rows)
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
