@@ -43,14 +43,17 @@ def vtrace(
     rho_limit: float = 1.0,
     c_limit: float = 1.0,
     truncated: Floats | None = None,
+    advantage_decay: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Return V-trace targets and policy-gradient advantages, Espeholt et al. 2018, for ratios π/μ.
 
         ρ_t = min(ρ̄, π/μ), c_t = λ min(c̄, π/μ), δ_t = ρ_t (r_t + γ V(s_{t+1}) − V(s_t))
-        v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}));  advantage_t = ρ_t (r_t + γ v_{t+1} − V(s_t))
+        v_t = V(s_t) + δ_t + γ c_t (v_{t+1} − V(s_{t+1}))
+        advantage_t = ρ_t (r_t + γ (κ v_{t+1} + (1 − κ) V(s_{t+1})) − V(s_t))
 
-    On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE. `truncated` are ratios
-    that limit each ρ_t further (`training.truncation`).
+    On-policy and with λ = 1 the targets are n-step returns; with any λ they are those of GAE. So are the advantages
+    where κ, the `advantage_decay`, is λ; the paper, which has no λ here, has κ = 1. `truncated` are ratios that limit
+    each ρ_t further (`training.truncation`).
     """
     rho = np.minimum(ratios, rho_limit)
     if truncated is not None:
@@ -61,7 +64,8 @@ def vtrace(
     targets = values + excess
     # v of the state that really followed: the next target inside an episode, the critic's value where it was cut off.
     following = next_values.copy()
-    following[:-1] = np.where(ended[:-1], next_values[:-1], targets[1:])
+    later = advantage_decay * targets[1:] + (1.0 - advantage_decay) * next_values[:-1]
+    following[:-1] = np.where(ended[:-1], next_values[:-1], later)
     advantages = rho * (rewards + discount * following * ~terminated - values)
     return targets, advantages
 

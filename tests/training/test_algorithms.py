@@ -9,6 +9,7 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import updates_of
 from tests.training.specs import tiny
 from training.algorithms.impact import Impact
+from training.algorithms.impala import Impala
 from training.algorithms.ppo import PPO
 from training.architectures import MLP
 from training.batch import BadTrajectory, Batch
@@ -60,15 +61,25 @@ def test_the_decoupled_objective_weighs_old_data_and_ppo_does_not(sampled):
 
 
 def test_impact_on_fresh_data_with_a_fresh_target_steps_as_ppo_does(sampled):
-    """Target = behaviour = policy: w = 1, V-trace's targets are GAE's; only its advantages (one step) differ."""
+    """Target = behaviour = policy: w = 1, and V-trace's targets and advantages are GAE's."""
     state, _, batch = sampled
     state = replace(state, target_parameters=state.parameters)
-    quiet = {"value_coefficient": 1.0, "max_gradient_norm": 1e6, "normalise_advantages": False}
-    impact = learned(Impact(**ONE_STEP, **quiet), state, batch)
-    ppo = learned(PPO(**ONE_STEP, **quiet), state, batch)
-    for name in impact:
-        if name.startswith("value."):
-            np.testing.assert_allclose(impact[name], ppo[name], atol=2e-5)
+    impact = learned(Impact(**ONE_STEP), state, batch)
+    assert_same_step(impact, learned(PPO(**ONE_STEP), state, batch), state.parameters)
+
+
+def test_advantages_as_printed_are_others_unless_lambda_is_one(sampled):
+    """Only the policy steps otherwise, as the critic's targets are the same."""
+    state, _, batch = sampled
+    state = replace(state, target_parameters=state.parameters)
+    unclipped = ONE_STEP | {"gradient_clip": "none"}
+    for algorithm in (Impact, Impala):
+        for decay, alike in ((1.0, True), (0.8, False)):
+            plain = learned(algorithm(**unclipped, trace_decay=decay), state, batch)
+            printed = learned(algorithm(**unclipped, trace_decay=decay, advantage_trace="full"), state, batch)
+            changed = {name for name in plain if (plain[name] != printed[name]).any()}
+            assert bool(changed) is not alike
+            assert not any(name.startswith("value.") for name in changed)
 
 
 def test_an_action_that_is_all_but_impossible_by_now_stops_no_update(sampled):

@@ -86,17 +86,35 @@ def test_vtrace_equals_its_definition(seed, discount, decay):
     assert advantages.shape == shape
 
 
+@given(st.integers(0, 2**31), st.sampled_from([0.9, 1.0]), st.sampled_from([0.5, 0.95, 1.0]))
+def test_vtrace_advantages_with_lambda_are_what_the_targets_add_to_the_values(seed, discount, decay):
+    """While c̄ = ρ̄: A_t = Σ_i (γλ)^i (Π c) δ_{t+i}, which is v_t − V(s_t). Also over ends of episodes."""
+    rng = np.random.default_rng(seed)
+    shape = (int(rng.integers(1, 15)), 2)
+    ratios = np.exp(rng.standard_normal(shape) * 2)
+    rewards, values = rng.standard_normal(shape), rng.standard_normal(shape)
+    following = np.concatenate([values[1:], rng.standard_normal((1, 2))])
+    terminated, truncated = rng.random(shape) < 0.15, rng.random(shape) < 0.15
+    following[truncated] = rng.standard_normal(int(truncated.sum()))
+    given = (ratios, rewards, values, following, terminated, terminated | truncated, discount, decay)
+    targets, advantages = vtrace(*given, advantage_decay=decay)
+    np.testing.assert_allclose(advantages, targets - values, atol=1e-9)
+
+
 @given(st.integers(0, 2**31), st.sampled_from([0.5, 0.95, 1.0]))
 def test_vtrace_on_policy_is_gae(seed, decay):
-    """With ratios of 1 and critic values that follow each other, targets are those of GAE."""
+    """With ratios of 1 and critic values that follow each other, targets and advantages are those of GAE."""
     rng = np.random.default_rng(seed)
     shape = (9, 2)
     rewards, values = rng.standard_normal(shape), rng.standard_normal(shape)
     following = np.concatenate([values[1:], rng.standard_normal((1, 2))])
     no = np.zeros(shape, dtype=bool)
-    targets, _ = vtrace(np.ones(shape), rewards, values, following, no, no, 0.97, decay)
+    targets, advantages = vtrace(
+        np.ones(shape), rewards, values, following, no, no, 0.97, decay, advantage_decay=decay
+    )
     gae = generalised_advantages(rewards, values, following, no, no, 0.97, decay)
     np.testing.assert_allclose(targets, gae + values, atol=1e-9)
+    np.testing.assert_allclose(advantages, gae, atol=1e-9)
 
 
 def test_vtrace_with_lambda_one_is_the_n_step_return():

@@ -5,7 +5,8 @@ With the behaviour μ, the target π_tgt (a copy, renewed every few updates) and
     r = w · π_θ / μ        L = −E[ min(r A, clip(r, 1−ε, 1+ε) A) ] + c_kl · KL(π_tgt ‖ π_θ) + …
 
 Where w is not clipped, r is π_θ/π_tgt: the step is bounded around the target, however old the data is. Advantages
-come from V-trace with π_tgt/μ. Data is used several times from a circular buffer; the loop decides which data.
+come from V-trace with π_tgt/μ. Learning from data that the target itself sampled is PPO. Data is used several times
+from a circular buffer; the loop decides which data.
 """
 
 from __future__ import annotations
@@ -49,6 +50,16 @@ class Impact(Algorithm):
     trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
     rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
     c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
+    advantage_trace: Literal["lambda", "full"] = Field(
+        "lambda",
+        title="V-trace advantages",
+        description=(
+            "Lambda: from λ-returns, so that those of fresh data are PPO's. Full: from the next state's whole target,"
+            " as printed. Alike at λ = 1."
+        ),
+        exclude_if=lambda value: value == "lambda",
+        json_schema_extra=ADVANCED,
+    )
     target_every_updates: int = Field(
         1,
         ge=1,
@@ -142,6 +153,7 @@ class Impact(Algorithm):
             self.rho_limit,
             self.c_limit,
             truncated,
+            1.0 if self.advantage_trace == "full" else self.trace_decay,
         )
         weights = np.minimum(1.0 / to_target, _WEIGHT_LIMIT)
         found = {"weights": weights, "advantages": advantages, "targets": targets, "values": values}

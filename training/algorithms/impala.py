@@ -35,6 +35,16 @@ class Impala(Algorithm):
     trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
     rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
     c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
+    advantage_trace: Literal["lambda", "full"] = Field(
+        "lambda",
+        title="V-trace advantages",
+        description=(
+            "Lambda: from λ-returns, so that those of fresh data are PPO's. Full: from the next state's whole target,"
+            " as printed. Alike at λ = 1."
+        ),
+        exclude_if=lambda value: value == "lambda",
+        json_schema_extra=ADVANCED,
+    )
     minibatch_size: int = Field(
         256, ge=1, le=1_000_000, title="Minibatch", json_schema_extra={"unit": "samples"}
     )
@@ -83,6 +93,7 @@ class Impala(Algorithm):
             self.rho_limit,
             self.c_limit,
             None if truncating is None else truncating.ratios(ratios),
+            1.0 if self.advantage_trace == "full" else self.trace_decay,
         )
         if self.normalise_advantages:
             advantages = advantages / (advantages.std() + 1e-8)
