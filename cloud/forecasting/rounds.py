@@ -112,7 +112,8 @@ class AsynchronousRounds:
         return max(0, self._version - self._loop.staleness_limit)
 
     def _send_actors(self) -> None:
-        room = self._per_update * (1 + self._loop.staleness_limit) - len(self._ready) - len(self._sampling)
+        updates = self._loop.staleness_limit + (not self._updating)
+        room = self._per_update * updates - len(self._ready) - len(self._sampling)
         works: list[Work] = []
         while room > len(works) and self._idle and self._idle[0] < self._actors:
             self._serial += 1

@@ -91,6 +91,20 @@ def test_a_slow_learner_makes_actors_pause_and_not_pay():
     assert rollouts <= 3 * (4 + 1 + 2 + 1)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 4])
+def test_nothing_is_sampled_that_a_slow_learner_can_only_drop(limit):
+    """Updates always answer last, so that all data waits that may: none is too old when its turn comes."""
+    platform = InlinePlatform()
+    platform._order = lambda n: next(
+        (i for i, call in enumerate(platform._waiting) if call.kind != "update"), 0
+    )
+    loop = {"kind": "asynchronous", "staleness_limit": limit}
+    spec = tiny(loop=loop, algorithm={"kind": "impala", "minibatch_size": 16}, stop={"rounds": 12})
+    found = reports(events_of(spec, platform))
+    assert [report.dropped_trajectories for report in found] == [0] * 12
+    assert max(max(one) for one in ages(platform)) == limit
+
+
 def test_replay_learns_again_from_old_data_when_nothing_new_has_come():
     platform = InlinePlatform()
     # Fragments answer last, so the learner would idle without its buffer.

@@ -64,8 +64,11 @@ class _Traffic:
         return max(0, self.run.progress.version - self.loop.staleness_limit)
 
     def send_actors(self) -> None:
-        """Send a fragment to every idle slot, unless more data already waits than the learner will use in time."""
-        room = self.per_update * (1 + self.loop.staleness_limit) - len(self.ready) - len(self.sampling)
+        """Send a fragment to every idle slot, unless more data already waits than the learner will use in time. What
+        is sampled while it learns is a version behind when the next update begins.
+        """
+        updates = self.loop.staleness_limit + (self.updating is None)
+        room = self.per_update * updates - len(self.ready) - len(self.sampling)
         for slot in sorted(self.idle):
             if slot < self.plan.actors and room > 0:
                 room -= 1
