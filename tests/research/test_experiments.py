@@ -142,7 +142,10 @@ def test_a_run_is_not_continued_with_another_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("run", "nothing"), "There is no experiment 'nothing'; there are: asynchronous_return,"),
+        (
+            ("run", "nothing"),
+            "There is no experiment 'nothing'; there are: asynchronous_causes, asynchronous_return,",
+        ),
         (("run",), "needs the name of an experiment"),
         (("run", "same_twice", "--arms", "other"), "There is no arm other; there are: again, once."),
         (("run", "same_twice", "--seeds", "99"), "There is no seed 99"),
