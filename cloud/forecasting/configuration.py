@@ -96,8 +96,9 @@ class Configuration:
         profile = with_values(self.profile, value_of)
         actors: Any = profile.actors
         if isinstance(actors, Pool) and actors.units is not None:
-            units = max(1, round(actors.units * actors.actors_per_unit / fewer))
-            actors = actors.model_copy(update={"units": units, "actors_per_unit": 1})
+            per_unit = max(1, round(actors.actors_per_unit / fewer))
+            units = max(1, round(actors.units * actors.actors_per_unit / fewer / per_unit))
+            actors = actors.model_copy(update={"units": units, "actors_per_unit": per_unit})
             profile = profile.model_copy(update={"actors": actors})
         setting = replace(self.setting, provisioned=ceil(self.setting.provisioned / fewer))
         stack = with_values(self.stack, value_of)

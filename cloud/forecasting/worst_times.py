@@ -217,10 +217,8 @@ def _pool_ready_s(configuration: Configuration, pool: Pool, speeds: Speeds, acto
     ready_ns = 0
     kept = min(actors, _at_once(configuration)) if pool.units is None else _at_once(configuration)
     for first in range(0, kept, pool.actors_per_unit):
-        begin_ns = limit.begin_ns(0)
-        for number in range(first, min(kept, first + pool.actors_per_unit)):
-            start_ns = speeds.cold_ns(draw(configuration.setting.seed, f"actor-{number}"))
-            ready_ns = max(ready_ns, begin_ns + start_ns)
+        start_ns = speeds.cold_ns(draw(configuration.setting.seed, f"actor-{first}"))
+        ready_ns = max(ready_ns, limit.begin_ns(0) + start_ns)
     return ready_ns / NS
 
 

@@ -44,12 +44,14 @@ class ActorPool:
         self._free: list[int] = []
 
     def prepare(self, count: int, now_ns: int) -> None:
-        """Have `count` actors: order more in whole units, or release surplus ones when they have no work."""
+        """Have `count` actors: order more in whole units, or release surplus ones when they have no work. All actors of
+        a unit start together.
+        """
         while len(self._kept) < count:
+            first = len(self.actors)
             begin_ns = self._limit.begin_ns(now_ns)
-            for _ in range(min(self._per_unit, count - len(self._kept))):
-                number = len(self.actors)
-                start_ns = self._speeds.cold_ns(draw(self._seed, f"actor-{number}"))
+            start_ns = self._speeds.cold_ns(draw(self._seed, f"actor-{first}"))
+            for number in range(first, first + min(self._per_unit, count - len(self._kept))):
                 actor = Actor(number, now_ns, begin_ns + start_ns)
                 self.actors.append(actor)
                 self._kept.append(actor)

@@ -256,6 +256,16 @@ def test_a_cluster_boots_once_and_its_calls_wait_for_a_core() -> None:
     assert landed(simulation).billed_ns == 1.5 * NS
 
 
+def test_all_actors_of_a_machine_start_together() -> None:
+    """A machine boots once, however many cores it has; another machine boots at a moment of its own."""
+    simulation = cloud(pool=MACHINES | {"units": 3}, start_sigma=0.5)
+    simulation.submit(actor("a"))
+    assert simulation.pool is not None
+    ready = [one.ready_ns for one in simulation.pool.actors]
+    assert ready[::2] == ready[1::2]
+    assert len(set(ready)) == 3
+
+
 CONTAINERS = {"actors_per_unit": 2, "core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
 
 
