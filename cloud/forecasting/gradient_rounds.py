@@ -114,7 +114,8 @@ class GradientRounds:
     @property
     def _taken(self) -> int:
         """How many learners wait for the version that is being made, or for room in the queue."""
-        return max(self._awaiting, len(self._queue.waiting)) if self._applying else 0
+        awaiting = self._awaiting if self._loop.learners_wait else 0
+        return max(awaiting, len(self._queue.waiting)) if self._applying else 0
 
     def _release(self) -> None:
         bound = self._loop.bound(self._round + 1, self._largest, 1)

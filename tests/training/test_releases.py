@@ -68,18 +68,28 @@ def check_releases(platform: Recording, learners: int, decay: float) -> Counter[
 
 
 @pytest.mark.parametrize(
-    ("seed", "learners", "decay"),
-    [(0, 1, 0.9), (1, 2, 0.5), (2, 3, 0.1), (3, 5, 0.3), (4, 6, 0.5), (5, 6, 1.0)],
+    ("seed", "learners", "decay", "waits"),
+    [
+        (0, 1, 0.9, True),
+        (1, 2, 0.5, True),
+        (2, 3, 0.1, True),
+        (3, 5, 0.3, True),
+        (4, 6, 0.5, True),
+        (5, 6, 1.0, True),
+        (6, 1, 0.9, False),
+        (7, 3, 0.1, False),
+        (8, 6, 0.5, False),
+    ],
 )
 def test_each_release_has_one_reason_and_no_gradient_is_applied_twice_or_lost(
-    seed: int, learners: int, decay: float
+    seed: int, learners: int, decay: float, waits: bool
 ) -> None:
     rng = random.Random(seed)
     fault = lambda call: "it broke" if call.kind == "gradient" and rng.random() < 0.1 else None  # noqa: E731
     platform = Recording(order=at_random(seed), fault=fault)
     spec = tiny(
         algorithm=QUICK | {"epochs": 4},
-        loop=loop(learners=learners, staleness_decay=decay),
+        loop=loop(learners=learners, staleness_decay=decay, learners_wait=waits),
         scaling={"actors": 6},
         rollout={"attempts": 10},
         stop={"rounds": 5},

@@ -12,7 +12,7 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
-from tests.training.stellaris_runs import QUICK, at_random, loop
+from tests.training.stellaris_runs import QUICK, at_random, loop, reports
 from training.checkpoints import FileCheckpointStore, Progress
 from training.learner import LearnerState
 
@@ -70,6 +70,21 @@ def test_in_the_order_of_launch_it_repeats_whichever_answers_first(tmp_path: Pat
         for i, order in enumerate([lambda n: 0, lambda n: n - 1, at_random(1), at_random(2)])
     }
     assert len(learners) == 1
+
+
+def test_learners_that_do_not_wait_go_on_with_the_version_there_is_and_still_repeat(tmp_path: Path) -> None:
+    """While a version is made of a gradient, its learner's next one is computed with the version before."""
+    spec = tiny(**LAUNCH | {"loop": loop(order="launch", learners_wait=False)})
+    learners = {
+        final_learner(spec, InlinePlatform(order=order, warmths=2), tmp_path / str(i))
+        for i, order in enumerate([lambda n: 0, at_random(1)])
+    }
+    assert len(learners) == 1
+    assert learners != {final_learner(tiny(**LAUNCH), InlinePlatform(), tmp_path / "waits")}
+    for waits, behind in ((True, 0), (False, 1)):
+        alone = loop(learners=1, trajectories_per_gradient=5, learners_wait=waits)
+        found = reports(events_of(tiny(**LAUNCH | {"loop": alone}), InlinePlatform()))
+        assert max(report.gradients.staleness_most for report in found) == behind
 
 
 def test_in_the_order_of_launch_failures_change_nothing(tmp_path: Path) -> None:

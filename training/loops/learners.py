@@ -44,8 +44,8 @@ class Learners:
     """Slices, gradients in flight and in the queue, and the call that applies them. `clock` counts the versions.
 
     A learner whose gradient is held goes on at once; one whose gradient is being applied waits for the version that is
-    made of it. `trajectories_lost` and `lost_in_a_row` count trajectories that were given up, since the
-    last round and since the last version.
+    made of it, unless the job says that learners do not wait. `trajectories_lost` and `lost_in_a_row` count
+    trajectories that were given up, since the last round and since the last version.
     """
 
     def __init__(self, run: Run, loop: StalenessAware) -> None:
@@ -102,7 +102,8 @@ class Learners:
         """How many more gradients may be sent now. While a version is made, no more may come than the queue has room
         for.
         """
-        taken = max(self._awaiting, self.queued) if self._applying else 0
+        awaiting = self._awaiting if self._loop.learners_wait else 0
+        taken = max(awaiting, self.queued) if self._applying else 0
         return max(0, self._most - len(self._flying) - taken)
 
     @property

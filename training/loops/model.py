@@ -186,6 +186,15 @@ class StalenessAware(FrozenModel):
         title="Actors wait",
         description="For all passes over their data. Without: they go on sampling with the newest version.",
     )
+    learners_wait: bool = Field(
+        True,
+        title="Learners wait",
+        description=(
+            "For the version that is made of their gradient, so that the next one is fresh. Without: they go on at once"
+            " with the version that there is, as the released code's do."
+        ),
+        json_schema_extra=_ADVANCED,
+    )
     order: Literal["arrival", "launch"] = Field(
         "arrival",
         title="Order of gradients",
