@@ -107,7 +107,8 @@ class Sooner(FrozenModel):
 
     For runs whose weights depend on timing: they are timed where they were trained. Where both sides rent the same
     machines it is the ratio of dollars too. Geometric mean over `environments`, paired by seed. Without `startup` the
-    first round, in which machines start, counts as the others do. `alike`: equal within `margin`.
+    first rounds, in which machines start and what was sampled meanwhile is used up, count as the others do. `alike`:
+    equal within `margin`.
     """
 
     kind: Literal["sooner"] = "sooner"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from research.claims import Cheaper, Higher, NotWorse, Sooner
-from research.experiment import Arm, merged
+from research.experiment import Arm, Experiment, Setting, merged
 from research.recipes import paper_recipe
 
 HOPPER = "Hopper-v5"
@@ -102,6 +102,13 @@ def headline(home: str = "") -> tuple[Arm, ...]:
             aggregation="sequential",
         ),
         stellaris("stellaris_again", "Stellaris again, other seeds", home=home, again_of="stellaris"),
+        stellaris(
+            "stellaris_flowing",
+            "Stellaris, neither actors nor learners wait",
+            home=home,
+            actors_wait=False,
+            learners_wait=False,
+        ),
     )
 
 
@@ -130,6 +137,7 @@ ABLATIONS: tuple[Arm, ...] = (
     stellaris("without_truncation", "Stellaris without truncation", truncation="off"),
     stellaris("without_weights", "Stellaris without weights", weighting="none"),
     stellaris("without_holding", "Stellaris without holding", hold=False),
+    stellaris("learners_go_on", "Stellaris, learners wait for no version", learners_wait=False),
     stellaris("mean_ratio", "Stellaris, mean R' as the step's factor", truncation="mean_step"),
     stellaris("truncation_released", "Stellaris, truncation as released", truncation="released"),
     stellaris(
@@ -199,8 +207,12 @@ def claims(environment: str) -> tuple[Higher | NotWorse | Sooner | Cheaper, ...]
         Higher(**shared, against=("asynchronous",), repeats=_REWARDS),
         Higher(arm="stellaris_sequential", environments=here, against=("synchronous_40",), repeats=_REWARDS),
         *(
-            NotWorse(arm="stellaris", against=name, environment=environment, margin=MARGIN)
-            for name in ("synchronous_40", "synchronous_10")
+            NotWorse(arm=arm, against=against, environment=environment, margin=MARGIN)
+            for arm, against in (
+                ("stellaris", "synchronous_40"),
+                ("stellaris", "synchronous_10"),
+                ("stellaris_flowing", "synchronous_40"),
+            )
         ),
         *(
             Sooner(
@@ -216,6 +228,12 @@ def claims(environment: str) -> tuple[Higher | NotWorse | Sooner | Cheaper, ...]
         *(
             Sooner(**shared, against=(name,), startup=False, repeats=_REWARDS)
             for name in ("synchronous_40", "asynchronous")
+        ),
+        *(
+            Sooner(
+                arm="stellaris_flowing", environments=here, against=(name,), startup=False, repeats=_REWARDS
+            )
+            for name in ("synchronous_40", "synchronous_10", "asynchronous")
         ),
         *(
             Cheaper(
@@ -259,12 +277,15 @@ def ablation_claims(environment: str) -> tuple[Higher | Sooner, ...]:
             Higher(arm=arm, against=("impact",), environments=here, repeats=_REWARDS)
             for arm in ("stellaris_impact", "stellaris_impala")
         ),
-        Sooner(
-            arm="stellaris",
-            against=("without_holding",),
-            environments=here,
-            startup=False,
-            repeats=("stellaris-ablation",),
+        *(
+            Sooner(
+                arm=arm,
+                against=(against,),
+                environments=here,
+                startup=False,
+                repeats=("stellaris-ablation",),
+            )
+            for arm, against in (("stellaris", "without_holding"), ("learners_go_on", "stellaris"))
         ),
     )
 
@@ -291,3 +312,30 @@ BESIDE = (
     " weights depend on timing cannot be timed again elsewhere, so that their time is of the place where they were"
     " trained. Over draws of the clouds' numbers each version is made of the gradients that it was made of there."
 )
+
+
+def headline_experiment(
+    *,
+    title: str,
+    question: str,
+    environment: str = HOPPER,
+    learning_rate: float = LEARNING_RATE,
+    reasons: dict[str, str] | None = None,
+) -> Experiment:
+    """Stellaris against its comparators on one task: final reward, time and cost."""
+    return Experiment(
+        title=title,
+        question=question,
+        endpoint=ENDPOINT,
+        oracle=ORACLE,
+        can_claim=CAN_CLAIM,
+        base=recipe(learning_rate),
+        paper="stellaris",
+        reasons={**REASONS, **(reasons or {})},
+        arms=headline(),
+        settings=(Setting(environment=environment, seeds=SEEDS),),
+        pricing_targets=PLACES,
+        run_s=60.0,
+        claims=claims(environment),
+        beside=BESIDE,
+    )

@@ -3,34 +3,9 @@
 `stellaris_82k_fast` asks the same at 3e-4, `stellaris_ablations` what each of its parts brings.
 """
 
-from research.experiment import Experiment, Setting
-from research.stellaris import (
-    BESIDE,
-    CAN_CLAIM,
-    ENDPOINT,
-    HOPPER,
-    ORACLE,
-    PLACES,
-    REASONS,
-    SEEDS,
-    claims,
-    headline,
-    recipe,
-)
+from research.stellaris import headline_experiment
 
-EXPERIMENT = Experiment(
+EXPERIMENT = headline_experiment(
     title="Stellaris: four asynchronous learners, 82,000 steps",
     question="Do asynchronous learners end with more reward than one synchronous learner that makes as many steps?",
-    endpoint=ENDPOINT,
-    oracle=ORACLE,
-    can_claim=CAN_CLAIM,
-    base=recipe(),
-    paper="stellaris",
-    reasons=REASONS,
-    arms=headline(),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
-    pricing_targets=PLACES,
-    run_s=60.0,
-    claims=claims(HOPPER),
-    beside=BESIDE,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from research.claims import Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
-from research.reports.clock_comparison import ceiling_sentence, judge_seconds, virtual_seconds
+from research.reports.clock_comparison import ceiling_sentence, judge_seconds, parts_sentence, virtual_seconds
 from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
 from research.runs.run_file import RunFile
@@ -25,6 +25,8 @@ CHANGES: dict[str, set[str]] = {
     "stellaris": set(),
     "stellaris_again": set(),
     "stellaris_sequential": {"aggregation"},
+    "stellaris_flowing": {"actors_wait", "learners_wait"},
+    "learners_go_on": {"learners_wait"},
     "stellaris_impact": set(),
     "stellaris_impala": set(),
     "purely_asynchronous": {"hold", "weighting", "truncation"},
@@ -100,6 +102,13 @@ def test_seconds_are_of_rounds_with_one_start_of_machines_or_none() -> None:
     assert virtual_seconds(gone_on_with, startup=False) == 8.0
 
 
+def test_rounds_of_data_that_was_sampled_during_the_start_are_no_usual_ones() -> None:
+    """An asynchronous learner whose machine started late learns at once from the data that waits by then."""
+    quick_at_first = outcome("asynchronous", 0, [60.0, *[0.5] * 11, *[2.0] * 3])
+    assert virtual_seconds(quick_at_first, startup=True) == 71.5
+    assert virtual_seconds(quick_at_first, startup=False) == 30.0
+
+
 @pytest.mark.parametrize(
     ("ours", "changes", "word"),
     [
@@ -137,6 +146,30 @@ def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchron
     words = ceiling_sentence([run("synchronous", 0.2), run("synchronous", 0.3)])
     assert words == "Learning is 25 % of theirs: with learners that take no time the ratio would be 0.75."
     assert ceiling_sentence([run("asynchronous", 0.2)]) == ""
+    words = ceiling_sentence([run("synchronous", 0.25)], ratio=0.9)
+    assert words.endswith("the ratio would be 0.75; it is 1.20 times that.")
+
+
+def test_a_verdict_says_of_what_a_round_of_many_learners_consists() -> None:
+    def run(kind: str, **figures: Any) -> Outcome:
+        begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
+        rounds = [
+            {"kind": "round", "round": place, "total_s": 2.0, "update_s": 0.2, "minibatches": 40} | figures
+            for place in (1, 2, 3)
+        ]
+        return Outcome(Cell("a", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
+
+    gradients = {"learners": 4, "gradients": 40, "steps": 16, "learning_s": 1.5, "learners_busy": 1.2}
+    ours, theirs = run("staleness_aware", gradients=gradients), run("synchronous")
+    # 1.2 learners over 2 s are 2.4 s of gradients: 60 ms each, 1.6 at once while any learn.
+    assert parts_sentence([ours], [theirs]) == (
+        "In 1.50 of its round's 2.00 s learners work: 40 gradients of 60 ms, 1.6 at once, and 16 versions made of them"
+        " one after another. With 4 at work all the time gradients alone would take 0.60 s. A step in their"
+        " learner's own process takes 5 ms."
+    )
+    assert (
+        parts_sentence([theirs], [theirs]) == parts_sentence([ours], [ours]) == parts_sentence([], []) == ""
+    )
 
 
 def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None:
