@@ -82,8 +82,8 @@ class SimulatedOptions(PlatformModel):
         le=64,
         title="Learners on a GPU",
         description=(
-            "Learner functions that run on one GPU, or on one machine without any. They slow each other, and each pays"
-            " its share. With 1 every function has its own."
+            "Learner functions that run on one GPU. They slow each other, and each pays its share. With 1 every"
+            " function has its own."
         ),
         json_schema_extra={"advanced": True, "unit": "functions"},
         exclude_if=_is_one,

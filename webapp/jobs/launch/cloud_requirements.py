@@ -33,6 +33,7 @@ from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.launch.preflight import (
     cluster_obstacle,
+    gpu_obstacle,
     missing_price,
     price_obstacle,
     ready_instances_obstacle,
@@ -113,7 +114,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Return why this job cannot be launched on its cloud; empty if the platform needs no connection."""
     unpriced = price_obstacle(spec.platform, spec.training.memory_mb)
     unusable = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
-    if found := unusable or ready_instances_obstacle(spec) or unpriced:
+    if found := unusable or ready_instances_obstacle(spec) or unpriced or gpu_obstacle(spec):
         return [found]
     if isinstance(spec.platform, _WITHOUT_TORCH) and (found := _needs_torch(spec.training)):
         return [found]

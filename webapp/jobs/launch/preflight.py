@@ -9,11 +9,13 @@ from __future__ import annotations
 from django.conf import settings
 
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.numbers import machines
 from cloud.platforms import PlatformOptions
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
+from training.loops.model import StalenessAware
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from training.spec import TrainingSpec
@@ -72,6 +74,28 @@ def ready_instances_obstacle(spec: JobSpec) -> Problem | None:
         f"Functions kept ready ({path}): each has one size of memory, and this policy changes the memory. Keep none"
         " ready, or take a policy that leaves memory as it is.",
     )
+
+
+def gpu_obstacle(spec: JobSpec) -> Problem | None:
+    """Return why learners cannot share a GPU of the machine that the job names; None if it has one or none is
+    shared.
+    """
+    options, loop = spec.platform, spec.training.loop
+    if not isinstance(options, SimulatedOptions) or machines.machine(options.machine).gpus:
+        return None
+    path = "platform.learner_sku"
+    lacks = f"Learner's machine ({path}): a {options.machine} has no GPU"
+    several = isinstance(loop, StalenessAware) and loop.where == "learner" and loop.learners > 1
+    if several and options.learner == "server":
+        return Problem(
+            path,
+            f"{lacks} for learners to share. Name a machine with one, or let actors compute the gradients.",
+        )
+    if options.learners_per_gpu > 1:
+        return Problem(
+            path, f"{lacks} for functions to share. Name a machine with one, or one learner on a GPU."
+        )
+    return None
 
 
 def unnamed_cluster(options: PlatformOptions) -> Problem | None:

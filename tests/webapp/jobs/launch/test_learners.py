@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from tests.factories import make_project, make_spec
+from tests.factories import make_project, make_spec, make_user
+from tests.webapp.api_callers import ApiCaller, sent_by_a_test_client
+from tests.webapp.jobs.form.test_forms import posted
 from training.calls.planned import sizes_of
 from training.environments.catalogue import ENTRIES
+from webapp.api.client import starling
+from webapp.api.client.main import main
+from webapp.api.tokens import make_token
+from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
+from webapp.jobs.form.presets import presets
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.cloud_requirements import slice_too_large
+from webapp.jobs.models import Job
 from webapp.jobs.spec import JobSpec
+
+NO_GPU = (
+    "Learner's machine (platform.learner_sku): a c5.4xlarge has no GPU for learners to share. Name a machine with one,"
+    " or let actors compute the gradients."
+)
 
 
 def test_the_check_list_says_where_gradients_are_computed_and_what_a_learner_costs() -> None:
@@ -60,6 +76,50 @@ def test_gradients_of_pictures_are_refused_where_actors_have_no_torch(kind: str)
     )
     assert all(one.path != problem.path for one in allowed)
     assert cloud_requirements.obstacles(project, make_spec("hopper-stellaris", **pictures)) == []
+
+
+@pytest.mark.django_db
+def test_learners_share_a_gpu_only_where_there_is_one() -> None:
+    project = make_project()
+
+    def found(**changes: Any) -> list[str]:
+        spec = make_spec("hopper-stellaris", **changes)
+        return [one.sentence for one in cloud_requirements.obstacles(project, spec)]
+
+    plain = {"platform__learner_sku": "c5.4xlarge"}
+    functions = plain | {"platform__learner": "function"}
+    assert found() == found(**plain, training__loop__learners=1) == []
+    assert found(**plain, training__loop__where="actor") == found(**functions) == []
+    assert found(**plain) == [NO_GPU]
+    (shared,) = found(**functions, platform__learners_per_gpu=4)
+    assert "a c5.4xlarge has no GPU for functions to share." in shared
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_gpu_that_is_not_there_is_refused_with_one_sentence_wherever_a_job_is_asked_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(user := make_user())
+    client.force_login(user)
+    form = job_form(start=presets()["hopper-stellaris"].spec)
+    answer = client.post(
+        f"/p/{project.slug}/jobs/new/", posted(form, platform__simulated__learner_sku="c5.4xlarge")
+    )
+    assert answer.status_code == 422
+    assert NO_GPU in unescape(answer.content.decode())
+    spec = make_spec("hopper-stellaris", platform__learner_sku="c5.4xlarge").model_dump(mode="json")
+    refused = ApiCaller(user).post(f"/projects/{project.slug}/jobs", spec)
+    assert refused.status_code == 422
+    assert refused.json()["errors"] == [{"path": "platform.learner_sku", "sentence": NO_GPU}]
+    _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
+    monkeypatch.setenv("STARLING_TOKEN", key)
+    monkeypatch.setenv("STARLING_PROJECT", project.slug)
+    monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
+    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    words = ["jobs", "run", "hopper-stellaris", "--set", "platform.learner_sku=c5.4xlarge"]
+    assert main(words) == 1
+    assert NO_GPU in capsys.readouterr().err
+    assert not Job.objects.exists()
 
 
 def problems(has_bucket: bool = False, **changes: Any) -> list[Any]:
