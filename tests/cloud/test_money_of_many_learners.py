@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from cloud.billing.retiming import retime
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import CHANCE, record
 from tests.training.specs import tiny
+from training.messages import Call
 from training.ports import Control
 
 PLACES: list[dict[str, Any]] = [
@@ -79,3 +81,46 @@ def test_spend_is_never_above_the_budget_and_is_that_of_the_work(
     if run.events[-1].kind == "stopped" and run.events[-1].reason_code == "rounds":
         again = retime(ReplaySchedule.of(run.sitting), run.place, seed=run.seed)
         assert (again.time_s, again.bill.picodollars) == (run.end_s, run.spent_picodollars)
+
+
+@pytest.mark.parametrize("learner", ["server", "function"])
+def test_a_learner_that_dies_on_a_gpu_costs_its_time_and_its_slice_is_sent_again(learner: str) -> None:
+    """Of four that share the GPU of a p3.2xlarge one dies. Nothing is learned twice, left out, or paid by nobody."""
+    loop = {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 1, "where": "learner"}
+    spec = tiny(loop=loop, scaling={"actors": 4}, stop={"rounds": 2})
+    options = SimulatedOptions(
+        learner=learner,
+        learner_sku="p3.2xlarge",
+        learner_lanes=4,
+        learners_per_gpu=1 if learner == "server" else 4,
+    )
+    dead: list[Call] = []
+
+    def dies(call: Call) -> bool:
+        if call.kind == "gradient" and call.request.pass_no == 2 and not dead:
+            dead.append(call)
+            return True
+        return False
+
+    whole, broken = (
+        record(spec, options=options, broken=kills, budget_usd=1e6) for kills in (lambda _: False, dies)
+    )
+    assert [event.report.env_steps for event in broken.events if event.kind == "round"] == [
+        event.report.env_steps for event in whole.events if event.kind == "round"
+    ]
+    works = [
+        [
+            work
+            for one in run.sitting.settlements
+            if (work := one.usage.get("work", {})).get("kind") == "gradient"
+        ]
+        for run in (whole, broken)
+    ]
+    assert len(works[1]) == len(works[0]) + 1
+    assert [work["id"] for work in works[1] if work.get("broken")] == [dead[0].id]
+    bill = full_bill([broken.sitting], bill_context(broken.place.profile, broken.place.stack, 4))
+    assert bill.total == broken.spent_picodollars
+    again = retime(ReplaySchedule.of(broken.sitting), broken.place, seed=broken.seed)
+    assert (again.time_s, again.bill.picodollars) == (broken.end_s, broken.spent_picodollars)
+    assert (bill.parts["failed"] > 0) == (learner == "function")
+    assert bill.parts["dropped"] == 0
