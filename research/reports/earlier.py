@@ -2,7 +2,8 @@
 
 `docs/results/earlier/verdicts.json` holds the verdicts of 22 November 2026: percentile intervals with environments
 drawn, costs until the first of three readings, equality by an interval that contains 1, and the best of several chosen
-on half of the seeds. They are of the first recipe, as are the runs that they were made from.
+on half of the seeds. They are of the first recipe, as are the runs that they were made from. Stellaris' are of runs in
+which each actor of a machine started at a moment of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from webapp.papers.figures import RESULTS
 
 _PATH = RESULTS / "earlier" / "verdicts.json"
-_PARTS = ("kind", "environments", "ours", "at", "against_at", "measure", "accounting", "meter")
+_PARTS = ("kind", "environments", "ours", "at", "against_at", "measure", "accounting", "meter", "startup")
 
 
 def add_earlier(name: str, verdicts: Sequence[dict[str, Any]]) -> None:
