@@ -213,15 +213,12 @@ class SupervisedLearning(Task[Supervised]):
         )
 
 
-def trained_model(path: Path, *, name: str, cost: str, simulated: bool | None) -> TrainedModel:
-    """Return the model in a checkpoint's file, judged by all held-out rows. Raises CheckpointError and MissingData."""
-    data = read_checkpoint(path)
-    try:
-        spec = Supervised.model_validate_json(decode(data)["spec"])
-    except (CodecError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
-    progress = Progress.decode(data, spec)
-    state, manifest = DescentState.decode(progress.learner), spec.manifest
+def trained_model(
+    path: Path, *, name: str, cost: str, simulated: bool | None, judged: metrics.Metrics | None
+) -> TrainedModel:
+    """Return the model in a checkpoint's file. Raises CheckpointError and MissingData."""
+    spec, state, progress = _read(path)
+    manifest = spec.manifest
     return TrainedModel(
         name=name,
         model=spec.model,
@@ -234,9 +231,27 @@ def trained_model(path: Path, *, name: str, cost: str, simulated: bool | None) -
         samples=progress.total_env_steps,
         cost=cost,
         simulated=simulated,
-        metrics=metrics.summary(_judged(spec, manifest, state.parameters)),
+        metrics=judged,
         coefficients=metrics.largest_coefficients(state.parameters, manifest),
     )
+
+
+def judge_model(path: Path) -> metrics.Metrics:
+    """Return how good the model in a checkpoint's file is on all held-out rows. It computes for seconds where these are
+    many or the model is large. Raises CheckpointError, MissingData and BadShard.
+    """
+    spec, state, _ = _read(path)
+    return metrics.summary(_judged(spec, spec.manifest, state.parameters))
+
+
+def _read(path: Path) -> tuple[Supervised, DescentState, Progress]:
+    data = read_checkpoint(path)
+    try:
+        spec = Supervised.model_validate_json(decode(data)["spec"])
+    except (CodecError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
+    progress = Progress.decode(data, spec)
+    return spec, DescentState.decode(progress.learner), progress
 
 
 def _judged(spec: Supervised, manifest: Manifest, parameters: Parameters) -> metrics.Judged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cloud.simulated_options import SimulatedOptions
-from tests.factories import make_project, make_running_job, make_spec
+from tests.factories import make_job, make_project, make_running_job, make_spec
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
@@ -20,16 +21,18 @@ from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import dense_table
 from training.data.store import MemoryStore
-from training.tasks.supervised import trained_model
+from training.tasks.supervised import judge_model
 from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
 from webapp.jobs.launch.cloud_requirements import _too_many_rows
 from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
+from webapp.jobs.policies import judgements
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.model_report import report_of
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +62,13 @@ def text(answer: Any) -> str:
     return str(answer.content.decode())
 
 
+def card_of(answer: Any) -> str:
+    """The card in the zip of a model."""
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        assert sorted(packed.namelist()) == ["README.md", "model.onnx", "predict.py"]
+        return packed.read("README.md").decode()
+
+
 def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client, job: Job) -> None:
     client.force_login(job.created_by)
     slug = job.project.slug
@@ -83,17 +93,47 @@ def test_a_job_that_is_over_says_how_good_its_model_is(client: Client, job: Job)
     Job.objects.filter(pk=job.pk).update(observed=Observed.SUCCEEDED)
     page = text(client.get(address))
     assert "On 359 held-out rows" in page
-    found = trained_model(
-        checkpoint_path(job.pk, list_checkpoints(job)[0].name), name="", cost="", simulated=None
-    )
-    assert found.metrics is not None
-    accuracy = found.metrics.accuracy
+    accuracy = judge_model(checkpoint_path(job.pk, list_checkpoints(job)[0].name)).accuracy
     assert f"{accuracy.value:.3f}" in page
     assert f"{accuracy.low:.3f}–{accuracy.high:.3f}" in page
     assert "2.3025" in page
     assert "Area under the ROC curve" in page
     assert page.count('class="number right"') == 10
     assert "Largest coefficients" not in page, "pixels have no names"
+
+
+def test_a_request_judges_no_model_for_long(
+    client: Client, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where judging would take long, the job's process does it at its end, and its figures are read from then on."""
+    monkeypatch.setattr(judgements, "_MACS_IN_A_REQUEST", 1000)
+    Job.objects.filter(pk=job.pk).update(observed=Observed.SUCCEEDED)
+    client.force_login(job.created_by)
+    page, model = (
+        reverse(f"jobs:{one}", args=[job.project.slug, job.pk]) for one in ("checkpoints", "policy_zip")
+    )
+    assert "held-out rows</h2>" not in text(client.get(page))
+    assert "It was not judged on held-out rows" in card_of(client.get(model))
+    judgements.judge_kept_models(job)
+    assert "On 359 held-out rows" in text(client.get(page))
+    card = card_of(client.get(model))
+    assert "On 359 rows that it never learned from" in card
+    for file in checkpoint_folder(job.pk).glob("*.judged.json"):
+        file.write_text(file.read_text()[:40])
+    assert "held-out rows</h2>" not in text(client.get(page)), "a damaged file is as none"
+
+
+def test_a_job_s_process_judges_its_models_at_its_end() -> None:
+    spec = JobSpec.model_validate(
+        {
+            "training": descent(stop={"rounds": 1}).model_dump(mode="json"),
+            "platform": {"kind": "local", "workers": 1},
+        }
+    )
+    made = make_job(spec=spec)
+    assert run_job(made.pk, owner="test", hand_over=threading.Event()) == 0
+    judged = {file.name.split(".")[0] for file in checkpoint_folder(made.pk).glob("*.judged.json")}
+    assert judged == {one.sha256 for one in list_checkpoints(Job.objects.get(pk=made.pk))}
 
 
 def test_the_largest_coefficients_are_named() -> None:
@@ -134,9 +174,7 @@ def test_its_model_leaves_with_a_card_and_a_script(client: Client, job: Job) -> 
     assert "a card with its score on held-out rows" in page
     assert "Film it" not in page
     answer = client.get(reverse("jobs:policy_zip", args=[job.project.slug, job.pk]))
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
-        assert sorted(packed.namelist()) == ["README.md", "model.onnx", "predict.py"]
-        card = packed.read("README.md").decode()
+    card = card_of(answer)
     assert "# Digits by three functions" in card
     assert "hybrid loop, fixed scaling" in card
     assert "2,876 samples of 1,438 rows" in card

@@ -92,7 +92,7 @@ def _means(job: Job, rounds: Iterable[int]) -> dict[int, float]:
 
 def policy_zip(job: Job, chosen: KeptCheckpoint) -> bytes:
     """Return the policy, its card and its script as a zip. CheckpointError if the file is missing or damaged."""
-    files = policy_files(job, checkpoint_path(job.pk, chosen.name))
+    files = policy_files(job, checkpoint_path(job.pk, chosen.name), chosen.sha256)
     packed = io.BytesIO()
     # Not compressed: weights do not get smaller, and the request waits for this.
     with zipfile.ZipFile(packed, "w") as archive:
@@ -101,10 +101,10 @@ def policy_zip(job: Job, chosen: KeptCheckpoint) -> bytes:
     return packed.getvalue()
 
 
-def policy_files(job: Job, path: Path) -> dict[str, bytes]:
+def policy_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
     """Return the files of a policy, or of another kind's model, by name; the card contains the job's facts."""
     if job.training_facts.kind == Supervised.kind:
-        return _model_files(job, path)
+        return _model_files(job, path, sha256)
     # onnx takes 15 MB and a tenth of a second, so it is imported only here
     from training.loader import package
     from training.model_card import model_card
@@ -127,14 +127,18 @@ def _cost(job: Job, rounds: str) -> str:
     return cost
 
 
-def _model_files(job: Job, path: Path) -> dict[str, bytes]:
+def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
     from training.checkpoints import CheckpointError
     from training.data.store import MissingData
     from training.models.loader import package
     from training.tasks.supervised import trained_model
+    from webapp.jobs.policies.judgements import find_judgement
 
     try:
-        found = trained_model(path, name=job.name, cost=_cost(job, "epochs"), simulated=job.simulated)
+        judged = find_judgement(job, path, sha256)
+        found = trained_model(
+            path, name=job.name, cost=_cost(job, "epochs"), simulated=job.simulated, judged=judged
+        )
     except MissingData as missing:
         raise CheckpointError(f"{missing} Without it the model's columns are not known.") from None
     return package(found)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from training.checkpoints import CheckpointError
-from training.data import library
 from training.data.manifest import Manifest
 from training.data.shard import BadShard
 from training.data.store import MissingData
@@ -18,9 +18,8 @@ from webapp.formatting import format_score
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Job
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint_path
+from webapp.jobs.policies.judgements import find_judgement
 
-MOST_BYTES = 16 * 2**20
-"""Of held-out rows that a page judges; a download judges any."""
 MOST_CLASSES = 20
 _KEPT = 32
 
@@ -47,31 +46,27 @@ class ModelReport:
 
 
 def report_of(job: Job, kept: KeptCheckpoint) -> ModelReport | None:
-    """Return the report of a job that is over; None if it has no model, or its rows are gone or too many."""
+    """Return the report of a job that is over; None if it has no model that was judged, or its rows are gone."""
     if job.training_facts.kind != SupervisedLearning.kind or job.observed not in TERMINAL:
         return None
-    return _report(job.pk, kept.name, kept.sha256, kept.round_no)
+    path = checkpoint_path(job.pk, kept.name)
+    try:
+        judged = find_judgement(job, path, kept.sha256)
+        return None if judged is None else _report(path, judged, kept.round_no)
+    except (CheckpointError, MissingData, BadShard, ValueError):
+        return None
 
 
 @lru_cache(_KEPT)
-def _report(job_id: str, name: str, sha256: str, round_no: int) -> ModelReport | None:
-    """Return the report of the checkpoint with that hash."""
-    try:
-        spec = Job.objects.get(pk=job_id).parsed_spec().training
-        manifest = library.manifest_of(getattr(spec, "data", ""))
-        if sum(shard.byte_count for shard in manifest.held_out_shards) > MOST_BYTES:
-            return None
-        model = trained_model(checkpoint_path(job_id, name), name="", cost="", simulated=None)
-    except (CheckpointError, MissingData, BadShard, ValueError):
-        return None
-    if model.metrics is None:
-        return None
+def _report(path: Path, judged: Metrics, round_no: int) -> ModelReport:
+    model = trained_model(path, name="", cost="", simulated=None, judged=judged)
+    manifest = model.manifest
     few = len(manifest.classes) <= MOST_CLASSES
-    lines = zip(manifest.classes, model.metrics.confusion, strict=True)
+    lines = zip(manifest.classes, judged.confusion, strict=True)
     return ModelReport(
         round_no=round_no,
-        rows=model.metrics.rows,
-        figures=tuple(_figures(model.metrics, manifest)),
+        rows=judged.rows,
+        figures=tuple(_figures(judged, manifest)),
         classes=manifest.classes,
         confusion=tuple(lines) if few else (),
         coefficients=tuple(model.coefficients),

@@ -26,9 +26,11 @@ from training.ports import Control
 from training.ports import Desired as DesiredByEngine
 from training.scaling.plan import Bounds
 from training.spec import TrainingSpec
+from training.tasks.supervised_spec import Supervised
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.gateway.coordinator import MailboxClosed, open_mailbox
+from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
@@ -37,6 +39,7 @@ from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.policies.evaluation_films import queue_film
+from webapp.jobs.policies.judgements import judge_kept_models
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
 from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten, checkpoint_folder
@@ -105,6 +108,8 @@ def run_job(
             why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
             run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
             return CRASHED_EXIT
+        else:
+            run.judge_models()
     return 0
 
 
@@ -174,6 +179,13 @@ class _Run:
             run_ended(job_id=self._job.pk, epoch=self._epoch, why=stopped_by, clock=self._clock)
         else:
             self._recorder.finish(stopped)
+
+    def judge_models(self) -> None:
+        """Judge the models of a job that is over, unless this process has to stop."""
+        if isinstance(self._spec.training, Supervised) and not self._hand_over.is_set():
+            self._job.refresh_from_db(fields=["observed"])
+            if self._job.observed in TERMINAL:
+                judge_kept_models(self._job)
 
     def _record_events(self) -> Stopped:
         """Record all events but the last, which is returned."""

@@ -63,8 +63,10 @@ class Command(LineCommand):
         """Return the checkpoint's file and the policy's files."""
         if Path(source).is_file():
             return Path(source), self._of_file(Path(source), episodes)
+        from training.tasks.supervised import SupervisedLearning
         from webapp.jobs.models import Job
         from webapp.jobs.policies import downloads as policies
+        from webapp.jobs.policies.judgements import judge_kept_models
 
         try:
             job = Job.objects.select_related("account").filter(pk=source).first()
@@ -76,7 +78,9 @@ class Command(LineCommand):
         if chosen is None:
             self._refuse(f"job {source} has no checkpoint yet")
         path = policies.checkpoint_path(job.pk, chosen.name)
-        return path, policies.policy_files(job, path)
+        if job.training_facts.kind == SupervisedLearning.kind:
+            judge_kept_models(job)
+        return path, policies.policy_files(job, path, chosen.sha256)
 
     def _of_file(self, path: Path, episodes: int) -> dict[str, bytes]:
         from training.trained import spec_in
@@ -108,14 +112,15 @@ def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:
     from training.checkpoints import CheckpointError, Progress, read_checkpoint
     from training.data.store import MissingData
     from training.models.loader import package
-    from training.tasks.supervised import trained_model
+    from training.tasks.supervised import judge_model, trained_model
     from webapp.formatting import display_usd
 
     progress = Progress.decode(read_checkpoint(path), spec)
     cost = f"{display_usd(progress.cost_picodollars)} up to this checkpoint"
     name = f"{spec.subject}, epoch {progress.round_no:,}"
     try:
-        return package(trained_model(path, name=name, cost=cost, simulated=None))
+        judged = judge_model(path)
+        return package(trained_model(path, name=name, cost=cost, simulated=None, judged=judged))
     except MissingData as missing:
         raise CheckpointError(str(missing)) from None
 
