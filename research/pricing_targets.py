@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Literal
 
 from cloud.billing.price_book import PriceBook
+from cloud.numbers import profile as profiles
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
 from training.base_model import FrozenModel
@@ -174,3 +175,11 @@ def _without(numbers: Any, names: tuple[str, ...]) -> Any:
         if hasattr(numbers, name)
     }
     return numbers.model_copy(update=zeros)
+
+
+def machine_start_s(profile: str) -> float:
+    """Return how long the profile's rented machines take to start."""
+    actors = profiles.load(profile).actors
+    if not isinstance(actors, profiles.Pool):
+        raise ValueError(f"The actors of {profile} are functions, not rented machines.")
+    return actors.start_s.value

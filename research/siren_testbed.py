@@ -26,6 +26,7 @@ from cloud.numbers.machines import machine
 from cloud.pricing import total
 from cloud.simulated_options import SimulatedOptions
 from cloud.timing import NS
+from research.pricing_targets import machine_start_s
 from research.siren_agents import best_agent
 from training.data import library
 from training.data.rows import SparseFeatures
@@ -209,17 +210,13 @@ def reached(row: Mapping[str, Any], target: float) -> Reached:
     for at, loss in enumerate(row["losses"]):
         if loss <= target:
             return Reached(at + 1, row["seconds"][at], row["usd"][at], reached=True)
-    last = row["seconds"], row["usd"]
-    return Reached(len(row["losses"]), *(one[-1] if one else 0.0 for one in last), reached=False)
-
-
-def start_s() -> float:
-    return float(profiles.load("one-machine").actors.start_s.value)
+    seconds, usd = ((one or [0.0])[-1] for one in (row["seconds"], row["usd"]))
+    return Reached(len(row["losses"]), seconds, usd, reached=False)
 
 
 def without_start(found: Reached) -> Reached:
     """Return the same of a server that already runs. It pays by the second, so that its start has its share."""
-    left = 1.0 - start_s() / found.seconds
+    left = 1.0 - machine_start_s("one-machine") / found.seconds
     return replace(found, seconds=found.seconds * left, usd=found.usd * left)
 
 
@@ -394,7 +391,7 @@ def by_library(arm: Arm, seed: int) -> dict[str, Any]:
             order = rng.permutation(len(y))
             model.partial_fit(x[order], y[order], classes=np.arange(len(manifest.classes)))
             worked_s += time.process_time() - began_s
-            seconds.append(round(start_s() + worked_s / core, 3))
+            seconds.append(round(machine_start_s("one-machine") + worked_s / core, 3))
             losses.append(round(float(log_loss(truth, model.predict_proba(held_out))), 6))
         return {"losses": losses, "seconds": seconds, "usd": rent(SERVERS[0], seconds), "rate": learning_rate}
 
@@ -411,7 +408,7 @@ def rent(sku: str, seconds: Sequence[float]) -> list[float]:
 def hourly_usd(sku: str) -> float:
     """Return what an hour of a server costs, with its address and disk."""
     tariff = Arm("flights", sku).options(0).tariff(PriceBook.load(), FIXED_MB)
-    return sum(total(one.lines(3600 * NS)) for one in tariff.standing) / PICODOLLARS_PER_USD
+    return sum(total(one.lines(3600 * NS)) for one in tariff.rents) / PICODOLLARS_PER_USD
 
 
 def missing(rows: Rows) -> Iterator[tuple[Arm, int]]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cloud.numbers import profile as profiles
 from research.calculation import Calculation, Statement, Table
+from research.pricing_targets import machine_start_s
 from research.reports.judging import ONE_SIDED, judge, judge_alike, undecided
 from research.siren_descent import (
     ARMS,
@@ -140,7 +140,7 @@ def _less(verb: str, name: str, rows: Rows, *, started: bool) -> Statement:
 def _share_after_start(seeds: Sequence[int], rows: Rows) -> npt.NDArray[np.float64]:
     """Return the share of the machine's time in which it trains. It pays by the second, so that of its bill too."""
     seconds = np.array(_finals(_MACHINE, seeds, rows, "seconds"))
-    start_s = profiles.load(_MACHINE.profile).actors.start_s.value
+    start_s = machine_start_s(_MACHINE.profile)
     return np.asarray(1.0 - start_s / seconds)
 
 
