@@ -1,6 +1,6 @@
 """Trainings of models on the simulated cloud: how Siren's loop learns, what it sends, and what it takes and costs.
 
-A rate is chosen for every loop by itself, among `RATES`, on a seed that is not judged. Each run is stored as a row, so
+A rate is chosen for every loop by itself, among `RATES`, on seeds that are not judged. Each run is stored as a row, so
 that a report trains nothing; `run_missing` continues where it was stopped.
 """
 
@@ -24,6 +24,8 @@ from webapp.papers.figures import RESULTS
 
 SEEDS = tuple(range(5))
 PILOT_SEED = 100
+MORE_PILOT_SEEDS = (101, 102)
+NEAR = 1.1
 ROWS = RESULTS / "siren_descent" / "runs.jsonl"
 Loop = Literal["hybrid", "bulk_synchronous", "fully_asynchronous"]
 DataSet = Literal["digits", "flights"]
@@ -44,17 +46,6 @@ _TRAININGS: dict[DataSet, dict[str, Any]] = {
         "stop": {"rounds": 2},
     },
 }
-Tuned = tuple[DataSet, Loop, int, int | None]
-"""What has rates of its own: data, loop, functions, and local steps if they are not the usual ones."""
-RATES: dict[Tuned, tuple[float, ...]] = {
-    ("digits", "hybrid", 20, None): (0.05, 0.1, 0.2, 0.4, 0.8),
-    ("digits", "bulk_synchronous", 20, None): (1.0, 2.0, 4.0, 8.0, 16.0),
-    ("flights", "hybrid", 20, None): (0.05, 0.1, 0.2),
-    ("flights", "bulk_synchronous", 20, None): (1.0, 2.0, 4.0, 8.0),
-    ("digits", "hybrid", 150, None): (0.01, 0.02, 0.05, 0.1, 0.2),
-    **{("flights", "hybrid", 20, steps): (0.05, 0.1, 0.2, 0.4) for steps in (8, 16, 32)},
-}
-"""One step with the mean of 20 pushes is 20 times as short as 20 steps, so that its rates are 20 times as high."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +69,14 @@ class Arm:
 
     @property
     def tuned(self) -> Arm:
-        """The arm whose rate it has: with that loop and as many local steps, and as many functions if they have a rate
-        of their own.
-        """
+        """The arm whose rate it has: itself, or that with the loop as it usually is."""
         loop: Loop = "bulk_synchronous" if self.loop == "bulk_synchronous" else "hybrid"
-        functions = self.functions if (self.data, loop, self.functions, self.local_steps) in RATES else 20
-        return Arm(self.data, loop, functions, local_steps=self.local_steps)
+        return self if self in RATES else Arm(self.data, loop)
 
     @property
     def rates(self) -> tuple[float, ...]:
         """What its rate is chosen from."""
-        tuned = self.tuned
-        return RATES[tuned.data, tuned.loop, tuned.functions, tuned.local_steps]
+        return RATES[self.tuned]
 
     def document(self, rate: float) -> dict[str, Any]:
         """Return its training as a spec's document, without a seed."""
@@ -120,21 +107,32 @@ def _compared(data: DataSet) -> tuple[Arm, Arm]:
     return Arm(data), Arm(data, loop="bulk_synchronous")
 
 
+SPARING: tuple[Arm, ...] = (
+    *(Arm("flights", local_steps=steps) for steps in (8, 16, 32)),
+    *(Arm("flights", significance=share) for share in (0.02, 0.1, 0.5)),
+    Arm("flights", local_steps=32, significance=0.1),
+)
+"""What pushes less. Eight steps and the filter at 2 % came first; as they pushed less than five times fewer bytes, the
+others were added.
+"""
 ARMS: tuple[Arm, ...] = (
     *_compared("digits"),
     *_compared("flights"),
     Arm("digits", functions=150),
-    Arm("flights", local_steps=8),
-    Arm("flights", significance=0.02),
+    *SPARING,
     Arm("flights", functions=16, profile="one-machine"),
     Arm("digits", loop="fully_asynchronous"),
-    *(Arm("flights", local_steps=steps) for steps in (16, 32)),
-    *(Arm("flights", significance=share) for share in (0.1, 0.5)),
-    Arm("flights", local_steps=32, significance=0.1),
 )
-"""In the order in which they are run: what is judged first comes first. The last five were added when eight local steps
-and the filter at 2 % had pushed less than five times fewer bytes.
-"""
+"""In the order in which they are run: what is judged first comes first."""
+RATES: dict[Arm, tuple[float, ...]] = {
+    Arm("digits"): (0.05, 0.1, 0.2, 0.4, 0.8),
+    Arm("digits", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0, 16.0),
+    Arm("flights"): (0.05, 0.1, 0.2),
+    Arm("flights", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0),
+    Arm("digits", functions=150): (0.01, 0.02, 0.05, 0.1, 0.2),
+    **{arm: (0.0125, 0.025, 0.05, 0.1) if arm.significance else (0.05, 0.1, 0.2, 0.4) for arm in SPARING},
+}
+"""One step with the mean of 20 pushes is 20 times as short as 20 steps, so that its rates are 20 times as high."""
 
 
 def key_of(arm: Arm, seed: int, rate: float) -> tuple[str, int]:
@@ -176,12 +174,35 @@ def read_rows(path: Path = ROWS) -> Rows:
     return {(one["recipe"], one["seed"]): one for one in found}
 
 
-def rate_of(arm: Arm, rows: Rows) -> float | None:
-    """Return the rate with the lowest final loss in its pilots; None while one of them is missing."""
+def wanted_pilots(arm: Arm, rows: Rows) -> list[tuple[float, int]]:
+    """Return the rates and seeds that are still to be tried: each rate on one seed, then those that ended within a
+    tenth of the best on two more, as a rate may be near to diverging.
+    """
     tuned = arm.tuned
-    pilots = {rate: rows.get(key_of(tuned, PILOT_SEED, rate)) for rate in tuned.rates}
-    finals = {rate: _final(row) for rate, row in pilots.items() if row is not None}
-    return min(finals, key=lambda rate: finals[rate]) if len(finals) == len(tuned.rates) else None
+    first = [rate for rate in tuned.rates if key_of(tuned, PILOT_SEED, rate) not in rows]
+    if first:
+        return [(rate, PILOT_SEED) for rate in first]
+    near = _near(tuned, rows)
+    more = [(rate, seed) for rate in near for seed in MORE_PILOT_SEEDS] if len(near) > 1 else []
+    return [(rate, seed) for rate, seed in more if key_of(tuned, seed, rate) not in rows]
+
+
+def rate_of(arm: Arm, rows: Rows) -> float | None:
+    """Return the rate whose worst pilot ended lowest; None while one of them is missing."""
+    if wanted_pilots(arm, rows):
+        return None
+    return min(_near(arm.tuned, rows), key=lambda rate: max(piloted(arm.tuned, rate, rows)))
+
+
+def piloted(tuned: Arm, rate: float, rows: Rows) -> list[float]:
+    """Return the final losses of a rate's pilots."""
+    found = [rows.get(key_of(tuned, seed, rate)) for seed in (PILOT_SEED, *MORE_PILOT_SEEDS)]
+    return [_final(row) for row in found if row is not None]
+
+
+def _near(tuned: Arm, rows: Rows) -> list[float]:
+    finals = {rate: _final(rows[key_of(tuned, PILOT_SEED, rate)]) for rate in tuned.rates}
+    return [rate for rate in tuned.rates if finals[rate] <= NEAR * min(finals.values())]
 
 
 def _final(row: Mapping[str, Any]) -> float:
@@ -201,10 +222,7 @@ def missing(rows: Rows) -> Iterator[tuple[Arm, int, float]]:
     for arm in ARMS:
         rate = rate_of(arm, rows)
         if rate is None:
-            tuned = arm.tuned
-            yield from (
-                (tuned, PILOT_SEED, one) for one in tuned.rates if key_of(tuned, PILOT_SEED, one) not in rows
-            )
+            yield from ((arm.tuned, seed, one) for one, seed in wanted_pilots(arm, rows))
             return
         for seed in SEEDS:
             if key_of(arm, seed, rate) not in rows:

@@ -21,6 +21,7 @@ from research.siren_descent import (
     rate_of,
     read_rows,
     run,
+    wanted_pilots,
 )
 
 DIGITS, SYNCHRONOUS = Arm("digits"), Arm("digits", loop="bulk_synchronous")
@@ -54,6 +55,20 @@ def test_a_rate_is_the_one_that_ended_lowest_on_a_seed_that_is_not_judged() -> N
     assert rate_of(SYNCHRONOUS, found) is None
     assert next(missing({})) == (DIGITS, PILOT_SEED, 0.05)
     assert next(missing(found)) == (DIGITS, 0, 0.05)
+
+
+def test_rates_that_ended_alike_are_tried_on_more_seeds() -> None:
+    """One that ended lowest on one seed may be near to diverging."""
+    found = keyed(
+        *(row(DIGITS, PILOT_SEED, rate, {0.2: 0.2, 0.4: 0.21}.get(rate, 0.3)) for rate in DIGITS.rates)
+    )
+    assert rate_of(DIGITS, found) is None
+    assert wanted_pilots(DIGITS, found) == [(rate, seed) for rate in (0.2, 0.4) for seed in (101, 102)]
+    assert not {101, 102} & set(SEEDS)
+    more = keyed(
+        *(row(DIGITS, seed, rate, 0.9 if rate == 0.2 else 0.22) for rate in (0.2, 0.4) for seed in (101, 102))
+    )
+    assert rate_of(DIGITS, {**found, **more}) == 0.4
 
 
 def test_more_local_steps_have_a_smaller_rate_and_all_arms_can_be_run() -> None:
