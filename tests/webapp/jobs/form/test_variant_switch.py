@@ -106,7 +106,7 @@ def test_the_review_lists_what_a_switch_changed_and_the_fields_are_marked(
     page = client.post(address, {**sent, "look": "1"}).content.decode()
     listed = page[page.index("data-changes") : page.index("review-acts")]
     assert "Algorithm: PPO → IMPALA" in listed
-    assert "Only in IMPALA: V-trace ρ limit 1, V-trace c limit 1." in listed
+    assert "Only in IMPALA: V-trace ρ limit 1, V-trace c limit 1, V-trace advantages lambda." in listed
     assert "Only in PPO: Clip range ε 0.2," in listed
     assert "Learning rate: 0.001 → 0.5" in listed
     assert "Actors of each round: 8 → 16, 8" in listed
