@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from cloud.numbers import stack as stacks
 from research.claims import Sooner
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
 from research.reports.outcomes import Outcome, Summary
@@ -85,7 +86,24 @@ def parts_sentence(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> str:
         f"In {learning_s:.2f} of its round's {total_s:.2f} s learners work: {gradients:.0f} gradients of"
         f" {1000 * each_s:.0f} ms, {at_once:.1f} at once, and {versions:.0f} versions made of them one after another."
         f" With {learners:.0f} at work all the time gradients alone would take {gradients * each_s / learners:.2f} s."
-        f" A step in their learner's own process takes {1000 * step_s:.0f} ms."
+        f" A step in their learner's own process takes {1000 * step_s:.0f} ms.{_coordination(ours)}"
+    )
+
+
+def _coordination(ours: Sequence[Outcome]) -> str:
+    """Say what share of a round the coordinator takes for outcomes, by its software's number; empty if that is not
+    known.
+    """
+    name = ours[0].rows[0].get("spec", {}).get("platform", {}).get("stack")
+    if name is None:
+        return ""
+    each = stacks.load(name).coordinator_ms
+    rows = [row for row in _later_rounds(ours) if row.get("gradients")]
+    outcomes = [row["actors"] + row["gradients"]["gradients"] + row["gradients"]["steps"] for row in rows]
+    share = sum(outcomes) * each.value / 1000 / sum(row["total_s"] for row in rows)
+    return (
+        f" The coordinator takes {100 * share:.0f} % of a round, {np.mean(outcomes):.0f} outcomes of {each.value:g} ms,"
+        f" which is {each.kind}."
     )
 
 

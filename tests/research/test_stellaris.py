@@ -167,6 +167,12 @@ def test_a_verdict_says_of_what_a_round_of_many_learners_consists() -> None:
         " one after another. With 4 at work all the time gradients alone would take 0.60 s. A step in their"
         " learner's own process takes 5 ms."
     )
+    known = run("staleness_aware", gradients=gradients, actors=16)
+    known.rows[0]["spec"]["platform"] = {"stack": "paper-stack"}
+    # 16 trajectories, 40 gradients and 16 versions at 2 ms each are 144 ms of 2 s.
+    assert parts_sentence([known], [theirs]).endswith(
+        " The coordinator takes 7 % of a round, 72 outcomes of 2 ms, which is assumed."
+    )
     assert (
         parts_sentence([theirs], [theirs]) == parts_sentence([ours], [ours]) == parts_sentence([], []) == ""
     )

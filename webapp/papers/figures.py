@@ -299,8 +299,8 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Feature table",
         "Which frameworks have asynchronous learners, scalable actors, on- and off-policy algorithms, and functions.",
         "Stellaris alone has all four.",
-        ("stellaris_ablations", "stellaris_82k"),
-        remark="By runs: four learners at once, with PPO, IMPALA and IMPACT. Not of other frameworks.",
+        ("stellaris_features", "stellaris_ablations"),
+        remark="By short runs of our loops, and longer ones on PPO, IMPALA and IMPACT. Not of other frameworks.",
     ),
     _stellaris(
         "Ablation",
