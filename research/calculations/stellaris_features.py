@@ -97,15 +97,18 @@ def _run(loop: dict[str, Any], algorithm: str) -> Run:
     with TemporaryDirectory() as folder:
         work = Path(folder) / "work.jsonl"
         events = list(Headless(spec, work=work).events())
-        settled = [one for sitting in read_work_file(work) for one in sitting.settlements]
+        sittings = read_work_file(work)
+    paid = {one.id: one.picodollars for sitting in sittings for one in sitting.settlements}
+    gradients = [
+        one
+        for sitting in sittings
+        for one in sitting.works
+        if one.kind == "gradient" and one.where == "actor"
+    ]
     return Run(
         [event.report for event in events if isinstance(event, RoundFinished)],
         any(isinstance(event, Stopped) and event.reason_code == "rounds" for event in events),
-        sum(
-            one.picodollars
-            for one in settled
-            if (used := one.usage.get("work", {})).get("kind") == "gradient" and used["where"] == "actor"
-        ),
+        sum(paid.get(one.id, 0) for one in gradients),
     )
 
 
