@@ -352,6 +352,9 @@ def test_more_functions_than_the_account_allows_are_refused_in_words(
     words = _refusal(owner, connection, training__scaling={"kind": "fixed", "actors": 64})
     assert "This account runs 10 functions at once; the job asks for 64." in words
     assert "training.scaling.actors" in words
+    learners = {"kind": "staleness_aware", "learners": 11, "actors_wait": False}
+    words = _refusal(owner, connection, training__loop=learners, budget_usd="20")
+    assert "the job asks for 11, and no more than 10 functions may run at once. Ask for 10 at most." in words
     platform = {"kind": "aws_lambda", "connection": connection.pk, "at_once": 10}
     submit_job(
         project=connection.project,

@@ -17,7 +17,10 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
+from cloud.numbers import profile as profiles
+from cloud.numbers.profile import Pool
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
+from cloud.simulated_options import SimulatedOptions
 from training.architectures import CNN
 from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
@@ -120,6 +123,10 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return _unsafe_address()
+    if isinstance(spec.platform, SimulatedOptions):
+        actors = profiles.load(spec.platform.profile).actors
+        if isinstance(actors, Pool):
+            return list(too_many_learners(spec.training, int(actors.most_actors.value), "actor"))
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
@@ -133,6 +140,17 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if isinstance(spec.platform, AzureContainerOptions):
         return list(_of_containers(connection, spec, spec.platform))
     return list(_of_functions(connection, spec, spec.platform))
+
+
+def too_many_learners(training: Training, room: int, actor: str) -> Iterator[Problem]:
+    """Return the problem of more learners than actors' places at once; an `actor` is called so there."""
+    loop, path = training.loop, "training.loop.learners"
+    if isinstance(loop, StalenessAware) and loop.where == "actor" and loop.learners > room:
+        yield Problem(
+            path,
+            f"Learners at most ({path}): the job asks for {loop.learners:,}, and no more than {plural(room, actor)} may"
+            f" run at once. Ask for {room:,} at most.",
+        )
 
 
 def _needs_torch(training: Training) -> Problem | None:
@@ -190,6 +208,9 @@ def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions)
             f" Ask for {allowed:,} at most ({path}), let some wait (platform.at_once), or have AWS allow more, which is"
             " free: Service Quotas, AWS Lambda.",
         )
+    room = min((one for one in (allowed, options.at_once) if one is not None), default=None)
+    if room is not None:
+        yield from too_many_learners(spec.training, room, "function")
     if allowed is not None and options.provisioned > allowed:
         path = "platform.provisioned"
         yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
@@ -321,6 +342,7 @@ def _of_containers(
     if words := missing_price(placed, 0):
         yield at_connection(words)
         return
+    yield from too_many_learners(spec.training, options.most_actors, "container")
     actors = min(spec.training.scaling.largest, options.most_actors)
     groups = -(-actors // options.containers_a_group)
     for name, wanted, unit in ((_CORES, actors * options.vcpu, "core"), (_GROUPS, groups, "container group")):

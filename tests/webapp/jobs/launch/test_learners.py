@@ -79,6 +79,21 @@ def test_gradients_of_pictures_are_refused_where_actors_have_no_torch(kind: str)
 
 
 @pytest.mark.django_db
+def test_more_learners_than_a_clouds_actors_have_room_for_are_refused() -> None:
+    project = make_project()
+    changes: dict[str, Any] = {
+        "platform__profile": "stellaris-cluster",
+        "training__loop__actors_wait": False,
+        "training__loop__learners": 17,
+    }
+    on_actors = make_spec("hopper-stellaris", **changes, training__loop__where="actor")
+    (problem,) = cloud_requirements.obstacles(project, on_actors)
+    assert problem.path == "training.loop.learners"
+    assert problem.sentence.endswith("no more than 16 actors may run at once. Ask for 16 at most.")
+    assert cloud_requirements.obstacles(project, make_spec("hopper-stellaris", **changes)) == []
+
+
+@pytest.mark.django_db
 def test_learners_share_a_gpu_only_where_there_is_one() -> None:
     project = make_project()
 
