@@ -67,7 +67,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
         yield Figure("first evaluation to its film on the page", time.monotonic() - began_s, "s", at_most=10)
         page.wait_for_selector(".pill:has-text('Succeeded')")
         job_id = page.url.rstrip("/").rpartition("/")[2]
-        yield Figure("films of the whole job", _share(Path(name), job_id), "% of its time", at_most=5)
+        yield Figure("films while the job ran", _share(Path(name), job_id), "% of its time", at_most=5)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Short films after evaluations: the job's process queues one, the worker makes it while the job has time for it.
 
-Films of a job take at most a twentieth of its time: the processor time of each is measured, with the start of the
-process that draws, and the next one waits until its job has run long enough. A film that waits gives way to a newer
-one. Films that are too many or too large are thinned out evenly over the rounds.
+Films take at most a twentieth of their job's time: the processor time of each is measured, with the start of the
+process that draws, and a film waits until its job has run long enough. The first may count on the time that the job
+will take at the pace of its completed rounds. A film that waits gives way to a newer one; one that still waits when
+its job has ended is drawn then. Films that are too many or too large are thinned out evenly over the rounds.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ SHARE = 0.05
 MOST_CPU_S = 3.0
 KEPT_FILMS = 40
 KEPT_BYTES = 8_000_000
-_FIRST_CPU_S = 1.5
+_FIRST_CPU_S = 1.2
 """What a film takes with the start of its process, before one was measured."""
-_WARM_CPU_S = 0.5
+_WARM_CPU_S = 0.3
 
 
 def queue_film(job_id: str, saved: CheckpointSaved, *, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -51,41 +52,59 @@ def _queue(job_id: str, saved: CheckpointSaved, clock: Clock) -> None:
         transaction.on_commit(lambda: send_hint("webapp.jobs.tasks.film", film.pk), robust=True)
 
 
+def send_waiting_film(job_id: str) -> None:
+    """Have the film of a job that has ended drawn now, if one waits. The worker would find it seconds later."""
+    for film_id in Film.objects.filter(job_id=job_id, asked_by=None, state=FilmState.QUEUED).values_list(
+        "pk", flat=True
+    ):
+        send_hint("webapp.jobs.tasks.film", film_id)
+
+
 def allowed_cpu_s(film: Film, clock: Clock) -> float:
     """Return how much processor time this film may take now; 0 if its job has not run long enough for one."""
-    used_s, last_s = _used_cpu_s(film.job)
-    free_s = SHARE * _job_s(film.job, clock, expected=not used_s) - used_s
+    job = film.job
+    if job.observed in TERMINAL:  # takes none of its time any more
+        return MOST_CPU_S
+    used_s, last_s = _used_cpu_s(job)
+    job_s = _passed_s(job, clock) + (0.0 if used_s else _expected_s(job))
+    free_s = SHARE * job_s - used_s
     needed_s = (last_s or _WARM_CPU_S) if short_films.is_warm else _FIRST_CPU_S
     return min(free_s, MOST_CPU_S) if free_s >= needed_s else 0.0
 
 
 def _used_cpu_s(job: Job) -> tuple[float, float]:
-    """Return the processor time of all short films of the job, and of the last one."""
+    """Return the processor time of all short films of the job while it ran, and of the last one."""
     facts = job.films.filter(asked_by=None, state=FilmState.READY).values_list("facts", flat=True)
     last = max(facts, key=lambda one: float(one["used_cpu_s"]), default=None)
     return (float(last["used_cpu_s"]), float(last["cpu_s"])) if last else (0.0, 0.0)
 
 
 def with_used_time(job: Job, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return a film's facts with `used_cpu_s`, what all short films of the job took, also those deleted since."""
-    return {**facts, "used_cpu_s": _used_cpu_s(job)[0] + float(facts["cpu_s"])}
+    """Return a film's facts with `used_cpu_s`: what all short films took while the job ran, also those deleted."""
+    took_s = 0.0 if job.observed in TERMINAL else float(facts["cpu_s"])
+    return {**facts, "used_cpu_s": _used_cpu_s(job)[0] + took_s}
 
 
-def _job_s(job: Job, clock: Clock, *, expected: bool) -> float:
-    """Return the job's time since its start; `expected`: until its end, at its pace so far."""
-    if job.started_at is None:
+def _passed_s(job: Job, clock: Clock) -> float:
+    """Return the time since the job's start."""
+    return (clock.now() - job.started_at).total_seconds() if job.started_at else 0.0
+
+
+def _expected_s(job: Job) -> float:
+    """Return how long the job will still take at the pace of this run's completed rounds; 0 before the second."""
+    limit, last = job.training_facts.progress_limit, job.rounds.order_by("round_no").last()
+    if not limit or last is None:
         return 0.0
-    passed_s = ((job.finished_at or clock.now()) - job.started_at).total_seconds()
-    limit = job.training_facts.progress_limit
-    return passed_s * max(1.0, limit / job.env_steps) if expected and limit and job.env_steps else passed_s
+    # The time before the first round's end is left out: preparing belongs to no round.
+    first = job.rounds.filter(epoch=last.epoch).earliest("round_no")
+    made = last.report["total_env_steps"] - first.report["total_env_steps"]
+    ahead = max(0, limit - last.report["total_env_steps"])
+    return (last.at - first.at).total_seconds() * ahead / made if made > 0 else 0.0
 
 
 def put_off(film: Film, clock: Clock) -> None:
-    """Let the film wait while its job runs; delete it if the job has ended."""
-    if film.job.observed in TERMINAL:
-        film.delete()
-    else:
-        Film.objects.filter(pk=film.pk, state=FilmState.QUEUED).update(since=clock.now())
+    """Let the film wait until its job has run longer, or has ended."""
+    Film.objects.filter(pk=film.pk, state=FilmState.QUEUED).update(since=clock.now())
 
 
 def thin_out(job_id: str) -> None:

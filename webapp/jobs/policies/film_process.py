@@ -1,7 +1,7 @@
 """The processes that draw films: they may hang or crash, and the worker must not.
 
 A film that a user requested has a process of its own. Short films share one, because its start takes longer than a
-film: it is started with the first one and ended after a minute without.
+film: it is started with the first one and ended after ten minutes without.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from webapp.worker_stop import worker_stop
 
 WITHIN_S = 180
 SHORT_WITHIN_S = 60
-_IDLE_S = 60.0
+_IDLE_S = 600.0
 # Drawing without a screen: EGL on Linux, elsewhere MuJoCo's default.
 _DRAWING = ("SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1", "OMP_NUM_THREADS=1")
 _ON_LINUX = ("MUJOCO_GL=egl",)

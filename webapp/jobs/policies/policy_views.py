@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,36 +44,59 @@ def panel(job: Job) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FilmCard:
-    """The films beside the return chart. `sentence` says why there is none."""
+    """The films beside the return chart. `sentence` says why there is none; `failed`: in words of this machine."""
 
     films: list[dict[str, Any]]
     sentence: str
+    failed: bool = False
 
     @property
     def newest(self) -> dict[str, Any] | None:
         return self.films[-1] if self.films else None
 
 
-def film_card(job: Job) -> FilmCard | None:
-    """Return the job's films by round, or why there is none yet; None if it will have none."""
+def film_card(job: Job, address: Callable[[Film, str], str] | None = None) -> FilmCard | None:
+    """Return the job's films by round, or why there is none yet; None if it will have none.
+
+    `address` returns where a film and its first picture are found; without it, on the pages of the project.
+    """
     if job.training_facts.kind != ReinforcementLearning.kind:
         return None
-    rows = list(job.films.filter(state__in=(FilmState.READY, FilmState.FAILED)).order_by("round_no", "pk"))
-    ready = [_film(job, row) for row in rows if row.state == FilmState.READY]
+    rows = list(job.films.order_by("round_no", "pk"))
+    ready = [_film(row, address or _address_of(job)) for row in rows if row.state == FilmState.READY]
     if ready:
         return FilmCard(ready, "")
-    if job.observed in TERMINAL or not job.spec.get("films", True):
+    coming = [row for row in rows if row.automatic]
+    if not job.spec.get("films", True) or (
+        job.observed in TERMINAL and not any(_pending(row) for row in coming)
+    ):
         return None
-    failed = next((row.reason for row in rows if row.automatic), "")
-    return FilmCard([], failed or "The first film follows the first evaluation.")
+    last = coming[-1] if coming else None
+    failed = last is not None and last.state == FilmState.FAILED
+    return FilmCard([], _why_no_film(last, over=job.observed in TERMINAL), failed)
 
 
-def _film(job: Job, film: Film) -> dict[str, Any]:
-    addresses = {
-        part: reverse("jobs:film", args=[job.project.slug, job.pk, film.pk, part])
-        for part in ("film", "still")
-    }
+def _pending(film: Film) -> bool:
+    return film.state in _PENDING
+
+
+def _why_no_film(film: Film | None, *, over: bool) -> str:
+    if film is None:
+        return "The first film follows the first evaluation."
+    if film.state == FilmState.FAILED:
+        return film.reason
+    if film.state == FilmState.FILMING or over:
+        return "The film is being made."
+    return "The first film follows when the job has run longer: films take at most 5 % of its time."
+
+
+def _address_of(job: Job) -> Callable[[Film, str], str]:
+    return lambda film, part: reverse("jobs:film", args=[job.project.slug, job.pk, film.pk, part])
+
+
+def _film(film: Film, address: Callable[[Film, str], str]) -> dict[str, Any]:
     shown = {key: film.facts.get(key) for key in ("steps", "ended")}
+    addresses = {part: address(film, part) for part in ("film", "still")}
     return {"round": film.round_no, "return": film.returned, **shown, **addresses}
 
 
@@ -114,13 +138,19 @@ def film_file(
 ) -> HttpResponseBase:
     """Return a film, or its first picture."""
     film = get_object_or_404(job_in(project, job_id).films, pk=film_id, state=FilmState.READY)
+    answer = film_response(film, part)
+    # The URL contains the film's id, and a finished film never changes.
+    answer["Cache-Control"] = "private, max-age=86400"
+    return answer
+
+
+def film_response(film: Film, part: str) -> FileResponse:
+    """Return a finished film, or its first picture. Http404 if its file is gone."""
     try:
         file = film_path(film, still=part == "still").open("rb")
     except OSError:
         raise Http404("The film's file is gone.") from None
-    # The URL contains the film's id, and a finished film never changes.
-    headers = {"Cache-Control": "private, max-age=86400"}
-    return FileResponse(file, content_type="image/webp", headers=headers)
+    return FileResponse(file, content_type="image/webp")
 
 
 def _to_tab(project: Project, job: Job) -> HttpResponse:

@@ -38,7 +38,7 @@ from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
-from webapp.jobs.policies.evaluation_films import queue_film
+from webapp.jobs.policies.evaluation_films import queue_film, send_waiting_film
 from webapp.jobs.policies.judgements import judge_kept_models
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
@@ -179,6 +179,7 @@ class _Run:
             run_ended(job_id=self._job.pk, epoch=self._epoch, why=stopped_by, clock=self._clock)
         else:
             self._recorder.finish(stopped)
+            send_waiting_film(self._job.pk)
 
     def judge_models(self) -> None:
         """Judge the models of a job that is over, unless this process has to stop."""

@@ -20,6 +20,7 @@ from tests.factories import (
     make_running_job,
     make_spec,
     make_user,
+    round_finished,
 )
 from tests.webapp.jobs.policies.test_policy import PICTURE, written
 from training.spec import TrainingSpec
@@ -27,10 +28,11 @@ from training.trained import TrainedPolicy
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import evaluation_films, films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
-from webapp.jobs.policies.evaluation_films import SHARE, allowed_cpu_s, put_off, queue_film, thin_out
+from webapp.jobs.policies.evaluation_films import SHARE, allowed_cpu_s, queue_film, thin_out
 from webapp.jobs.policies.film_files import film_path
 from webapp.jobs.policies.film_process import FilmFailed, ShortFilms
 from webapp.jobs.policies.policy_views import film_card
+from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 
 pytestmark = pytest.mark.django_db
@@ -88,12 +90,20 @@ def learned(*, films_wanted: bool) -> tuple[Job, bytes]:
     return job, TrainedPolicy.read(checkpoint_path(job.pk, newest.name)).progress.learner
 
 
-def test_films_change_no_weights_and_can_be_switched_off() -> None:
+def test_films_change_no_weights_and_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    hints: list[tuple[int, str]] = []
+
+    def hint(_: str, film_id: int) -> bool:
+        hints.append((film_id, Job.objects.get(films=film_id).observed))
+        return True
+
+    monkeypatch.setattr(evaluation_films, "send_hint", hint)
     (filmed, weights), (plain, same_weights) = learned(films_wanted=True), learned(films_wanted=False)
     assert weights == same_weights
     (film,) = filmed.films.all()
     assert (film.automatic, film.state, film.round_no) == (True, FilmState.QUEUED, 2)
     assert not plain.films.exists()
+    assert hints[-1] == (film.pk, "succeeded"), "the worker hears of the last film once the job has ended"
 
 
 def test_a_film_that_waits_gives_way_to_a_newer_one() -> None:
@@ -114,36 +124,96 @@ def test_after_a_failed_film_no_other_is_tried() -> None:
     assert job.films.count() == 1
 
 
+def started(clock: FixedClock, *, rounds: int, startup_s: float = 10.0) -> Job:
+    """A job of ten rounds that has completed some, of a second each, after its start-up."""
+    spec = make_spec(training__stop={"env_steps": 2560})
+    job, epoch = make_running_job(clock=clock, spec=spec)
+    Job.objects.filter(pk=job.pk).update(started_at=clock.now())
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, clock=clock)
+    clock.forward(startup_s)
+    for round_no in range(1, rounds + 1):
+        clock.forward(1)
+        recorder.record(round_finished(round_no))
+    job.refresh_from_db()
+    return job
+
+
+def allowed_s(job: Job, clock: FixedClock, round_no: int = 99) -> float:
+    film = waiting(job, round_no)
+    return allowed_cpu_s(Film.objects.select_related("job").get(pk=film.pk), clock)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "startup_s", "allowed"),
+    [
+        (2, 10.0, 0.0),  # of 20 s a twentieth is less than a film takes
+        (2, 30.0, SHARE * 40),  # eight more rounds of a second: the start-up is no pace
+        (1, 30.0, SHARE * 31),  # one round has no pace: only what has passed counts
+        (0, 2.0, 0.0),
+        (2, 300.0, evaluation_films.MOST_CPU_S),
+    ],
+)
+def test_the_first_film_counts_on_the_pace_of_completed_rounds(
+    rounds: int, startup_s: float, allowed: float
+) -> None:
+    clock = FixedClock()
+    assert allowed_s(started(clock, rounds=rounds, startup_s=startup_s), clock) == pytest.approx(allowed)
+
+
+def test_rounds_before_a_resume_are_no_pace() -> None:
+    clock = FixedClock()
+    job = started(clock, rounds=2, startup_s=30.0)
+    clock.forward(3600)
+    job.rounds.filter(round_no=2).update(epoch=9, at=clock.now())
+    assert allowed_s(job, clock) == evaluation_films.MOST_CPU_S, "an hour has passed"
+    assert evaluation_films._expected_s(job) == 0
+
+
 def test_films_take_a_twentieth_of_their_jobs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FixedClock()
-    job, _ = make_running_job(clock=clock)
-    Job.objects.filter(pk=job.pk).update(env_steps=5_000)  # of 100,000
-    clock.forward(5)
-    film = Film.objects.select_related("job").get(pk=waiting(job).pk)
-    # The first counts on the job to go on as it began; the later ones wait until it has.
-    assert allowed_cpu_s(film, clock) == evaluation_films.MOST_CPU_S
-    ready(job, 20, cpu_s=1.0, used_cpu_s=1.0)
-    assert allowed_cpu_s(film, clock) == 0
+    job = started(clock, rounds=2, startup_s=30.0)
+    ready(job, 1, cpu_s=1.0, used_cpu_s=1.0)
     monkeypatch.setattr(ShortFilms, "is_warm", True)
-    clock.forward(34)
-    assert allowed_cpu_s(film, clock) == 0
+    # Later films wait until the job has run long enough for all of them together.
+    assert allowed_s(job, clock) == 0
+    clock.forward(7)
+    assert allowed_s(job, clock) == 0
     clock.forward(2)
-    assert 1.0 <= allowed_cpu_s(film, clock) <= SHARE * 41 - 1.0
+    assert 1.0 <= allowed_s(job, clock) <= SHARE * 41 - 1.0
     # What earlier films took counts when they are deleted.
-    Film.objects.filter(round_no=20).update(facts={"cpu_s": 1.0, "used_cpu_s": 9.0})
-    assert allowed_cpu_s(film, clock) == 0
+    Film.objects.filter(round_no=1).update(facts={"cpu_s": 1.0, "used_cpu_s": 9.0})
+    assert allowed_s(job, clock) == 0
 
 
-def test_a_film_waits_for_time_and_is_given_up_at_its_jobs_end() -> None:
+def test_a_film_waits_for_time_and_is_drawn_at_its_jobs_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FixedClock()
-    job, _ = make_running_job(clock=clock)
+    job = started(clock, rounds=2)
     film = waiting(job)
+    monkeypatch.setattr(films.short_films, "shoot", lambda *_, **__: {"cpu_s": 1.4, "byte_count": 1})
     films.make_film(film.pk, clock=clock)
     film.refresh_from_db()
     assert film.state == FilmState.QUEUED
+    ready(job, 1, cpu_s=0.3, used_cpu_s=0.3)
     Job.objects.filter(pk=job.pk).update(observed="succeeded", finished_at=clock.now())
-    put_off(Film.objects.select_related("job").get(pk=film.pk), clock)
-    assert not job.films.exists()
+    films.make_film(film.pk, clock=clock)
+    film.refresh_from_db()
+    # It took none of the job's time, so that what films took while it ran stays as it was.
+    assert (film.state, film.facts["cpu_s"], film.facts["used_cpu_s"]) == (FilmState.READY, 1.4, 0.3)
+
+
+def test_the_page_says_what_the_first_film_waits_for() -> None:
+    clock = FixedClock()
+    job = started(clock, rounds=2)
+    waits = "The first film follows when the job has run longer: films take at most 5 % of its time."
+    sentences = [film_card(job).sentence]  # type: ignore[union-attr]
+    film = waiting(job)
+    sentences.append(film_card(job).sentence)  # type: ignore[union-attr]
+    Job.objects.filter(pk=job.pk).update(observed="succeeded")
+    job.refresh_from_db()
+    sentences.append(film_card(job).sentence)  # type: ignore[union-attr]
+    assert sentences == ["The first film follows the first evaluation.", waits, "The film is being made."]
+    film.delete()
+    assert film_card(job) is None
 
 
 def test_a_film_whose_checkpoint_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
