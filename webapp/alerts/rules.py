@@ -1,7 +1,7 @@
 """Alert rules of a project's own: "return > 2,000", "kl > 0.1", "no improvement for $1".
 
 A rule is read by `parse`, held against a running job by `finding`, and scanned like the anomalies. Its alert ends
-when it no longer holds.
+when the rule has not held for a while, so that a figure near its bound sends one message and not one each round.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
@@ -34,7 +35,10 @@ FIGURES = tuple(LINES)
 EXAMPLES = ("return > 2,000", "kl > 0.1", "no improvement for $1")
 _COMPARISON = re.compile(r"([a-z_]+)\s*([<>])\s*(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)", re.IGNORECASE)
 _NO_IMPROVEMENT = re.compile(r"no improvement for \$\s*([\d,]*\.?\d+)", re.IGNORECASE)
-NO_LONGER = "The rule no longer holds."
+QUIET_FOR = timedelta(minutes=15)
+"""An alert ends when its rule has not held for so long."""
+QUIET_MINUTES = QUIET_FOR // timedelta(minutes=1)
+NO_LONGER = f"The rule has not held for {QUIET_MINUTES} minutes."
 NOT_RUNNING = "The job is no longer running."
 REMOVED = "The rule was removed."
 
@@ -141,7 +145,7 @@ def remove_rule(*, rule: Rule, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 def scan_rules(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Raise alerts where rules hold for running jobs, and end those that no longer do. Returns how many hold."""
+    """Raise alerts where rules hold for running jobs, and end those long quiet. Return how many rules hold."""
     by_project: dict[int, list[tuple[Rule, Parsed]]] = {}
     for rule in Rule.objects.order_by("pk"):
         try:
@@ -169,8 +173,12 @@ def scan_rules(*, clock: Clock = SYSTEM_CLOCK) -> int:
                 dedupe_key=_key(subject, rule),
                 clock=clock,
             )
+    quiet_since = clock.now() - QUIET_FOR
     for alert in _open_alerts().exclude(dedupe_key__in=holding):
-        _end(alert, NO_LONGER if alert.subject in running else NOT_RUNNING, clock)
+        if alert.subject not in running:
+            _end(alert, NOT_RUNNING, clock)
+        elif alert.last_at <= quiet_since:
+            _end(alert, NO_LONGER, clock)
     return len(holding)
 
 

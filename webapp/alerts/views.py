@@ -114,7 +114,12 @@ def _is_row_id(text: str) -> bool:
 
 
 def _rules_context(project: Project) -> dict[str, Any]:
-    return {"rules": queries.rules_of(project), "examples": rules.EXAMPLES, "figures": rules.FIGURES}
+    return {
+        "rules": queries.rules_of(project),
+        "examples": rules.EXAMPLES,
+        "figures": rules.FIGURES,
+        "quiet_minutes": rules.QUIET_MINUTES,
+    }
 
 
 def bell_context(user: Any, project: Project) -> dict[str, Any]:

@@ -9,11 +9,20 @@ from django.test import Client
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.factories import FixedClock, evaluated, make_project, make_running_job, make_user, round_finished
+from tests.factories import (
+    FixedClock,
+    evaluated,
+    make_project,
+    make_running_job,
+    make_user,
+    make_webhook,
+    round_finished,
+)
 from tests.members import add_member
-from webapp.alerts.models import Alert, Kind, Rule, State
+from webapp.alerts.models import Alert, Delivery, Kind, Rule, State
 from webapp.alerts.rules import (
     MOST_RULES,
+    QUIET_FOR,
     Comparison,
     NoImprovement,
     RuleRefused,
@@ -22,6 +31,7 @@ from webapp.alerts.rules import (
     remove_rule,
     scan_rules,
 )
+from webapp.alerts.services import acknowledge
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 
@@ -98,7 +108,9 @@ def _open(job: Job) -> list[str]:
 
 
 @pytest.mark.django_db
-def test_a_rule_raises_once_and_ends_when_it_no_longer_holds(running: tuple[Job, Recorder, Any]) -> None:
+def test_a_rule_raises_once_and_ends_when_it_has_not_held_for_a_while(
+    running: tuple[Job, Recorder, Any],
+) -> None:
     job, recorder, owner = running
     clock = FixedClock()
     add_rule(project=job.project, user=owner, text="return > 100")
@@ -109,9 +121,50 @@ def test_a_rule_raises_once_and_ends_when_it_no_longer_holds(running: tuple[Job,
     assert scan_rules(clock=clock) == scan_rules(clock=clock) == 1
     assert _open(job) == [f"{job.name} has return 120 in round 2. Rule: return > 100."]
     recorder.record(round_finished(3, mean=80.0))
+    clock.forward(QUIET_FOR.total_seconds() - 1)
+    assert scan_rules(clock=clock) == 0
+    assert len(_open(job)) == 1
+    clock.forward(1)
     assert scan_rules(clock=clock) == 0
     assert _open(job) == []
-    assert Alert.objects.get(kind=Kind.RULE).over_words == "The rule no longer holds."
+    assert Alert.objects.get(kind=Kind.RULE).over_words == "The rule has not held for 15 minutes."
+
+
+@pytest.mark.django_db
+def test_a_figure_that_crosses_its_bound_each_round_sends_one_message(
+    running: tuple[Job, Recorder, Any],
+) -> None:
+    job, recorder, owner = running
+    clock = FixedClock()
+    make_webhook(job.project)
+    add_rule(project=job.project, user=owner, text="return > 100")
+    for round_no in range(1, 13):  # an hour
+        recorder.record(round_finished(round_no, mean=120.0 if round_no % 2 else 80.0))
+        scan_rules(clock=clock)
+        clock.forward(300)
+    assert Alert.objects.get(kind=Kind.RULE).turn == 1
+    assert Delivery.objects.filter(channel__built_in=False).count() == 1
+    for _ in range(2):
+        clock.forward(QUIET_FOR.total_seconds())
+        scan_rules(clock=clock)
+    assert list(Delivery.objects.filter(channel__built_in=False).values_list("over", flat=True)) == [
+        False,
+        True,
+    ]
+
+
+@pytest.mark.django_db
+def test_a_rule_that_crosses_its_bound_stays_acknowledged(running: tuple[Job, Recorder, Any]) -> None:
+    job, recorder, owner = running
+    clock = FixedClock()
+    add_rule(project=job.project, user=owner, text="return > 100")
+    for round_no, mean in enumerate((120.0, 80.0, 120.0), 1):
+        recorder.record(round_finished(round_no, mean=mean))
+        scan_rules(clock=clock)
+        if round_no == 1:
+            acknowledge(alert=Alert.objects.get(kind=Kind.RULE), user=owner, clock=clock)
+        clock.forward(60)
+    assert Alert.objects.get(kind=Kind.RULE).state == State.ACKNOWLEDGED
 
 
 @pytest.mark.django_db
