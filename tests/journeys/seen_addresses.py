@@ -50,7 +50,7 @@ FILES = {
         "jobs:series",
         "jobs:spec_file",
     ),
-    *("sharing:stream", "sharing:series"),
+    *(f"sharing:{part}" for part in ("stream", "series", "films", "film")),
     *("jobs:stream", "livez", "metrics", "jobs:cost_csv", "readyz", "reports:built", "reports:file"),
     *("reports:installation_built", "reports:installation_file", "schedulers:export"),
 }

@@ -213,7 +213,7 @@ STAFF = {
 """For this installation's staff; others get a 404 (see test_reports.py and test_admin.py)."""
 ELSEWHERE = {
     *("api:token_revoke", "metrics"),
-    *(f"sharing:{name}" for name in ("shared", "embedded", "stream", "series")),
+    *(f"sharing:{name}" for name in ("shared", "embedded", "stream", "series", "films", "film")),
     *("accounts:accept", "accounts:decline", "accounts:sign_out_everywhere"),
 }
 """Whose doors are tested in test_api_pages.py, test_invitations.py, test_signed_out.py and sharing/test_links.py.

@@ -39,6 +39,8 @@ _PAYLOADS: dict[str, frozenset[str]] = {
     EventKind.NOTE: frozenset({"actors_least"}),
 }
 """Of events, what charts draw. Other kinds of events have nothing to show but that they were."""
+FILM = frozenset({"round", "return", "steps", "ended", "film", "still"})
+"""Of a film (webapp/jobs/policies/policy_views.py)."""
 SPEC_FIELDS = (
     *("training.algorithm.", "training.network.", "training.model.", "training.optimiser.", "training.loop."),
     *("training.scaling.", "training.stop.", "training.rollout.", "training.evaluation."),
@@ -85,6 +87,10 @@ def job_series(series: Mapping[str, Any], *, money: bool) -> dict[str, Any]:
         "evaluations": _only(series["evaluations"], {"round", "steps", "mean"}),
         "marks": _only(series["marks"], marks),
     }
+
+
+def shared_film(film: Mapping[str, Any]) -> dict[str, Any]:
+    return _only(film, FILM)
 
 
 def may_show_field(path: str, *, money: bool) -> bool:

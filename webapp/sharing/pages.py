@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.core.cache import caches
+from django.urls import reverse
 
 from webapp.budgets.display import CLOUDS
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -25,11 +26,12 @@ from webapp.jobs.form.field_titles import variant_titles
 from webapp.jobs.headings import headings_of
 from webapp.jobs.job_page import charts_of
 from webapp.jobs.models import Job
+from webapp.jobs.policies.policy_views import FilmCard, film_card
 from webapp.jobs.reasons import look_of_job, looks_for_script
 from webapp.reports import page as reports_page
 from webapp.reports.query_params import parse_query
 from webapp.reports.table import Costs
-from webapp.sharing.allowlist import LONGEST_VALUE, REPORT_BY, job_header, may_show_field
+from webapp.sharing.allowlist import LONGEST_VALUE, REPORT_BY, job_header, may_show_field, shared_film
 from webapp.sharing.models import Kind, SharedLink
 
 MOST_ROWS = 50
@@ -87,6 +89,16 @@ def _job(link: SharedLink, embedded: bool) -> dict[str, Any]:
         **charts,
         "panels": {group: _without_sentences(found) for group, found in groups.items()},
     }
+
+
+def film_card_of(link: SharedLink, secret: str) -> FilmCard | None:
+    """The job's films at addresses of this link; None if there is no place for them. Why one failed stays inside."""
+    if link.job is None:
+        return None
+    card = film_card(link.job, lambda film, part: reverse("sharing:film", args=[secret, film.pk, part]))
+    if card is None or card.failed:
+        return None
+    return FilmCard([shared_film(one) for one in card.films], card.sentence)
 
 
 def _without_sentences(panels: Mapping[str, Any]) -> dict[str, Any]:

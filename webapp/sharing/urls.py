@@ -13,4 +13,6 @@ urlpatterns = [
     path("s/<str:secret>/embed/", views.embedded, name="embedded"),
     path("s/<str:secret>/stream", views.stream, name="stream"),
     path("s/<str:secret>/series", views.series, name="series"),
+    path("s/<str:secret>/films.json", views.films, name="films"),
+    path("s/<str:secret>/films/<int:film_id>-<str:part>.webp", views.film, name="film"),
 ]

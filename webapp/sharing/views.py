@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -21,11 +22,13 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs import queries
 from webapp.jobs.charts.history import series_of
+from webapp.jobs.models import Film, FilmState
+from webapp.jobs.policies.policy_views import film_response
 from webapp.sharing import services
 from webapp.sharing.access import gone, link_kinds, shared_page
 from webapp.sharing.allowlist import job_message, job_series
 from webapp.sharing.models import Kind, SharedLink
-from webapp.sharing.pages import context_of, version_of
+from webapp.sharing.pages import context_of, film_card_of, version_of
 
 _REPORT_FIELDS = ("range", "from", "to", "by", "prices", "job", "user", "cloud", "service", "tag")
 _NEVER = "0"
@@ -173,7 +176,7 @@ def embedded(request: HttpRequest, link: SharedLink) -> HttpResponse:
 
 
 def _page(request: HttpRequest, link: SharedLink, *, embedded: bool) -> HttpResponse:
-    secret = request.resolver_match.kwargs["secret"] if request.resolver_match else ""
+    secret = _secret_of(request)
     context = {
         **context_of(link, request.GET.get("over", ""), embedded=embedded),
         "secret": secret,
@@ -181,7 +184,9 @@ def _page(request: HttpRequest, link: SharedLink, *, embedded: bool) -> HttpResp
         "kind": link.kind,
         "expires_at": link.expires_at,
     }
-    if link.kind != Kind.JOB:
+    if link.kind == Kind.JOB:
+        context["film_card"] = film_card_of(link, secret)
+    else:
         context["version"] = version_of(link)
     return render(request, link_kinds(link), context)
 
@@ -204,3 +209,26 @@ def series(request: HttpRequest, link: SharedLink) -> HttpResponse:
     first, last = (queries.event_number(request.GET.get(end)) for end in ("from", "to"))
     found = series_of(link.job, first or 1, last or link.job.round_no)
     return JsonResponse(job_series(found, money=link.with_money))
+
+
+@shared_page
+def films(request: HttpRequest, link: SharedLink) -> HttpResponse:
+    """The films of a shared job, for a page that waits for the next one."""
+    if link.job is None:
+        return gone(request)
+    card = film_card_of(link, _secret_of(request))
+    return JsonResponse({"films": card.films if card else [], "sentence": card.sentence if card else ""})
+
+
+@shared_page
+def film(request: HttpRequest, link: SharedLink, film_id: int, part: str) -> HttpResponseBase:
+    """A film of a shared job, or its first picture."""
+    found = Film.objects.filter(job=link.job_id, pk=film_id, state=FilmState.READY).first()
+    try:
+        return gone(request) if found is None else film_response(found, part)
+    except Http404:
+        return gone(request)
+
+
+def _secret_of(request: HttpRequest) -> str:
+    return request.resolver_match.kwargs["secret"] if request.resolver_match else ""

@@ -10,6 +10,7 @@ export class Scrub {
     Object.assign(this, { sight, charts, films, round: null, drawn: "", pointed: false });
     [this.range, this.words, this.newest, this.ticks] = ["round", "words", "newest", "films"].map((name) => place.querySelector(`[data-scrub-${name}]`));
     this.unpaid = place.dataset.unpaid;
+    this.tellsMoney = place.closest("[data-no-money]") === null;
     const { decimals, score: name } = document.querySelector("[data-chart=return]").dataset;
     this.scored = (value) => `${name.toLowerCase()} ${score(value, Number(decimals))}`;
     this.range.addEventListener("input", () => this.choose(Number(this.range.value)));
@@ -52,7 +53,7 @@ export class Scrub {
     const words = [
       `Round ${count(columns.axes.round[at])}`,
       plural(columns.values.actors?.[at] ?? 0, "actor"),
-      money(columns.axes.spent_usd[at]) + this.unpaid,
+      ...(this.tellsMoney ? [money(columns.axes.spent_usd[at]) + this.unpaid] : []),
       this.scored(lastKnown(columns.values.return?.slice(0, at + 1) ?? [])),
     ].join(" \u00b7 ");
     this.words.textContent = words;

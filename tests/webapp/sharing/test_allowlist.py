@@ -47,7 +47,9 @@ def money_in(text: str) -> list[str]:
 def everything_of(path: str) -> str:
     """All that an address answers with, beside its files that are the same for everybody."""
     client = Client()
-    return "\n".join(client.get(f"{path}{part}").content.decode() for part in ("", "stream", "series"))
+    return "\n".join(
+        client.get(f"{path}{part}").content.decode() for part in ("", "stream", "series", "films.json")
+    )
 
 
 def test_the_scene_holds_what_must_not_be_shown(job: Job) -> None:

@@ -139,7 +139,7 @@ def test_the_link_of_an_archived_job_works_and_that_of_a_deleted_one_does_not(jo
     Job.objects.filter(pk=job.pk).update(archived_at=job.created_at)
     assert status(path) == 200
     Job.objects.filter(pk=job.pk).update(deleted_at=job.created_at)
-    assert {status(f"{path}{part}") for part in ("", "embed/", "stream", "series")} == {404}
+    assert {status(f"{path}{part}") for part in ("", "embed/", "stream", "series", "films.json")} == {404}
     link.refresh_from_db()
     assert services.why_ended([link], link.created_at)[link.pk] == "the job was deleted"
 
@@ -206,7 +206,7 @@ def test_links_of_comparisons_and_reports_open_no_job(job: Job) -> None:
 
 def test_shared_pages_take_no_posts_and_hold_no_forms(job: Job) -> None:
     _, path = share(job)
-    for part in ("", "embed/", "stream", "series"):
+    for part in ("", "embed/", "stream", "series", "films.json"):
         assert Client().post(f"{path}{part}").status_code == 405
     page = Client().get(path).content.decode()
     assert "method=" not in page
