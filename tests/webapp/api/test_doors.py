@@ -90,6 +90,7 @@ EDITORS = {
     "schedules_change_schedule",
     "schedules_stop_schedule",
     "links_list_links",
+    "links_make_link",
     "links_revoke_link",
     "drafts_list_drafts",
     "drafts_get_draft",
@@ -113,8 +114,10 @@ EDITORS = {
     "datasets_delete_data_set",
 }
 """What viewers may not do, with any token."""
-OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"}
-"""What only owners may do has a scope of its own, and nothing else has it."""
+OUTLASTING = {"links_make_link"}
+"""What editors may do, and outlasts the token, has the scope of what only owners may do."""
+OWNERS = {name for name, one in OPERATIONS.items() if one.scope == "manage"} - OUTLASTING
+"""What only owners may do has a scope of its own."""
 NOTHING_THERE = {
     *("history_get_checkpoint", "history_get_policy", "job_copies_fork"),
     *("reward_surfaces_ask_for_surface", "films_ask_for_film"),

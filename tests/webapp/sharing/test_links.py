@@ -360,13 +360,26 @@ def test_the_api_makes_lists_and_revokes_them(job: Job) -> None:
     assert "link" not in listed
     editor = make_user()
     add_member(job.project, editor.email, "editor")
-    assert ApiCaller(editor).post(base, {"of": [job.pk]}).status_code == 403
     assert ApiCaller(editor)("DELETE", f"{base}/{body['id']}").status_code == 204
     assert status(path) == 404
     assert call("DELETE", f"{base}/{body['id']}").status_code == 404
     refused = call.post(base, {"range": "this-month"})
     assert (refused.status_code, "about money" in refused.json()["why"]) == (409, True)
     assert call.post(base, {"of": [job.pk], "days": 8}).status_code == 422
+
+
+@pytest.mark.parametrize(("role", "may"), [("viewer", False), ("editor", True), ("owner", True)])
+def test_the_same_people_make_links_on_the_page_and_by_the_api(role: str, may: bool, job: Job) -> None:
+    person = make_user(password="correct horse battery")
+    add_member(job.project, person.email, role)
+    page = signed_in(person).post(f"/p/{job.project.slug}/links/make/", {"of": job.pk, "days": "7"})
+    call = ApiCaller(person, ("manage",)).post(f"/projects/{job.project.slug}/links", {"of": [job.pk]})
+    assert (page.status_code, call.status_code) == ((200, 201) if may else (403, 403))
+    # As a link outlasts its token, no other scope makes one.
+    for scopes in ((), ("jobs",), ("jobs", "budget")):
+        answer = ApiCaller(person, scopes).post(f"/projects/{job.project.slug}/links", {"of": [job.pk]})
+        assert answer.status_code == 403
+    assert SharedLink.objects.count() == (2 if may else 0)
 
 
 def test_no_log_holds_the_secret_of_a_link(job: Job) -> None:

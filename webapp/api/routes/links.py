@@ -1,5 +1,5 @@
-"""Links that show one job, comparison or report to people without an account. Editors list and revoke them; owners make
-them here, as a link outlasts the token that made it."""
+"""Links that show one job, comparison or report to people without an account. Editors make, list and
+revoke them. Making one needs the scope `manage`, as a link outlasts the token that made it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.router import ApiRouter, ArchivedEditorsProject, OwnersProject, Person
+from webapp.api.router import ApiRouter, ArchivedEditorsProject, EditorsProject, Person
 from webapp.api.schemas import Request, Shape
 from webapp.clock import SYSTEM_CLOCK
 from webapp.sharing import services
@@ -72,7 +72,7 @@ def list_links(
 @router.post(
     "/projects/{slug}/links", auth=Token("manage"), response=201, summary="Share a job, comparison or costs"
 )
-def make_link(project: OwnersProject, person: Person, link: NewLink) -> MadeLink:
+def make_link(project: EditorsProject, person: Person, link: NewLink) -> MadeLink:
     """Read-only and live, for everyone who has the link."""
     report = {"range": link.range, "by": link.by, "prices": link.prices} if link.range else None
     made, path = services.make_link(
