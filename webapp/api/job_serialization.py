@@ -26,6 +26,14 @@ from webapp.jobs.reasons import look_of_job, reason_in_words
 from webapp.money.amounts import Prices
 
 
+class ScoreShape(Shape):
+    """What a training is judged by."""
+
+    name: str = Field(description="return, loss, …")
+    higher_is_better: bool
+    decimals: int = Field(description="So many are shown to people.")
+
+
 class JobShape(Shape):
     """A job: its settings, its state, and its latest figures."""
 
@@ -56,10 +64,12 @@ class JobShape(Shape):
     started_at: datetime | None
     finished_at: datetime | None
     round_no: int
-    env_steps: int
+    env_steps: int = Field(description="Its progress, in `progress_unit`.")
+    progress_unit: str = Field(description="steps, samples, …")
     actors: int
-    episode_return_mean: float | None
-    evaluation_return_mean: float | None
+    score: ScoreShape = Field(description="What the next two figures are.")
+    episode_return_mean: float | None = Field(description="The score of the last round.")
+    evaluation_return_mean: float | None = Field(description="The score of the last evaluation.")
     platform_s: float = Field(description="Seconds of the platform's own time, which may be simulated.")
     spent_usd: Usd
     reserved_usd: Usd
@@ -73,7 +83,7 @@ class EvaluationShape(BaseModel):
 
     round_no: int
     env_steps: int
-    return_mean: float | None
+    return_mean: float | None = Field(description="Its score: the job's `score` says which.")
     return_std: float | None
     episode_returns: list[float | None]
 
@@ -97,6 +107,8 @@ def serialize_job(job: Job) -> JobShape:
         algorithm=job.training_facts.method,
         platform=job.spec["platform"]["kind"],
         seed=training["seed"],
+        progress_unit=job.declaration.progress_unit,
+        score=ScoreShape.of(job.declaration.score),
         tags=sorted(tag.name for tag in job.tags.all()),
         groups=sorted(group.name for group in job.groups.all()),
         created_by=job.created_by.email,

@@ -36,6 +36,8 @@ from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Budget
 
+WORDS = drawing.Words("return", "steps")
+
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -301,14 +303,14 @@ class TestWatching:
 class TestDrawing:
     def test_seeds_are_faint_and_their_mean_is_not(self) -> None:
         curves = [[{"steps": x, "return": y * x} for x in (10, 20, 30)] for y in (1.0, 3.0)]
-        svg = drawing._chart([drawing._points(curve) for curve in curves], "label")
+        svg = drawing._chart([drawing._points(curve, WORDS) for curve in curves], "label", WORDS)
         assert svg.count("<polyline") == 3
         assert svg.count('opacity="0.4"') == 2
-        assert drawing._mean([drawing._points(curve) for curve in curves])[-1] == (30.0, 60.0)
+        assert drawing._mean([drawing._points(curve, WORDS) for curve in curves])[-1] == (30.0, 60.0)
 
     def test_a_long_curve_has_as_many_points_as_a_screen(self) -> None:
         curve = [{"steps": x, "return": float(x)} for x in range(10_000)]
-        points = drawing._points(curve)
+        points = drawing._points(curve, WORDS)
         assert len(points) <= 302
         assert points[-1] == (9999.0, 9999.0)
 
@@ -319,7 +321,7 @@ class TestDrawing:
     def test_without_a_return_there_is_a_sentence_and_no_axis(
         self, curve: list[dict[str, Any]], shown: str
     ) -> None:
-        drawn = drawing._chart([drawing._points(curve)], "label")
+        drawn = drawing._chart([drawing._points(curve, WORDS)], "label", WORDS)
         assert shown in drawn
         assert "<svg" not in drawn
 
@@ -330,7 +332,7 @@ class TestDrawing:
     def test_axes_have_round_numbers(self, low: float, high: float, ticks: list[float]) -> None:
         assert drawing._ticks(low, high) == pytest.approx(ticks)
 
-    @pytest.mark.parametrize("draw", [lambda: drawing._chart([[(0.0, 5.0)]], "one point")])
+    @pytest.mark.parametrize("draw", [lambda: drawing._chart([[(0.0, 5.0)]], "one point", WORDS)])
     def test_one_point_is_a_dot(self, draw: Callable[[], str]) -> None:
         assert "<circle" in draw()
 

@@ -41,6 +41,11 @@ TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
 
 @pytest.fixture
 def job() -> Job:
+    return make_supervised_job(make_project())
+
+
+def make_supervised_job(project: Any) -> Job:
+    """A running job that has learned from data, all rounds of it."""
     spec = JobSpec.model_validate(
         {
             "name": "Digits by three functions",
@@ -49,7 +54,7 @@ def job() -> Job:
             "budget_usd": "1",
         }
     )
-    made, epoch = make_running_job(project=make_project(), spec=spec)
+    made, epoch = make_running_job(project=project, spec=spec)
     recorder = Recorder(made.pk, epoch, keep_checkpoints=3, score=spec.training.score)
     store = FileCheckpointStore(checkpoint_folder(made.pk))
     for event in events_of(spec.training, InlinePlatform(), checkpoints=store)[:-1]:

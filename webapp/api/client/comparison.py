@@ -34,7 +34,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         rows = "".join(_row(side) for side in self.sides)
         verdicts = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdicts)
-        heads = "".join(f"<th>{head}</th>" for head in ("", "Score", "95 % interval", "Cost a run"))
+        score = escape((self.document["score"] or {"name": "score"})["name"].capitalize())
+        heads = "".join(f"<th>{head}</th>" for head in ("", score, "95 % interval", "Cost a run"))
         return (
             f"{verdicts}<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
             f'<p><a href="{escape(self.url)}">Open the comparison</a></p>'

@@ -1,4 +1,4 @@
-"""A run as a line of text and as HTML with a chart of its return: all in one piece, so that nothing is fetched."""
+"""A run as a line of text and as HTML with a chart of its score: all in one piece, so that nothing is fetched."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
-from .output_columns import RETURN
+from .output_columns import SCORE
 from .tables import usd
 
 _WIDTH, _HEIGHT = 640, 220
@@ -23,38 +23,51 @@ _UNREAL = {"simulated": "sim.", "emulated": "emulated"}
 Point = tuple[float, float]
 
 
+class Words(NamedTuple):
+    """What a kind of training calls its score and its progress: return and steps, loss and samples."""
+
+    score: str
+    progress: str
+
+
+def words_of(job: dict[str, Any]) -> Words:
+    return Words(job["score"]["name"], job["progress_unit"])
+
+
 def line_of(name: str, jobs: Sequence[dict[str, Any]]) -> str:
-    """The run in one line: name, state, progress, return and money."""
+    """The run in one line: name, state, progress, score and money."""
     return " · ".join([name, *_figures(jobs)])
 
 
 def html_of(
     name: str, url: str, jobs: Sequence[dict[str, Any]], curves: Sequence[Sequence[dict[str, Any]]]
 ) -> str:
-    """The run for a notebook: its name, which leads to its page, its figures, and its return by step."""
+    """The run for a notebook: its name, which leads to its page, its figures, and its score by step."""
     state, *figures = _figures(jobs)
     head = (
         f'<a href="{escape(url)}" style="font-weight: 600; color: inherit">{escape(name)}</a>'
         f'<div style="font-size: 13px; opacity: .75">{" · ".join(map(escape, [state, *figures]))}</div>'
     )
-    lines = [_points(curve) for curve in curves]
+    words = words_of(jobs[0]) if jobs else Words("return", "steps")
+    lines = [_points(curve, words) for curve in curves]
     label = escape(line_of(name, jobs))
-    return f'<div style="max-width: {_WIDTH}px"><div>{head}</div>{_chart(lines, label)}</div>'
+    return f'<div style="max-width: {_WIDTH}px"><div>{head}</div>{_chart(lines, label, words)}</div>'
 
 
 def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
-    """State, progress, return and money, those that are known."""
+    """State, progress, score and money, those that are known."""
     if not jobs:
         return ["no jobs"]
-    returns = [job[RETURN] for job in jobs if job[RETURN] is not None]
+    words = words_of(jobs[0])
+    scores = [job[SCORE] for job in jobs if job[SCORE] is not None]
     rounds = min(job["round_no"] for job in jobs)
     found = [
         _states(jobs),
         f"round {rounds:,}" if rounds else "",
-        f"{sum(j['env_steps'] for j in jobs):,} steps",
+        f"{sum(j['env_steps'] for j in jobs):,} {words.progress}",
     ]
-    if returns:
-        found.append(f"return {sum(returns) / len(returns):,.4g}")
+    if scores:
+        found.append(f"{words.score} {sum(scores) / len(scores):,.4g}")
     spent, limit = (
         sum((Decimal(job[key]) for job in jobs), Decimal(0)) for key in ("spent_usd", "limit_usd")
     )
@@ -77,17 +90,18 @@ def _states(jobs: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {word.lower()}" for word, count in counts.items())
 
 
-def _points(curve: Iterable[dict[str, Any]]) -> list[Point]:
+def _points(curve: Iterable[dict[str, Any]], words: Words) -> list[Point]:
     """The curve's known points, at most so many as a screen can show."""
-    known = [(float(row["steps"]), float(row["return"])) for row in curve if row["return"] is not None]
+    score, progress = words
+    known = [(float(row[progress]), float(row[score])) for row in curve if row[score] is not None]
     every = max(1, math.ceil(len(known) / _MOST_POINTS))
     return [*known[:-1:every], *known[-1:]]
 
 
-def _chart(lines: Sequence[Sequence[Point]], label: str) -> str:
+def _chart(lines: Sequence[Sequence[Point]], label: str, words: Words) -> str:
     drawn = [line for line in lines if line]
     if not drawn:
-        return '<p style="opacity: .75">No round with a return has ended yet.</p>'
+        return f'<p style="opacity: .75">No round with a {escape(words.score)} has ended yet.</p>'
     xs = [x for line in drawn for x, _ in line]
     ys = [y for line in drawn for _, y in line]
     right, low, high = max(xs), min(ys), max(ys)
@@ -99,7 +113,7 @@ def _chart(lines: Sequence[Sequence[Point]], label: str) -> str:
         down = _TOP + (high - y) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
         return f"{across:.1f},{down:.1f}"
 
-    parts = [*_grid(low, high, right, place)]
+    parts = [*_grid(low, high, right, place, words.progress)]
     for line in drawn:
         faint = 0.4 if len(drawn) > 1 else 1
         parts.append(_line([place(x, y) for x, y in line], 1.5, faint))
@@ -121,8 +135,8 @@ def _line(places: Sequence[str], width: float, opacity: float) -> str:
     )
 
 
-def _grid(low: float, high: float, right: float, place: Any) -> Iterable[str]:
-    """Lines at round returns with their values, and round numbers of steps below."""
+def _grid(low: float, high: float, right: float, place: Any, progress: str) -> Iterable[str]:
+    """Lines at round scores with their values, and round numbers of steps below."""
     for value in _ticks(low, high):
         _, y = place(0, value).split(",")
         yield (
@@ -135,7 +149,7 @@ def _grid(low: float, high: float, right: float, place: Any) -> Iterable[str]:
         end = "end" if value > 0.97 * right else "middle"
         yield (
             f'<text x="{x}" y="{_HEIGHT - 10}" text-anchor="{end}" style="{_TEXT}">{_short(value, right)}'
-            f"{' steps' if end == 'end' else ''}</text>"
+            f"{f' {escape(progress)}' if end == 'end' else ''}</text>"
         )
 
 

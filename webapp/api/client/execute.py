@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from .commands import Command
+from .output_columns import SCORE
 from .spec_changes import put, wrong
 from .starling import Starling
-from .tables import plain, shown
+from .tables import plain, shown, takes_words
 from .upload import FileForm
 
 _SHOWN = 20
@@ -173,8 +174,9 @@ class CommandRun:
         return 0
 
     def _follow(self, job_id: str) -> int:
+        job = self._client.job(job_id)
         for event in self._client.follow(job_id):
-            line = json.dumps(event) if self._arguments.json else _words(event)
+            line = json.dumps(event) if self._arguments.json else _words(event, job)
             if line:
                 print(line if self._arguments.json else plain(line), flush=True)
         job = self._client.job(job_id)
@@ -208,7 +210,12 @@ class CommandRun:
         elif answer == []:
             print("Nothing there.", file=sys.stderr)
         else:
-            print(shown(answer, self._row.shows), flush=True)
+            print(shown(answer, self._row.shows, self._job_of_rows()), flush=True)
+
+    def _job_of_rows(self) -> Any:
+        """The job that the rows are of, whose kind of training names their columns; None if they need none."""
+        of_job = self._row.does.partition("{job}")[2] and self._row.does.startswith("GET ")
+        return self._client.job(self._arguments.job) if of_job and takes_words(self._row.shows) else None
 
 
 def _unchanged(value: Any) -> Any:
@@ -260,16 +267,20 @@ def _document(text: str, where: str) -> Any:
         raise wrong(f"{where} is no JSON: {error}.", "Correct it, and try again.") from None
 
 
-def _words(event: dict[str, Any]) -> str:
-    """An event as a line. Empty for internal events."""
-    payload = event["payload"]
+def _words(event: dict[str, Any], job: dict[str, Any]) -> str:
+    """An event as a line, in the words of the job's kind of training. Empty for internal events."""
+    payload, score = event["payload"], job["score"]
     if event["kind"] == "round":
         report = payload["report"]
-        mean = report["episode_return_mean"]
-        shown_mean = "–" if mean is None else f"{mean:,.1f}"
         return (
-            f"round {report['round_no']:>5}  {report['total_env_steps']:>10,} steps  return {shown_mean:>8}"
+            f"round {report['round_no']:>5}  {report['total_env_steps']:>10,} {job['progress_unit']}"
+            f"  {score['name']} {_scored(report[SCORE], score):>8}"
         )
     if event["kind"] == "evaluation":
-        return f"evaluation after round {payload['round_no']}: {payload['return_mean']:,.1f}"
+        judged = _scored(payload["return_mean"], score)
+        return f"evaluation after round {payload['round_no']}: {score['name']} {judged}"
     return str(payload.get("text") or payload.get("reason") or "")
+
+
+def _scored(value: float | None, score: dict[str, Any]) -> str:
+    return "–" if value is None else f"{value:,.{score['decimals']}f}"

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from .tables import Part
 
-RETURN = "episode_return_mean"
-"""The field of a job, and of a round's report, that holds the return."""
+SCORE = "episode_return_mean"
+"""The field of a job, and of a round's report, that holds the score of any kind of training."""
 
 JOBS = (
     Part(
-        "job=id state=state_words round=round_no:whole steps=env_steps:whole "
-        "return=episode_return_mean:number evaluated=evaluation_return_mean:number actors:whole "
+        "job=id state=state_words round=round_no:whole @progress_unit=env_steps:whole "
+        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number actors:whole "
         "spent=spent_usd:usd limit=limit_usd:usd money name",
     ),
 )
 JOB = (
     Part(
         "job=id name state=state_words why=reason since:at environment algorithm platform seed:whole groups "
-        "tags note launched=created_at:at by=created_by round=round_no:whole steps=env_steps:whole "
+        "tags note launched=created_at:at by=created_by round=round_no:whole "
+        "@progress_unit=env_steps:whole "
         "actors:whole fewest_actors=actors_least:whole most_actors=actors_most:whole "
-        "return=episode_return_mean:number evaluated=evaluation_return_mean:number "
+        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number "
         "time_on_the_platform=platform_s:seconds money spent=spent_usd:usd reserved=reserved_usd:usd "
         "free=free_usd:usd limit=limit_usd:usd page=url",
         tall=True,
@@ -46,7 +47,7 @@ FORECAST = (
 GROUPS = (Part("key runs:whole made=created_at:at name page=url"),)
 COMPARED = (
     Part(
-        "side=name runs=getting.runs:whole score=iqm:interval cost_a_run=cost_a_run_usd:usd "
+        "side=name runs=getting.runs:whole @score.name=iqm:interval cost_a_run=cost_a_run_usd:usd "
         "time_a_run=time_a_run_s:seconds reached=getting.reached:whole to_the_goal=getting.usd:usd "
         "more_seeds=against_best.more_seeds:whole for=against_best.more_usd:usd",
         at="sides",
@@ -211,18 +212,18 @@ SHIPPED = (Part("in_specs=key title words"),)
 FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experiments"),)
 ROUNDS = (
     Part(
-        "round=round_no:whole steps=report.total_env_steps:whole actors=report.actors:whole "
-        "return=report.episode_return_mean:number at:at",
+        "round=round_no:whole @progress_unit=report.total_env_steps:whole actors=report.actors:whole "
+        "@score.name=report.episode_return_mean:number at:at",
     ),
 )
 EVALUATIONS = (
     Part(
-        "round=round_no:whole steps=env_steps:whole mean=return_mean:number std=return_std:number",
+        "round=round_no:whole @progress_unit=env_steps:whole @score.name=return_mean:number std=return_std:number",
     ),
 )
 CHECKPOINTS = (
     Part(
-        "round=round_no:whole steps=env_steps:whole evaluated=return_mean:number best:yes size=byte_count:kb "
+        "round=round_no:whole @progress_unit=env_steps:whole evaluated=return_mean:number best:yes size=byte_count:kb "
         "checkpoint=name",
     ),
 )

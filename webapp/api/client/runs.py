@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from . import drawing
 from .comparison import Comparison
 from .notebook import open_display
-from .output_columns import RETURN
+from .output_columns import SCORE
 from .spec_changes import put, wrong
 from .starling import Starling
 
@@ -127,9 +127,9 @@ class Run:
         return [row for job in self.jobs for row in self._rounds_of(job)]
 
     def columns(self) -> dict[str, list[Any]]:
-        """The rounds as columns: numpy.asarray(run.columns()["return"])."""
+        """The rounds as columns: numpy.asarray(run.columns()["return"]), or "loss" if that is what is learned."""
         rows = self.rounds()
-        return {name: [row[name] for row in rows] for name in _COLUMNS}
+        return {name: [row[name] for row in rows] for name in _columns(self.jobs[0])}
 
     def frame(self) -> Any:
         """The rounds as a pandas.DataFrame. Raises StarlingError without pandas."""
@@ -229,17 +229,20 @@ class Run:
         return self
 
 
-_COLUMNS = ("job", "seed", "round", "steps", "return", "actors", "seconds", "spent_usd")
+def _columns(job: dict[str, Any]) -> tuple[str, ...]:
+    words = drawing.words_of(job)
+    return ("job", "seed", "round", words.progress, words.score, "actors", "seconds", "spent_usd")
 
 
 def _row(job: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    words = drawing.words_of(job)
     spent = (report.get("spend") or {}).get("spent_picodollars")
     return {
         "job": job["id"],
         "seed": job["seed"],
         "round": report["round_no"],
-        "steps": report["total_env_steps"],
-        "return": report[RETURN],
+        words.progress: report["total_env_steps"],
+        words.score: report[SCORE],
         "actors": report["actors"],
         "seconds": report["started_s"] + report["total_s"],
         "spent_usd": None if spent is None else spent / 1e12,
@@ -287,10 +290,11 @@ def _state(jobs: list[dict[str, Any]]) -> str:
 
 
 def _best(jobs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The job with the highest evaluation, else with the highest return; the first if none has any."""
+    """The job with the best evaluation, else with the best last score; the first if none has any."""
 
     def score(job: dict[str, Any]) -> tuple[float, float]:
-        found = (job["evaluation_return_mean"], job[RETURN])
-        return tuple(float("-inf") if one is None else one for one in found)  # type: ignore[return-value]
+        sign = 1 if job["score"]["higher_is_better"] else -1
+        found = (job["evaluation_return_mean"], job[SCORE])
+        return tuple(float("-inf") if one is None else sign * one for one in found)  # type: ignore[return-value]
 
     return max(jobs, key=score)

@@ -1,13 +1,14 @@
 """Responses in a terminal: tables with right-aligned numbers, and one object as lines of name and value.
 
 A column is written heading=path:kind, such as spent=spent_usd:usd, with spaces between columns: the path leads through
-the answer with dots, without one the heading is the path, and underlines of a heading are shown as spaces. Kinds are
-those of `_KINDS`; text without one.
+the answer with dots, without one the heading is the path, and underlines of a heading are shown as spaces. A heading
+that begins with @ is a path to the word that all rows have there, or that `words` have: a kind of training names its
+score and its progress. Kinds are those of `_KINDS`; text without one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -32,9 +33,14 @@ class _Column(NamedTuple):
     kind: str
 
     @classmethod
-    def read(cls, text: str) -> _Column:
+    def read(cls, text: str, rows: Sequence[Any]) -> _Column:
+        """Read a column. `rows`: where the word of a heading that begins with @ is looked for."""
         named, _, kind = text.partition(":")
         heading, _, path = named.partition("=")
+        if heading.startswith("@"):
+            told = {word for row in rows if (word := found(row, heading[1:]))}
+            # Several kinds of training have no word in common: "score", "progress".
+            heading = told.pop() if len(told) == 1 else heading[1:].replace("_", ".").partition(".")[0]
         return cls(heading.replace("_", " "), path or heading, kind)
 
     def cell(self, row: Any) -> str:
@@ -56,19 +62,24 @@ def found(answer: Any, path: str) -> Any:
     return answer
 
 
-def shown(answer: Any, parts: Iterable[Part]) -> str:
-    """All parts, one below the other, without empty ones."""
-    blocks = [_block(found(answer, part.at), part) for part in parts]
+def shown(answer: Any, parts: Iterable[Part], words: Any = None) -> str:
+    """All parts, one below the other, without empty ones. `words`: the job that the answer is of, or the answer."""
+    blocks = [_block(found(answer, part.at), part, words or answer) for part in parts]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _block(there: Any, part: Part) -> str:
+def takes_words(parts: Iterable[Part]) -> bool:
+    """Whether a heading is a word of the answer."""
+    return any("@" in part.columns for part in parts)
+
+
+def _block(there: Any, part: Part, words: Any) -> str:
     if not there:
         return ""
     rows = there if isinstance(there, list) else [there]
     if not part.columns:
         return "\n".join(plain(str(row)) for row in rows)
-    columns = [_Column.read(text) for text in part.columns.split()]
+    columns = [_Column.read(text, [*rows, words]) for text in part.columns.split()]
     if not part.tall:
         return _table(rows, columns)
     width = max(len(one.heading) for one in columns)

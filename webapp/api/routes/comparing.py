@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from training.statistics import Interval
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
+from webapp.api.job_serialization import ScoreShape
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
@@ -79,7 +80,7 @@ class SideShape(BaseModel):
     time_a_run_s: float | None = Field(description="Of runs that have started; null: not known.")
     best: bool
     efficient: bool = Field(
-        description="Significantly better than each other side: in return, dollars or time."
+        description="Significantly better than each other side: in score, dollars or time."
     )
     against_best: AgainstShape | None
     getting: Getting | None
@@ -91,8 +92,9 @@ class DifferenceShape(Shape):
 
 
 class ComparisonShape(BaseModel):
+    score: ScoreShape | None = Field(description="Null: there is no side.")
     scored_by: Literal["evaluation", "training"]
-    goal: Goal | None = Field(description="A return to reach, to compare the cost of reaching it.")
+    goal: Goal | None = Field(description="A score to reach, to compare the cost of reaching it.")
     sides: list[SideShape]
     verdicts: list[str]
     differences: list[DifferenceShape]
@@ -138,6 +140,7 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     curves = curves_of(chosen.jobs)
     found, goal = compared(chosen, curves), goal_of(chosen.sides, curves)
     return ComparisonShape(
+        score=ScoreShape.of(found.score) if found.sides else None,
         scored_by=found.scored_by,
         goal=goal,
         sides=[
