@@ -189,6 +189,13 @@ class Model:
         job.overrun, job.frozen = 0, False
         return True
 
+    def lower_limit(self, job: ModelJob, limit: int) -> bool:
+        if limit < max(1, job.spent + job.reserved + job.overrun):
+            return False
+        if limit < job.limit:
+            job.limit, job.granted = limit, min(limit, job.granted)
+        return True
+
     def check(self) -> None:
         """What must hold whatever happened."""
         for job in self.jobs:

@@ -32,7 +32,7 @@ from webapp.jobs.spec import JobSpec, Limits
 from webapp.money.amounts import display_least_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account
-from webapp.money.services import LimitTooLow, close_books, open_account, raise_limit
+from webapp.money.services import LimitTooLow, close_books, lower_limit, open_account, raise_limit
 
 
 class SpecRefused(ValueError):
@@ -220,6 +220,35 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
     Raises SpecRefused (an invalid amount), LimitTooLow, JobFinished or NoRoom (in a budget above, so that the
     job could not resume); nothing is changed then.
     """
+    job = _locked_for_budget(job, limit_usd)
+    account = raise_limit(job_id=job.pk, limit_usd=limit_usd, clock=clock)
+    text = f"Budget raised to {display_usd(account.limit_picodollars)} by {user}."
+    entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))
+    if stopped_by_budget(job):
+        _set_aside_again(job, account, clock)
+        _queue_again(job, Reason.BUDGET_RAISED, entry, clock)
+    else:
+        append_events(job.pk, [entry], clock=clock)
+    job.refresh_from_db()
+    return job
+
+
+@transaction.atomic
+def lower_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Set a lower budget, which is not below what is spent or reserved.
+
+    Raises SpecRefused (an invalid amount), LimitTooLow or JobFinished; nothing is changed then.
+    """
+    job = _locked_for_budget(job, limit_usd)
+    account = lower_limit(job_id=job.pk, limit_usd=limit_usd, clock=clock)
+    text = f"Budget lowered to {display_usd(account.limit_picodollars)} by {user}."
+    append_events(job.pk, [note(text, EventKind.BUDGET, limit_usd=str(limit_usd))], clock=clock)
+    job.refresh_from_db()
+    return job
+
+
+def _locked_for_budget(job: Job, limit_usd: Decimal) -> Job:
+    """Return the job, locked, if its budget may be set to this amount. Raises SpecRefused or JobFinished."""
     try:
         JobSpec(budget_usd=limit_usd)
     except ValidationError as error:
@@ -230,15 +259,6 @@ def raise_budget(*, job: Job, user: Any, limit_usd: Decimal, clock: Clock = SYST
         raise JobFinished(
             f"The job is over ({job.get_observed_display().lower()}); its budget cannot be changed."
         )
-    account = raise_limit(job_id=job.pk, limit_usd=limit_usd, clock=clock)
-    text = f"Budget raised to {display_usd(account.limit_picodollars)} by {user}."
-    entry = note(text, EventKind.BUDGET, limit_usd=str(limit_usd))
-    if stopped_by_budget(job):
-        _set_aside_again(job, account, clock)
-        _queue_again(job, Reason.BUDGET_RAISED, entry, clock)
-    else:
-        append_events(job.pk, [entry], clock=clock)
-    job.refresh_from_db()
     return job
 
 

@@ -14,14 +14,17 @@ from cloud.pricing import total
 from training.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
-from webapp.money.amounts import picodollars
+from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.budget_chain import Chain, give_back_grant
 from webapp.money.models import RENT, Account, Basis, Charge, ChargeState
 from webapp.money.thresholds import note_crossings
 
+_MICRODOLLAR = 10**6
+"""What limits are written in, in picodollars."""
+
 
 class LimitTooLow(ValueError):
-    """The new budget does not raise the old one. The text says what would."""
+    """The new budget is too low. The text says which would do."""
 
 
 def open_account(*, job: Any, limit_usd: Decimal) -> Account:
@@ -55,6 +58,39 @@ def raise_limit(*, job_id: str, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK)
         frozen=False,
         arming=F("arming") + 1,
     )
+    account.refresh_from_db()
+    return account
+
+
+def least_limit(account: Account) -> int:
+    """Return the lowest limit that the account may get: what is spent, or reserved for calls in flight."""
+    return max(1, account.spent_picodollars + account.reserved_picodollars + account.overrun_picodollars)
+
+
+def check_lower_limit(account: Account, limit: int) -> None:
+    """Raise LimitTooLow if the account cannot get so low a limit."""
+    least = least_limit(account)
+    if limit < least:
+        written = exact_usd(-(-least // _MICRODOLLAR) * _MICRODOLLAR)
+        raise LimitTooLow(
+            f"The limit cannot be below ${written}, which is spent or reserved for calls in flight."
+        )
+
+
+@transaction.atomic
+def lower_limit(*, job_id: str, limit_usd: Decimal, clock: Clock = SYSTEM_CLOCK) -> Account:
+    """Set a lower limit and return the account; what the budgets above hold beyond it is free again.
+
+    Raises LimitTooLow.
+    """
+    account = Account.objects.select_for_update().get(job_id=job_id)
+    limit = picodollars(limit_usd)
+    check_lower_limit(account, limit)
+    if limit >= account.limit_picodollars:
+        return account
+    granted = min(limit, account.granted_picodollars)
+    Chain(account.pk, clock.now()).hold(granted - account.granted_picodollars)
+    Account.objects.filter(pk=account.pk).update(limit_picodollars=limit, granted_picodollars=granted)
     account.refresh_from_db()
     return account
 

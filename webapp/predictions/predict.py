@@ -34,6 +34,7 @@ from webapp.jobs.models import Job, Round
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.models import RENT, Charge
+from webapp.money.services import LimitTooLow, check_lower_limit
 
 POINTS = 300
 ROUNDS_AT_LEAST = 6
@@ -85,6 +86,8 @@ def predict(job: Job, *, actors: int | None, limit_picodollars: int | None = Non
     if len(points) < ROUNDS_AT_LEAST:
         raise NoPrediction(f"A prediction needs {ROUNDS_AT_LEAST} rounds; {len(points)} have ended.")
     limit = job.account.limit_picodollars if limit_picodollars is None else limit_picodollars
+    if limit < job.account.limit_picodollars:
+        _check_lower(job, limit)
     training = job.training_facts
     spec, configuration = _configured(job)
     progress = _progress(job, spec, configuration, points)
@@ -109,6 +112,13 @@ def predict(job: Job, *, actors: int | None, limit_picodollars: int | None = Non
         higher_is_better=training.score.higher_is_better,
     )
     return WhatIf(actors, limit, end, score, tuple(points))
+
+
+def _check_lower(job: Job, limit: int) -> None:
+    try:
+        check_lower_limit(job.account, limit)
+    except LimitTooLow as refusal:
+        raise NoPrediction(str(refusal)) from None
 
 
 def _configured(job: Job) -> tuple[JobSpec, Configuration]:

@@ -14,7 +14,7 @@ from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import STOPPED_BY_BUDGET, stopped_by_budget
-from webapp.jobs.services import raise_budget
+from webapp.jobs.services import lower_budget, raise_budget
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.predictions.models import Prediction, State
 from webapp.predictions.predict import final_score, predict
@@ -43,7 +43,8 @@ def apply(
     with transaction.atomic():
         if limit_picodollars is not None and limit_picodollars != job.account.limit_picodollars:
             limit_usd = (Decimal(limit_picodollars) / PICODOLLARS_PER_USD).normalize()
-            job = raise_budget(job=job, user=user, limit_usd=limit_usd, clock=clock)
+            change = raise_budget if limit_picodollars > job.account.limit_picodollars else lower_budget
+            job = change(job=job, user=user, limit_usd=limit_usd, clock=clock)
         if actors is not None:
             job = change_bounds(job=job, user=user, least=actors, most=actors, clock=clock)
         replaced = {

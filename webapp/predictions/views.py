@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from webapp.accounts.access import live_page, project_action
 from webapp.accounts.fresh_sign_in import is_fresh
 from webapp.accounts.models import Project
+from webapp.formatting import display_usd
 from webapp.job_states import TERMINAL
 from webapp.jobs.actor_bounds import BoundsRefused
 from webapp.jobs.actor_bounds import number as actors_of
@@ -22,7 +23,7 @@ from webapp.jobs.reasons import look_of_job
 from webapp.jobs.services import JobFinished, SpecRefused, limits
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd, picodollars
 from webapp.money.budgets import NoRoom
-from webapp.money.services import LimitTooLow
+from webapp.money.services import LimitTooLow, least_limit
 from webapp.predictions import services, text
 from webapp.predictions.drawing import HEIGHT, WIDTH, charts
 from webapp.predictions.predict import NoPrediction, predict
@@ -53,7 +54,7 @@ def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpRe
     job = job_in(project, job_id)
     try:
         actors, limit = _read_choice(job, request.POST)
-        if limit is not None and not is_fresh(request):
+        if limit is not None and limit > job.account.limit_picodollars and not is_fresh(request):
             raise ReauthenticationRequired
         services.apply(job=job, user=request.user, actors=actors, limit_picodollars=limit)
     except _REFUSALS as refusal:
@@ -80,10 +81,7 @@ def _read_choice(job: Job, sent: QueryDict) -> tuple[int | None, int | None]:
         limit = picodollars(Decimal(typed))
     except (InvalidOperation, ValueError, OverflowError):
         raise NoPrediction(f"The limit must be an amount of dollars; {typed[:20]!r} was given.") from None
-    now = job.account.limit_picodollars
-    if limit < now:
-        raise NoPrediction(f"A limit can only be raised: it is ${exact_usd(now)} now.")
-    return actors, None if limit == now else limit
+    return actors, None if limit == job.account.limit_picodollars else limit
 
 
 def _sliders(job: Job) -> dict[str, Any]:
@@ -91,14 +89,18 @@ def _sliders(job: Job) -> dict[str, Any]:
     allowed = limits().actors(job.spec["platform"]["kind"])
     limit = job.account.limit_picodollars
     now = Decimal(limit) / PICODOLLARS_PER_USD
+    step = Decimal(1).scaleb(now.adjusted() - 1)
+    # Whole steps below the limit, so that the slider can stand at it.
+    down = (limit - least_limit(job.account)) // picodollars(step)
     return {
         "job": job,
         "state": look_of_job(job),
         "over": job.observed in TERMINAL,
         "actors_most": min(allowed, max(8, _TIMES * max(1, job.actors))),
-        "limit_now": exact_usd(limit),
+        "limit_least": f"{now - max(0, down) * step:f}",
         "limit_most": exact_usd(_TIMES * limit),
-        "limit_step": f"{Decimal(1).scaleb(now.adjusted() - 1):f}",
+        "limit_step": f"{step:f}",
+        "limit_floor": least_limit(job.account),
     }
 
 
@@ -108,8 +110,10 @@ def _predicted(job: Job, sent: QueryDict) -> dict[str, Any]:
         "chosen_actors": sent.get("actors", "")[:6] or services.own_actors(job) or max(1, job.actors),
         "chosen_limit": sent.get("limit_usd", "")[:20] or exact_usd(job.account.limit_picodollars),
     }
+    context["chosen_words"] = f"${context['chosen_limit']}"
     try:
         actors, limit = _read_choice(job, sent)
+        context["chosen_words"] = display_usd(job.account.limit_picodollars if limit is None else limit)
         found = predict(job, actors=actors, limit_picodollars=limit)
     except (NoPrediction, BoundsRefused) as refusal:
         return {**context, "refusal": str(refusal)}

@@ -1,4 +1,5 @@
 /** Moving a slider predicts anew, without reloading the page. */
+import { money } from "../format.js";
 import { exchange } from "../frame/exchange.js";
 
 const WAIT_MS = 250;
@@ -10,7 +11,7 @@ let timer = null;
 if (form) {
   form.querySelector("[data-predict]").hidden = true;
   form.addEventListener("input", ({ target }) => {
-    const words = target.dataset.words === "usd" ? `$${target.value}` : target.value;
+    const words = target.dataset.words === "usd" ? money(target.value) : target.value;
     form.querySelector(`output[for=${target.id}]`).textContent = words;
     clearTimeout(timer);
     timer = setTimeout(predict, WAIT_MS);

@@ -15,6 +15,7 @@ from tests.factories import (
     release_lease,
     stopped,
 )
+from tests.ledger_contract import reservation, settlement
 from webapp import doorbell
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK
@@ -28,11 +29,15 @@ from webapp.jobs.services import (
     JobFinished,
     LimitTooLow,
     SpecRefused,
+    lower_budget,
     raise_budget,
     stop_idle,
     stop_job,
     submit_job,
 )
+from webapp.money.budgets import create_budget
+from webapp.money.ledger import DatabaseLedger
+from webapp.money.models import Account
 
 pytestmark = pytest.mark.django_db
 
@@ -130,11 +135,38 @@ def test_a_budget_can_only_be_raised() -> None:
         raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1"))
 
 
-def test_the_budget_of_a_finished_job_stays() -> None:
+def test_a_budget_is_lowered_to_what_is_spent_or_reserved_and_no_further() -> None:
+    job, epoch = make_running_job()
+    ledger = DatabaseLedger(job.account.pk, epoch)
+    assert ledger.reserve([reservation("a", 2 * 10**11), reservation("b", 10**11)]) == [True, True]
+    ledger.settle([settlement("a", 2 * 10**11 - 1)])
+    before = job.last_seq
+    with pytest.raises(LimitTooLow, match=r"cannot be below \$0\.3, which is spent or reserved"):
+        lower_budget(job=job, user=job.created_by, limit_usd=Decimal("0.29"))
+    job = lower_budget(job=job, user=job.created_by, limit_usd=Decimal("0.3"))
+    account = Account.objects.get(job=job)
+    assert (account.limit_picodollars, account.granted_picodollars) == (3 * 10**11, 3 * 10**11)
+    assert ledger.reserve([reservation("c", 2)]) == [False]
+    said = job.events.get(seq=before + 1)
+    assert said.payload["text"].startswith("Budget lowered to $0.300 by ")
+
+
+def test_budgets_above_get_back_what_a_lower_limit_does_not_need() -> None:
+    job, epoch = make_running_job()
+    budget = create_budget(project=job.project, name="Above", limit_picodollars=10**13)
+    assert DatabaseLedger(job.account.pk, epoch).reserve([reservation("a", 2 * 10**11)]) == [True]
+    assert Account.objects.get(job=job).granted_picodollars > 2 * 10**11
+    lower_budget(job=job, user=job.created_by, limit_usd=Decimal("0.2"))
+    budget.refresh_from_db()
+    assert budget.reserved_picodollars == Account.objects.get(job=job).granted_picodollars == 2 * 10**11
+
+
+@pytest.mark.parametrize("change", [raise_budget, lower_budget])
+def test_the_budget_of_a_finished_job_stays(change: Any) -> None:
     job = make_job()
     stop_job(job=job, user=job.created_by)
     with pytest.raises(JobFinished):
-        raise_budget(job=job, user=job.created_by, limit_usd=Decimal("5"))
+        change(job=job, user=job.created_by, limit_usd=Decimal("5"))
 
 
 @pytest.mark.parametrize("before", list(Observed))

@@ -35,7 +35,7 @@ from webapp.money.budgets import (
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget
-from webapp.money.services import LimitTooLow, close_books, correct, open_account, raise_limit
+from webapp.money.services import LimitTooLow, close_books, correct, lower_limit, open_account, raise_limit
 
 UNIT = 1
 """One of the model's amounts in picodollars: whole ones, as both round an eighth down."""
@@ -116,6 +116,12 @@ class Machine(RuleBasedStateMachine):
     def raise_limit(self, number: int, limit: int) -> None:
         job = self.pick(number)
         self.same("raise_limit", self.model.raise_limit(job, limit), self.model.jobs.index(job), limit)
+
+    @precondition(running)
+    @rule(number=which, limit=limits)
+    def lower_limit(self, number: int, limit: int) -> None:
+        job = self.pick(number)
+        self.same("lower_limit", self.model.lower_limit(job, limit), self.model.jobs.index(job), limit)
 
     @precondition(lambda self: self.model.budgets)
     @rule(number=which, more=st.integers(1, 50), close=st.integers(0, 5))
@@ -255,8 +261,14 @@ class DatabaseMachine(Machine):
         )
 
     def do_raise_limit(self, at: int, limit: int) -> bool:
+        return self._changed(raise_limit, at, limit)
+
+    def do_lower_limit(self, at: int, limit: int) -> bool:
+        return self._changed(lower_limit, at, limit)
+
+    def _changed(self, change: Any, at: int, limit: int) -> bool:
         try:
-            raise_limit(
+            change(
                 job_id=self.accounts[at].job_id,
                 limit_usd=Decimal(limit * UNIT) / PICODOLLARS_PER_USD,
                 clock=self.clock,

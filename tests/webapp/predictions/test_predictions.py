@@ -117,6 +117,29 @@ def test_applying_goes_by_the_jobs_own_ways_and_keeps_the_prediction() -> None:
     assert "A later prediction replaced it." in text.kept(row, "return", 1)
 
 
+def test_a_lower_limit_is_predicted_applied_and_refused_below_what_is_spent() -> None:
+    job = _running()
+    low = predict(job, actors=None, limit_picodollars=25 * CENT)
+    assert (low.end.ends_by, low.end.usd.p90 <= 0.25) == ("budget", True)
+    with pytest.raises(NoPrediction, match=r"cannot be below \$0\.12, which is spent"):
+        predict(job, actors=None, limit_picodollars=12 * CENT - 1)
+    row = apply(job=job, user=job.created_by, actors=None, limit_picodollars=25 * CENT)
+    assert Account.objects.get(job=job).limit_picodollars == row.limit_picodollars == 25 * CENT
+    with pytest.raises(NoPrediction):
+        apply(job=job, user=job.created_by, actors=None, limit_picodollars=CENT)
+    assert Account.objects.get(job=job).limit_picodollars == 25 * CENT
+
+
+@pytest.mark.parametrize("limit", ["1", "0.37", "1.2345", "31"])
+def test_the_slider_can_stand_at_the_limit_and_goes_down_to_what_is_spent(limit: str) -> None:
+    job = _running(budget_usd=limit)
+    page = signed_in(job.created_by).get(reverse("predictions:what_if", args=[job.project.slug, job.pk]))
+    least, step, now = (Decimal(page.context[name]) for name in ("limit_least", "limit_step", "chosen_limit"))
+    assert now == Decimal(limit)
+    assert (now - least) % step == 0
+    assert Decimal("0.12") <= least < Decimal("0.12") + step
+
+
 def test_at_the_end_a_prediction_is_judged_in_a_sentence() -> None:
     job = _running()
     row = apply(job=job, user=job.created_by, actors=None)
@@ -168,8 +191,11 @@ def test_the_page_predicts_and_applies_and_the_jobs_page_shows_what_was_predicte
     assert 'type="range"' in page
     part = client.get(f"{address}predicted?actors=2&limit_usd=2").content.decode()
     assert "Limit $2.00" in part
-    refused = client.get(f"{address}predicted?limit_usd=0.5").content.decode()
-    assert "A limit can only be raised" in refused
+    lower = client.get(f"{address}predicted?limit_usd=0.2").content.decode()
+    assert "Limit $0.200" in lower
+    assert "It ends when its limit is reached." in lower
+    refused = client.get(f"{address}predicted?limit_usd=0.119").content.decode()
+    assert "The limit cannot be below $0.12, which is spent or reserved for calls in flight." in refused
     answer = client.post(f"{address}apply/", {"actors": "2", "limit_usd": "2"})
     assert answer["Location"] == reverse("jobs:detail", args=[project.slug, job.pk])
     row = Prediction.objects.get(job=job)
@@ -192,6 +218,7 @@ def test_a_higher_limit_wants_a_fresh_sign_in_and_an_editor() -> None:
     viewer = make_user()
     add_member(project, viewer.email, "viewer")
     assert signed_in(viewer).post(address, {"actors": "4"}).status_code == 403
+    assert signed_in(viewer).post(address, {"limit_usd": "0.5"}).status_code == 403
     assert signed_in(make_user()).post(address, {"actors": "4"}).status_code == 404
     assert not Prediction.objects.exists()
     assert Account.objects.get(job=job).limit_picodollars == int(Decimal("1") * 10**12)

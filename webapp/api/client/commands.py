@@ -86,7 +86,7 @@ _MEASURED = (
 _SIZES = {"memory_mb": [512, 1024, 1769, 3008]}
 _WHAT_IF = (
     Option("--actors", "in every later round", "whole"),
-    Option("--limit-usd", "a higher limit"),
+    Option("--limit-usd", "another limit, not below what is spent"),
 )
 _TRAINING, _SURFACE_OF = "/scheduler-trainings/{id}", "/jobs/{job}/surfaces/{id}"
 _DATA = "/datasets/{id}"
@@ -127,7 +127,7 @@ COMMANDS: tuple[Command, ...] = (
                 Option("--least", "at least so many", "whole"), Option("--most", "at most so many", "whole"))),
     Command("jobs what-if JOB", "Predict a running job's end, cost and score; nothing changes.",
             "GET /jobs/{job}/prediction", out.PREDICTION, _WHAT_IF),
-    Command("jobs apply JOB", "Apply other actors or a higher limit, and keep what that is predicted to do"
+    Command("jobs apply JOB", "Apply other actors or another limit, and keep what that is predicted to do"
             " (scope: budget).", "POST /jobs/{job}/predictions", out.PREDICTION, _WHAT_IF),
     Command("jobs predictions JOB", "Its kept predictions, judged at its end.", "GET /jobs/{job}/predictions",
             out.PREDICTIONS),

@@ -1,4 +1,4 @@
-"""What if a running job had other actors or a higher limit: predicted, applied, and judged at its end."""
+"""What if a running job had other actors or another limit: predicted, applied, and judged at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 from webapp.predictions import services, text
 from webapp.predictions.models import Prediction, State
-from webapp.predictions.predict import NoPrediction, WhatIf, predict
+from webapp.predictions.predict import WhatIf, predict
 
 router = ApiRouter(tags=["jobs"])
 _MOST_ACTORS = 100_000
@@ -67,17 +67,18 @@ def get_prediction(
     limit_usd: Annotated[Decimal | None, Query(gt=0, le=1_000_000, decimal_places=6)] = None,
 ) -> PredictionShape:
     """Nothing changes."""
-    return _predicted(predict(job, actors=actors, limit_picodollars=_limit(job, limit_usd)))
+    return _predicted(predict(job, actors=actors, limit_picodollars=_limit(limit_usd)))
 
 
 @router.post(
     "/projects/{slug}/jobs/{job_id}/predictions",
     auth=Token("budget"),
     response=201,
-    summary="Apply other actors or a higher limit, and keep the prediction",
+    summary="Apply other actors or another limit, and keep the prediction",
 )
 def apply_prediction(job: EditorsJob, person: Person, wish: Wish) -> KeptPredictionShape:
-    limit = _limit(job, wish.limit_usd)
+    """The limit is not below what is spent, or reserved for calls in flight."""
+    limit = _limit(wish.limit_usd)
     return _kept(job, services.apply(job=job, user=person, actors=wish.actors, limit_picodollars=limit))
 
 
@@ -87,13 +88,8 @@ def list_predictions(job: ViewersJob) -> list[KeptPredictionShape]:
     return [_kept(job, row) for row in Prediction.objects.filter(job=job)[:100]]
 
 
-def _limit(job: Job, limit_usd: Decimal | None) -> int | None:
-    if limit_usd is None:
-        return None
-    limit = picodollars(limit_usd)
-    if limit < job.account.limit_picodollars:
-        raise NoPrediction("A limit can only be raised.")
-    return limit
+def _limit(limit_usd: Decimal | None) -> int | None:
+    return None if limit_usd is None else picodollars(limit_usd)
 
 
 def _predicted(found: WhatIf) -> PredictionShape:
