@@ -47,6 +47,13 @@ export function axisScore(value, decimals = 1) {
   return score(value, decimals).replace(/\.0+$/, "");
 }
 
+/** A number at a tick of an axis, with as many decimals as tell ticks that are so far apart from each other. */
+export function axisNumber(value, apart) {
+  const steps = [...Array(13).keys()].map((places) => apart * 10 ** places);
+  const places = steps.findIndex((step) => Math.abs(step - Math.round(step)) < 1e-6 * step);
+  return value === 0 ? "0" : grouped(value, places < 0 ? 12 : places).replace("-", "\u2212");
+}
+
 /** Any other figure: three significant digits, thousands grouped. */
 export function figures(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;

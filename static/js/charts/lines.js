@@ -2,7 +2,7 @@
 import { colour, faint } from "./colours.js";
 import { AroundData, FromZero } from "./scale.js";
 import { smooth } from "./smoothing.js";
-import { plural } from "../format.js";
+import { axisNumber, plural } from "../format.js";
 
 /** Short rounds may end without a value: the last one there was. */
 export function lastKnown(values) {
@@ -60,7 +60,8 @@ export class LineRecipe {
     return this.y.over(low, high);
   }
 
-  yWords = (value) => (this.what.ticks ?? this.what.words)(value);
+  /** @param {number} apart how far apart the ticks are; 0 where they are not equally far */
+  yWords = (value, apart) => (this.what.ticks ? this.what.ticks(value) : apart > 0 ? axisNumber(value, apart) : this.what.words(value));
 
   legend(at) {
     const [, low, high, raw, smoothed] = this.data();

@@ -58,7 +58,7 @@ export class LiveChart extends Plot {
     const { axis, log } = sight.view;
     const distribution = log && recipe.mayBeLog ? (recipe.positive() ? LOGARITHMIC : AROUND_ZERO) : 1;
     return {
-      ...this.frame(recipe.lines(), axis, (value) => recipe.yWords(value)),
+      ...this.frame(recipe.lines(), axis, (value, apart) => recipe.yWords(value, distribution === 1 ? apart : 0)),
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 8 }, points: { size: 7 }, sync: { key: TOGETHER }, bind: { dblclick: () => () => sight.view.zoom && sight.view.set({ zoom: null }) } },
       scales: {
         x: { time: false, range: (plot, low, high) => this.xRange(low, high) },

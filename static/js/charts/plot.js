@@ -25,7 +25,7 @@ export class Plot {
   /**
    * @param {object[]} lines uPlot's series after the first
    * @param {{tick: (value: number) => string, increments?: number[]}} across the horizontal axis
-   * @param {(value: number) => string} upWords values at ticks of the upright axis
+   * @param {(value: number, apart: number) => string} upWords values at ticks of the upright axis, which are so far apart
    */
   frame(lines, across, upWords) {
     const style = {
@@ -41,7 +41,7 @@ export class Plot {
       padding: [8, 36, 0, 0],
       axes: [
         { ...style, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(across.tick), ...(across.increments ? { incrs: across.increments } : {}) },
-        { ...style, space: 44, size: 60, values: (plot, at) => at.map((value) => (value === null ? "" : upWords(value))) },
+        { ...style, space: 44, size: 60, values: (plot, at, axis, space, apart) => at.map((value) => (value === null ? "" : upWords(value, at.length > 1 ? apart : 0))) },
       ],
       series: [{}, ...lines],
     };

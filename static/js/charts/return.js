@@ -7,8 +7,9 @@ import { axisScore, count, score } from "../format.js";
 export class ReturnRecipe extends LineRecipe {
   /** @param {object} sight @param {DOMStringMap} declared the score's name, its decimals, and what is better */
   constructor(sight, { score: title, decimals, better, reference, spread, predicted }) {
-    const [words, ticks] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
-    super(sight, { name: "return", title, variable: "--accent", words, ticks });
+    const [words, short] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
+    super(sight, { name: "return", title, variable: "--accent", words });
+    this.short = short;
     this.best = better === "lower" ? Math.min : Math.max;
     this.reference = reference === undefined ? null : Number(reference);
     this.spread = Number(spread ?? 0);
@@ -121,11 +122,11 @@ export class ReturnRecipe extends LineRecipe {
     // At rest the page's head says the score: here are the keys alone.
     if (at === null) for (const entry of entries) entry.value = "";
     if (this.reference !== null) {
-      const spread = this.spread ? ` \u00b1 ${this.what.ticks(this.spread)}` : "";
-      entries.push({ name: "Reference", value: `${this.what.ticks(this.reference)}${spread}`, mark: "dashed", variable: "--series-3" });
+      const spread = this.spread ? ` \u00b1 ${this.short(this.spread)}` : "";
+      entries.push({ name: "Reference", value: `${this.short(this.reference)}${spread}`, mark: "dashed", variable: "--series-3" });
     }
     if (this.predicted) {
-      entries.push({ name: "Predicted", value: `${this.what.ticks(this.predicted.low)} to ${this.what.ticks(this.predicted.high)}`, mark: "dot", variable: "--series-4" });
+      entries.push({ name: "Predicted", value: `${this.short(this.predicted.low)} to ${this.short(this.predicted.high)}`, mark: "dot", variable: "--series-4" });
     }
     return at === null ? entries : [...entries, ...marksNear(columns, at)];
   }
