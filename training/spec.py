@@ -133,6 +133,7 @@ class TrainingSpec(Training):
 
     progress_unit: ClassVar[str] = "steps"
     score: ClassVar[Score] = RETURN
+    learned: ClassVar[str] = "policy"
     reviewed: ClassVar[tuple[tuple[str, str], ...]] = (
         ("Environment", "environment.id"),
         ("Algorithm", "algorithm.kind"),

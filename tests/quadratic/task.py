@@ -53,6 +53,7 @@ class Quadratic(Training):
     """A quadratic: fit its minimum."""
 
     progress_unit: ClassVar[str] = "samples"
+    learned: ClassVar[str] = "model"
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
     reviewed: ClassVar[tuple[tuple[str, str], ...]] = (("Dimension", "dimension"), ("Rate", "rate"))
     limit_field: ClassVar[str] = "stop.samples"

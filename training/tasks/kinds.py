@@ -37,7 +37,7 @@ def score_of(stored: Mapping[str, Any]) -> Score:
 def declaration_of(kind: str | None) -> Declaration:
     """Return what a stored kind of training declares. None: the kind of specs that do not name theirs."""
     spec_model = _task_class({"kind": kind or ReinforcementLearning.kind}).spec_model
-    return Declaration(spec_model.progress_unit, spec_model.score)
+    return Declaration(spec_model.progress_unit, spec_model.score, spec_model.learned)
 
 
 def read_training(stored: Mapping[str, Any]) -> AnyTraining:

@@ -33,10 +33,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a kind of training declares of its figures: what its progress counts, and what it is judged by."""
+    """What a kind of training declares: what its progress counts, what it is judged by, and what it learns."""
 
     progress_unit: str
     score: Score
+    learned: str
 
 
 RETURN = Score("return")

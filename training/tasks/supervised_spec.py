@@ -117,6 +117,7 @@ class Supervised(Training):
 
     progress_unit: ClassVar[str] = "samples"
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
+    learned: ClassVar[str] = "model"
     reviewed: ClassVar[tuple[tuple[str, str], ...]] = (
         ("Data", "data"),
         ("Model", "model.kind"),

@@ -61,13 +61,15 @@ class TrainingFacts:
 class Training(FrozenModel):
     """A spec of one kind of training. Each kind lists all its fields itself, in the order of its form.
 
-    `progress_unit` is what its progress counts, `score` what it is judged by. `reviewed` are the fields that sum a new
+    `progress_unit` is what its progress counts, `score` what it is judged by, `learned` what people take away of it: a
+    policy, a model. `reviewed` are the fields that sum a new
     run up, each a word and its path; `limit_field` is the path of the limit of its progress, `memory_field` that of the
     memory of a call's place.
     """
 
     progress_unit: ClassVar[str]
     score: ClassVar[Score]
+    learned: ClassVar[str]
     reviewed: ClassVar[tuple[tuple[str, str], ...]]
     limit_field: ClassVar[str]
     memory_field: ClassVar[str]

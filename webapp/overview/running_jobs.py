@@ -99,12 +99,18 @@ class Recent:
 
 
 _RAISE_BUDGET = "jobs:detail", "Raise budget"
+_DOWNLOAD = "jobs:checkpoints"
 _STEPS: dict[str, tuple[str, str]] = {
     Observed.FAILED: ("jobs:logs", "Read log"),
-    Observed.SUCCEEDED: ("jobs:checkpoints", "Download policy"),
     Observed.CANCELLED: ("jobs:detail", "See charts"),
     Observed.PAUSED: ("jobs:detail", "Resume"),
 }
+
+
+def _next_step(job: Job) -> tuple[str, str]:
+    if job.observed == Observed.SUCCEEDED:
+        return _DOWNLOAD, f"Download {job.declaration.learned}"
+    return _RAISE_BUDGET if stopped_by_budget(job) else _STEPS[job.observed]
 
 
 def recent(project: Any) -> list[Recent]:
@@ -118,7 +124,7 @@ def recent(project: Any) -> list[Recent]:
     jobs = newest.select_related("account").defer("spec", "summary", "note")
     rows = []
     for job in jobs.annotate(training_kind=TRAINING_KIND)[:RECENT]:
-        step, words = _RAISE_BUDGET if stopped_by_budget(job) else _STEPS[job.observed]
+        step, words = _next_step(job)
         spent = job.account.spent_picodollars + job.account.overrun_picodollars
         seeds = others.get(job.pk, 0)
         rows.append(Recent(job, look_of_job(job), reason_in_words(job), spent, step, words, seeds))

@@ -82,6 +82,7 @@ def _job(link: SharedLink, embedded: bool) -> dict[str, Any]:
         "over": job.observed in TERMINAL,
         "facts": _facts(job),
         "score": job.declaration.score,
+        "learned": job.declaration.learned,
         "progress_unit": training.progress_unit,
         "steps_wanted": training.progress_limit,
         "cloud_time": job.simulated,

@@ -110,7 +110,7 @@ def _evaluation(payload: Payload) -> EventText:
 
 
 def _checkpoint(payload: Payload) -> EventText:
-    which = "Best policy so far" if payload.get("best") else "Checkpoint"
+    which = "Best checkpoint so far" if payload.get("best") else "Checkpoint"
     size = format_file_size(payload["byte_count"])
     return EventText(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
 
