@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from training.data.manifest import Manifest
+from training.data.readers.choice import Choice
+from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
 from training.data.readers.tables import TableRefused, open_table
+from training.data.store import MemoryStore
 
 BODY = "a,b,colour,y\n" + "".join(
     f"{at},{at % 7 / 2},{'red' if at % 3 else 'blue'},{at % 2}\n" for at in range(100)
@@ -47,3 +51,16 @@ def header(shape: str, descr: str = "'<f8'") -> bytes:
 
 
 GOOD = npy(np.arange(20.0))
+
+
+def prepared(path: Path, choice: Choice, store: MemoryStore | None = None) -> Manifest:
+    """The data set that is made of the table, with scratch files beside it. Raises TableRefused."""
+    return prepare(
+        open_table(path),
+        survey(open_table(path)),
+        choice,
+        MemoryStore() if store is None else store,
+        name="t",
+        source="",
+        scratch_folder=path.parent,
+    )

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from tests.memory import memory_peak
-from tests.training.data.refused_tables import GOOD, archive, header, npy, refusal
+from tests.training.data.refused_tables import GOOD, archive, header, npy, prepared, refusal
 from training.data.readers.choice import Choice, check
-from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
 from training.data.readers.tables import open_table
-from training.data.store import MemoryStore
 
 
 @pytest.mark.parametrize(
@@ -96,9 +94,7 @@ def test_entries_that_are_no_column_are_named_and_may_be_left_out(tmp_path: Path
         "“few” has 5 rows and the target “y” has 20. Leave it out, or choose another target.",
     ]
     choice = Choice(target="y", leave_out=("bad", "by_column", "scalar", "when", "few"))
-    made = prepare(
-        open_table(path), found, choice, MemoryStore(), name="t", source="", scratch_folder=tmp_path
-    )
+    made = prepared(path, choice)
     assert (made.width, made.rows + made.held_out_rows) == (2, 20)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.training.data.refused_tables import BODY, refusal
+from tests.training.data.refused_tables import BODY, prepared, refusal
 from training.data.readers.choice import Choice, check
-from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
 from training.data.readers.tables import TableRefused, open_table
 from training.data.store import MemoryStore
@@ -75,15 +74,7 @@ def test_a_choice_that_cannot_be_learned_is_refused(
     assert problems[0].sentence.startswith(words)
     store = MemoryStore()
     with pytest.raises(TableRefused, match=problems[0].sentence[:20].replace("(", r"\(")):
-        prepare(
-            open_table(path),
-            found,
-            Choice.model_validate(choice),
-            store,
-            name="t",
-            source="",
-            scratch_folder=tmp_path,
-        )
+        prepared(path, Choice.model_validate(choice), store)
     assert not store._contents
 
 
@@ -93,9 +84,7 @@ def test_a_column_with_a_fault_may_be_left_out_or_taken_as_text(tmp_path: Path) 
     found = survey(open_table(path))
     assert found.columns[0].problem == "Row 102, column “a”: “x” is not a number."
     for choice in (Choice(target="y", leave_out=("a",)), Choice(target="y", as_text=("a",))):
-        made = prepare(
-            open_table(path), found, choice, MemoryStore(), name="t", source="", scratch_folder=tmp_path
-        )
+        made = prepared(path, choice)
         assert made.rows + made.held_out_rows == 101
 
 
@@ -141,13 +130,5 @@ def test_numbers_that_are_not_finite_may_be_taken_as_text(tmp_path: Path) -> Non
     path = tmp_path / "t.npz"
     np.savez(path, a=[np.inf, np.nan] * 10, y=np.arange(20) % 2)
     choice = Choice(target="y", as_text=("a",))
-    made = prepare(
-        open_table(path),
-        survey(open_table(path)),
-        choice,
-        MemoryStore(),
-        name="t",
-        source="",
-        scratch_folder=tmp_path,
-    )
+    made = prepared(path, choice)
     assert made.columns[0].type == "category"

@@ -16,10 +16,9 @@ import pytest
 
 from tests.memory import memory_peak
 from tests.servers import ROOT
-from tests.training.data.refused_tables import BODY, npy, refusal
+from tests.training.data.refused_tables import BODY, npy, prepared, refusal
 from training.data.readers import preparing
 from training.data.readers.choice import Choice
-from training.data.readers.preparing import prepare
 from training.data.readers.survey import survey
 from training.data.readers.tables import MOST_UNPACKED_BYTES, TableRefused, open_table
 from training.data.store import MemoryStore
@@ -32,15 +31,7 @@ def test_a_class_whose_name_is_a_book_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         TableRefused, match="“y” has a class whose name has 202 letters; at most 200 are allowed"
     ):
-        prepare(
-            open_table(path),
-            survey(open_table(path)),
-            Choice(target="y"),
-            MemoryStore(),
-            name="t",
-            source="",
-            scratch_folder=tmp_path,
-        )
+        prepared(path, Choice(target="y"))
 
 
 def test_a_wide_table_of_long_texts_has_a_small_survey(tmp_path: Path) -> None:
@@ -62,15 +53,7 @@ def test_names_that_fill_a_manifest_are_refused(tmp_path: Path) -> None:
             packed.writestr(f"{name}.npy", npy(array))
     store = MemoryStore()
     with pytest.raises(TableRefused, match=r"names of its columns, classes and texts have 2. MB together"):
-        prepare(
-            open_table(path),
-            survey(open_table(path)),
-            Choice(target="y"),
-            store,
-            name="t",
-            source="",
-            scratch_folder=tmp_path,
-        )
+        prepared(path, Choice(target="y"), store)
 
 
 @pytest.mark.parametrize("other", ["3", "red"])
@@ -82,15 +65,7 @@ def test_features_that_would_fill_the_disk_are_refused(
     path.write_text("a,b,y\n" + "".join(f"{at},{other},{at % 2}\n" for at in range(4000)))
     store = MemoryStore()
     with pytest.raises(TableRefused, match="GB of the disk"):
-        prepare(
-            open_table(path),
-            survey(open_table(path)),
-            Choice(target="y"),
-            store,
-            name="t",
-            source="",
-            scratch_folder=tmp_path,
-        )
+        prepared(path, Choice(target="y"), store)
     assert not store._contents
     assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
 
