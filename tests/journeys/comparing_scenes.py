@@ -96,7 +96,7 @@ def comparisons(project: Project, user: User) -> dict[str, str]:
     base, jobs = f"/p/{project.slug}", f"/p/{project.slug}/jobs/"
     return {
         "runs": jobs,
-        "runs-asked": f"{jobs}?q=tag:baseline+cost>0.1&columns=return,best,spent,time,algorithm,tags,group",
+        "runs-search": f"{jobs}?q=tag:baseline+cost>0.1&columns=return,best,spent,time,algorithm,tags,group",
         "runs-problem": f"{jobs}?q=stat:active",
         "compare": f"{base}/compare/?of=group_{many.pk}&of=group_{few.pk}",
         "compare-usd": f"{base}/compare/?of=group_{many.pk}&of=group_{few.pk}&of={first.pk}&over=usd",
