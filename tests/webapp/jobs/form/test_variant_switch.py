@@ -13,6 +13,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
 from webapp.jobs.form.form_prefill import begun_with
+from webapp.jobs.form.form_tree import Choice
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import read_spec
@@ -52,11 +53,7 @@ class _Controls(HTMLParser):
 def sent_by_a_browser(form: SpecForm, **switches: str) -> dict[str, Any]:
     """All that a drawn form sends without JavaScript, with other variants chosen, by the path of their choice."""
     drawn = {choice.initial_name: choice.initial_state for choice in form.tree.choices()}
-    kinds = {
-        choice.selector.name: switches[".".join(choice.path)]
-        for choice in form.tree.choices()
-        if ".".join(choice.path) in switches
-    }
+    kinds = {_choices(form)[path].selector.name: tag for path, tag in switches.items()}
     return {**posted(form).dict(), **drawn, **kinds}  # type: ignore[attr-defined]
 
 
@@ -129,20 +126,20 @@ _SAME_FOR_ALL = ("name", "tags", "group")
 _TEXTS = {int: ("1", "7", "30"), float: ("0.5", "0.25", "1"), bool: (True, False)}
 
 
-def _variants(form: SpecForm) -> dict[str, list[str]]:
-    """The choices within the kind of training that is chosen, and all others."""
-    values = set(form.input_of_path.values())
+def _choices(form: SpecForm) -> dict[str, Choice]:
+    """By path, the choices of the kind of training that is chosen and those of every kind."""
+    names = set(form.input_of_path.values())
     return {
-        ".".join(one.path): [each.tag for each in one.variants]
+        ".".join(one.path): one
         for one in form.tree.choices()
-        if one.selector.name in values and one.path != ("training",)
+        if one.selector.name in names and one.path != ("training",)
     }
 
 
 def _meant(form: SpecForm) -> dict[str, Any]:
     """What the form asks for by path, valid or not; what its controls hold is compared as it is typed."""
-    values = set(form.input_of_path.values())
-    found = {leaf.path: leaf for leaf in form.tree.leaves() if leaf.name in values}
+    names = set(form.input_of_path.values())
+    found = {leaf.path: leaf for leaf in form.tree.leaves() if leaf.name in names}
     return {".".join(path): leaf.words for path, leaf in found.items()}
 
 
@@ -166,17 +163,17 @@ def forms_with_edits(draw: st.DrawFn) -> tuple[JobSpec, SpecForm]:
 
 def _there_and_back(data: st.DataObject) -> None:
     start, before = data.draw(forms_with_edits())
-    path, tags = data.draw(st.sampled_from(list(_variants(before).items())))
+    path, choice = data.draw(st.sampled_from(list(_choices(before).items())))
+    tags = [one.tag for one in choice.variants]
     there = before
     for tag in data.draw(st.lists(st.sampled_from(tags), min_size=1, max_size=2)):
         there = job_form(sent_by_a_browser(there, **{path: tag}))
     there.compare_with(start)
     _assert_all_listed(there, start)
-    one = next(one for one in before.tree.choices() if ".".join(one.path) == path)
-    assert one.chosen is not None
+    assert choice.chosen is not None
     tag = data.draw(st.sampled_from(tags))
     back = job_form(
-        sent_by_a_browser(job_form(sent_by_a_browser(before, **{path: tag})), **{path: one.chosen.tag})
+        sent_by_a_browser(job_form(sent_by_a_browser(before, **{path: tag})), **{path: choice.chosen.tag})
     )
     assert _meant(back) == _meant(before)
     assert back.is_valid() == before.is_valid()
@@ -202,8 +199,8 @@ def _assert_all_listed(form: SpecForm, start: JobSpec) -> None:
 
 
 def _labels(form: SpecForm) -> dict[str, str]:
-    values = set(form.input_of_path.values())
-    return {".".join(leaf.path): str(leaf.bound.label) for leaf in form.tree.leaves() if leaf.name in values}
+    names = set(form.input_of_path.values())
+    return {".".join(leaf.path): str(leaf.bound.label) for leaf in form.tree.leaves() if leaf.name in names}
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
