@@ -310,8 +310,8 @@ def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:
 
 
 def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str:
-    """Return which side limits a round of learners that compute gradients, how many learners its data was enough for,
-    and what they cost.
+    """Return why so many learners were allowed where a round decides that, which side limited the round, how many
+    learners its data was enough for, and what they cost.
     """
     found = report["gradients"]
     there, waited = found["learners"], format_percent(found["starved_share"])
@@ -321,7 +321,9 @@ def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str
         limits = f"{'a second' if there == 1 else f'more than {there:,}'} would bring nothing"
     else:
         limits = f"{useful:,} in place of {there:,} would shorten its rounds"
-    return f"Learners waited for data {waited} of the time: {limits}. {price}".rstrip()
+    why = found.get("learners_why")
+    allowed = f"{plural(there, 'learner')} allowed: {why}. " if why else ""
+    return f"{allowed}Learners waited for data {waited} of the time: {limits}. {price}".rstrip()
 
 
 def no_news_sentence(

@@ -52,6 +52,14 @@ def test_a_round_says_how_many_learners_its_data_was_enough_for_and_what_they_co
     assert learners_sentence(ROUND, 7, "") == f"{waited} 7 in place of 4 would shorten its rounds."
 
 
+def test_a_round_that_decides_its_learners_says_why_there_are_so_many() -> None:
+    why = "3 s of gradients a round for 1.75 s of sampling, at most 8"
+    decided = ROUND | {"gradients": ROUND["gradients"] | {"learners": 2, "learners_why": why}}
+    assert learners_sentence(decided, 2, "").startswith(
+        f"2 learners allowed: {why}. Learners waited for data"
+    )
+
+
 def test_where_actors_wait_a_round_has_work_for_as_many_learners_as_slices() -> None:
     assert useful_learners(ROUND, StalenessAware(trajectories_per_gradient=4)) == 4
     assert useful_learners(ROUND, StalenessAware(trajectories_per_gradient=3)) == 6
