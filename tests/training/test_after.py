@@ -103,7 +103,7 @@ def test_a_call_is_sent_when_the_last_of_what_it_comes_after_has_landed(seed, lo
 @pytest.mark.parametrize("loop", sorted(LOOPS))
 def test_all_kinds_of_ends_and_calls_are_met(loop):
     """The property above would be empty without retries, evaluations in between, and a last one after the end."""
-    platform = ChancePlatform(7)
+    platform = ChancePlatform(6)
     # Five rounds and an evaluation every second: the last policy is evaluated once more at the end.
     events: list[Event] = events_of(spec_of(loop, stop={"rounds": 5}), platform)
     tasks = check_graph(platform)
