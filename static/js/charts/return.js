@@ -53,6 +53,9 @@ export class ReturnRecipe extends LineRecipe {
     const [low, middle, high] = ["low", "middle", "high"].map((name) => plot.valToPos(this.predicted[name], "y", true));
     const x = Math.min(end, right);
     context.save();
+    context.beginPath();
+    context.rect(bbox.left, bbox.top, bbox.width + 4 * unit, bbox.height);
+    context.clip();
     context.strokeStyle = colour("--series-4");
     context.fillStyle = colour("--series-4");
     context.lineWidth = 2 * unit;
@@ -88,9 +91,14 @@ export class ReturnRecipe extends LineRecipe {
     return view.axisName === "steps" ? evaluations.steps[at] : axes[view.axis.column][columns.at(evaluations.round[at])];
   }
 
+  /** All that is known is in sight, and the middle of a prediction. Its ends are cut where they would leave the curve little room. */
   yRange(low, high) {
-    const shown = [...this.sight.columns.evaluations.mean, ...(this.reference === null ? [] : [this.reference - this.spread, this.reference + this.spread]), ...(this.predicted ? [this.predicted.low, this.predicted.high] : [])];
-    return super.yRange(Math.min(low ?? Infinity, ...shown), Math.max(high ?? -Infinity, ...shown));
+    const { reference, spread, predicted } = this;
+    const shown = [...this.sight.columns.evaluations.mean, ...(reference === null ? [] : [reference - spread, reference + spread]), ...(predicted ? [predicted.middle] : [])];
+    const [least, most] = [Math.min(low ?? Infinity, ...shown), Math.max(high ?? -Infinity, ...shown)];
+    if (!predicted) return super.yRange(least, most);
+    const room = (most - least) / 4;
+    return super.yRange(Math.max(least - room, Math.min(least, predicted.low)), Math.min(most + room, Math.max(most, predicted.high)));
   }
 
   drawEvaluations(plot) {
