@@ -132,7 +132,7 @@ class _Forecaster:
                 part.key: _dollars([one.parts[part.key] for one in outlooks]) for part in forecast_parts()
             },
             steps=Band.of([one.counts[Count.STEPS] for one in outlooks]),
-            rounds=Band.of([one.rounds for one in outlooks]),
+            rounds=Band.of([ceil(one.rounds) for one in outlooks]),
             calls=Band.of([one.counts[Count.CALLS] for one in outlooks]),
             cold_starts=Band.of([one.counts[Count.COLD] for one in outlooks]),
             ends_by="budget" if hits > 0.5 else usual.ends_by,

@@ -13,7 +13,7 @@ from cloud.forecasting.concurrency import Count, Counts, no_counts
 from cloud.forecasting.plan import Plan
 from cloud.forecasting.trial import Trial
 from cloud.timing import NS
-from training.loops.model import Asynchronous
+from training.loops.model import EPOCH_LOOPS, Asynchronous
 from training.tasks.training import Training
 
 MOST_ROUNDS = 1e11
@@ -52,7 +52,9 @@ class Extrapolation:
         until = np.cumsum(per_round * np.diff(self._begins), axis=1)
         self._sums: Counts = np.concatenate([no_counts()[:, None], until], axis=1)
         rises = plan.rises
-        self._rising = np.concatenate([[0.0], np.cumsum(rises > 0)])
+        # The first round's new actors start together with those that were tried.
+        later = np.arange(len(rises)) > 0
+        self._rising = np.concatenate([[0.0], np.cumsum((rises > 0) & later)])
         self._risen = np.concatenate([[0.0], np.cumsum(rises)])
 
     def after(self, rounds: float, *, ended: bool = True) -> Counts:
@@ -84,6 +86,14 @@ class Extrapolation:
 
         return least_rounds(reached, MOST_ROUNDS)
 
+    def rounds_of_steps(self, steps: float) -> float:
+        """Return after how many rounds so many steps are done. An epoch is left as soon as they are."""
+        whole = self.rounds_until(Count.STEPS, steps)
+        if whole == inf or not isinstance(self._training.loop, EPOCH_LOOPS):
+            return whole
+        before, after = (float(self.after(at, ended=False)[Count.STEPS]) for at in (whole - 1, whole))
+        return whole - 1 + min(1.0, (steps - before) / (after - before))
+
 
 def least_rounds(reached: Callable[[float], bool], most: float) -> float:
     """Return the least whole number of rounds, at least 1, for which `reached` is true; infinite if `most` is."""
@@ -112,7 +122,7 @@ def outlook(
     ends = {"steps": inf, "rounds": inf, "minutes": inf}
     stop = training.stop
     if stop.progress_limit is not None:
-        ends["steps"] = course.rounds_until(Count.STEPS, stop.progress_limit)
+        ends["steps"] = course.rounds_of_steps(stop.progress_limit)
     if stop.rounds is not None:
         ends["rounds"] = float(stop.rounds)
     if stop.minutes is not None:

@@ -96,9 +96,8 @@ class Plan:
 
     @property
     def rises(self) -> npt.NDArray[np.float64]:
-        """How many more actors than ever before each stretch begins with; the first stretch's are not counted."""
-        most = np.maximum.accumulate(self.actors)
-        return np.diff(most, prepend=most[0])
+        """How many more actors than ever before each stretch begins with; the first, than the fewest of all."""
+        return np.diff(np.maximum.accumulate(self.actors), prepend=self.actors.min())
 
 
 def plan_of(training: Training, most_rounds: float) -> Plan:

@@ -72,9 +72,10 @@ class Workload:
         episodes: int = 0,
         env_steps: int = 0,
         share: int = 1,
+        sharing: int = 0,
     ) -> Work:
         """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
-        key = kind, trajectories, gradients, policies, episodes, env_steps, share
+        key = kind, trajectories, gradients, policies, episodes, env_steps, share, sharing
         like = self._alike.get(key)
         if like is None:
             planned = replace(
@@ -84,6 +85,7 @@ class Workload:
                 policies=policies,
                 episodes=episodes,
                 env_steps=env_steps,
+                sharing=sharing,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
         return replace(like, id=f"{name}-a1", name=name)
@@ -105,12 +107,22 @@ class Workload:
     def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
         """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
         works = []
-        for position, judging in enumerate(self.task.judge(0, actors)):
+        judgings = self.task.judge(0, actors)
+        for position, judging in enumerate(judgings):
             like = KINDS[judging.request.kind]
             played = like.episodes(judging.request) or 0
             steps = max(1, round(played * episode_steps))
             name = f"evaluate{position}"
-            works.append(self.call(like.name, name, episodes=played, env_steps=steps, share=judging.share))
+            works.append(
+                self.call(
+                    like.name,
+                    name,
+                    episodes=played,
+                    env_steps=steps,
+                    share=judging.share,
+                    sharing=len(judgings),
+                )
+            )
         return works
 
     def _first(self, kind: str, work: Usage, share: int) -> Work:

@@ -8,6 +8,7 @@ import numpy as np
 
 from training import pushes
 from training.calls.kind import LONGEST_CALL_S, SLACK_BYTES, BadAnswer, BillPart, CallKind, CallRequest
+from training.calls.sgd import expected_push_bytes
 from training.data.manifest import DataShape
 from training.functions.body import Result, WarmCache
 from training.models import AnyModel
@@ -76,7 +77,10 @@ class Merge(CallKind[MergeRequest]):
     def expected_work(self, planned: PlannedCall) -> Usage:
         training = planned.training
         numbers = sum(int(np.prod(shape)) for shape in training.parameter_shapes.values())
-        push_bytes = pushes.most_bytes(training.parameter_shapes)
+        push_bytes, weights_bytes = (
+            expected_push_bytes(training),
+            pushes.most_bytes(training.parameter_shapes),
+        )
         arrived = max(1, planned.trajectories * planned.fewer)
         state_bytes = 4 * _STATE_COPIES[training.optimiser.kind] * numbers + _HEADER_BYTES
         return Usage(
@@ -84,5 +88,5 @@ class Merge(CallKind[MergeRequest]):
             samples=arrived,
             macs=numbers,
             bytes_in=state_bytes // planned.fewer + planned.trajectories * push_bytes,
-            bytes_out=(state_bytes + push_bytes) // planned.fewer,
+            bytes_out=(state_bytes + weights_bytes) // planned.fewer,
         )

@@ -40,8 +40,9 @@ class PlannedCall:
     """A call that has not run, and how much of the job falls to it.
 
     `trajectories` and other learners' `policies` come in, `gradients` become a version, `episodes` of `env_steps` in
-    all are played. `fewer`: each trajectory stands for this many,
-    where a small fleet represents one that is as many times larger and whose lines are as many times faster.
+    all are played. `sharing` calls judge the held-out rows together; 0: as few as do. `fewer`: each trajectory stands
+    for this many, where a small fleet represents one that is as many times larger and whose lines are as many times
+    faster.
     """
 
     training: Any
@@ -51,6 +52,7 @@ class PlannedCall:
     gradients: int = 0
     episodes: int = 0
     env_steps: int = 0
+    sharing: int = 0
     fewer: int = 1
 
 

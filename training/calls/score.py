@@ -92,7 +92,7 @@ class ScoreRows(CallKind[ScoreRequest]):
     def expected_work(self, planned: PlannedCall) -> Usage:
         training = planned.training
         manifest = training.manifest
-        rows = -(-manifest.held_out_rows // max(1, training.score_calls(1)))
+        rows = -(-manifest.held_out_rows // (planned.sharing or training.score_calls(1)))
         return Usage(
             minibatches=1,
             samples=rows,

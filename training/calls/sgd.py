@@ -4,14 +4,20 @@ of its gradients.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from training import pushes
 from training.calls.kind import BadAnswer, BillPart, CallKind, CallRequest, required_weights
+from training.data import library
 from training.data.manifest import DataShape, RowRange
+from training.data.rows import SparseFeatures
+from training.data.shard import BadShard
+from training.data.store import MissingData, read_rows
 from training.functions.body import Result, WarmCache
 from training.models import AnyModel
 from training.models.lenet import LeNet
@@ -48,6 +54,29 @@ class SgdRequest(CallRequest):
     @property
     def steps(self) -> int:
         return ceil(self.rows / self.minibatch)
+
+
+def expected_push_bytes(training: Any) -> int:
+    """Return about the bytes of a push without a filter. A sparse one names the place of each number."""
+    manifest = training.manifest
+    touched = _touched_places(training.data, min(training.progress_a_call, manifest.rows))
+    return round(min(1.0, 2.0 * touched / manifest.width) * pushes.most_bytes(training.parameter_shapes))
+
+
+@lru_cache(maxsize=64)
+def _touched_places(data: str, rows: int) -> int:
+    """Return how many places the first rows of the data have between them. A few texts are in most rows, so that these
+    are far fewer than numbers. Without the data: as many as numbers.
+    """
+    manifest = library.manifest_of(data)
+    if manifest.kind != "sparse":
+        return manifest.width
+    try:
+        features = read_rows(library.store(), manifest.ranges(0, rows)).features
+    except (MissingData, BadShard):
+        return ceil(rows * manifest.nonzeros)
+    assert isinstance(features, SparseFeatures)
+    return len(np.unique(features.places))
 
 
 class Sgd(CallKind[SgdRequest]):
@@ -93,20 +122,17 @@ class Sgd(CallKind[SgdRequest]):
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         training = planned.training
-        manifest, shapes = training.manifest, training.parameter_shapes
+        manifest = training.manifest
         rows = min(training.progress_a_call, manifest.rows)
         row_bytes = manifest.byte_count / manifest.rows
-        numbers = pushes.most_bytes(shapes)
-        touched = (
-            min(1.0, 2.0 * rows * manifest.nonzeros / manifest.width) if manifest.kind == "sparse" else 1.0
-        )
+        numbers = pushes.most_bytes(training.parameter_shapes)
         return Usage(
             minibatches=ceil(rows / training.minibatch),
             samples=rows,
             macs=training.model.macs(manifest.shape),
             pictures=isinstance(training.model, LeNet),
             bytes_in=numbers + round(rows * row_bytes) + _HEADER_BYTES,
-            bytes_out=round(touched * numbers),
+            bytes_out=expected_push_bytes(training),
         )
 
     def slot(self, request: SgdRequest) -> int | None:
