@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -24,6 +24,7 @@ from training.tasks.training import Training
 
 SCORE_CALLS_AT_MOST = 16
 _SCORED_BYTES = 2 * 2**20
+_PARAMETER_COPIES = 5
 
 
 class FunctionSpec(FrozenModel):
@@ -225,6 +226,16 @@ class Supervised(Training):
         manifest = self.manifest
         rows = min(self.progress_a_call, manifest.rows)
         return most_bytes(self.parameter_shapes) + ceil(rows * manifest.byte_count / manifest.rows)
+
+    @property
+    def needed_memory_mb(self) -> int:
+        """About the memory that a call needs beside its process, by the body's own sum: its rows, read and decoded, and
+        copies of the parameters.
+        """
+        manifest = self.manifest
+        row_bytes = min(self.progress_a_call, manifest.rows) * manifest.byte_count / manifest.rows
+        numbers = sum(prod(shape) for shape in self.parameter_shapes.values())
+        return ceil((2 * row_bytes + _PARAMETER_COPIES * 4 * numbers) / 2**20)
 
     @property
     def subject(self) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cloud.aws_lambda import LambdaOptions
+from cloud.numbers import profile as profiles
+from cloud.numbers.profile import Functions
+from cloud.simulated_options import SimulatedOptions
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.shipped import SHIPPED
@@ -60,7 +64,7 @@ def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
         verb = "is" if gone == 1 else "are"
         words = f"{plural(gone, 'file')} of {manifest.name} {verb} gone or changed. Upload the table again."
         return [Problem(FIELD, f"Data set ({FIELD}): {words}")]
-    return _too_few_rows(training, manifest)
+    return [*_too_few_rows(training, manifest), *_too_little_memory(spec, training, manifest)]
 
 
 def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
@@ -77,3 +81,34 @@ def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
             " minibatch.",
         )
     ]
+
+
+def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) -> list[Problem]:
+    """Return the problem of functions that would end for lack of memory, each of them paid."""
+    if not _has_functions(spec):
+        return []
+    changing = training.scaling.memory_range_mb
+    path, least_mb = (
+        ("training.scaling", changing[0])
+        if changing
+        else (f"training.{training.memory_field}", training.memory_mb)
+    )
+    needed_mb = training.needed_memory_mb
+    if needed_mb <= least_mb:
+        return []
+    return [
+        Problem(
+            path,
+            f"Memory of a function ({path}): a call with {training.progress_a_call:,} rows of {manifest.name} needs"
+            f" about {needed_mb:,} MB, and may have {least_mb:,} MB. Give it more memory, or take a smaller minibatch"
+            " or fewer local steps.",
+        )
+    ]
+
+
+def _has_functions(spec: JobSpec) -> bool:
+    """Whether an actor there has exactly the memory that is asked for."""
+    platform = spec.platform
+    if isinstance(platform, SimulatedOptions):
+        return isinstance(profiles.load(platform.profile).actors, Functions)
+    return isinstance(platform, LambdaOptions)

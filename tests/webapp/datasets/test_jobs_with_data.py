@@ -10,12 +10,17 @@ import pytest
 from django.urls import reverse
 
 from cloud.forecast import NoForecast
+from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_spec
 from tests.signed_in import signed_in
 from tests.webapp.data_tables import ready
 from training.data import library
 from training.data.readers.choice import Choice
 from training.data.store import MemoryStore
+from training.functions.body import WarmCache
+from training.functions.run import execute
+from training.messages import BlobRef, Call
+from training.tasks.kinds import task_of
 from webapp.datasets import files, job_choice, queries, services
 from webapp.datasets.library_store import DataFolderStore, shipped_manifest
 from webapp.datasets.models import DataSet
@@ -122,6 +127,38 @@ def test_fewer_rows_than_functions_times_minibatch_are_refused() -> None:
         "Minibatch (training.minibatch): 4 functions with 25 rows each need 100 rows, and flowers has 96 to learn from."
         " Take fewer functions or a smaller minibatch."
     ]
+
+
+def test_functions_with_too_little_memory_for_their_call_are_refused_before_they_are_paid() -> None:
+    """The sum is that of the call's own body."""
+    project = make_project()
+    model = {"kind": "lenet", "hidden": (3000, 2000)}
+    changes: dict[str, Any] = {"model": model, "scaling": {"kind": "fixed", "actors": 1}, "minibatch": 16}
+    here = job_spec("glyphs_small", **changes, calls={"memory_mb": 128})
+    spec = here.model_copy(update={"platform": SimulatedOptions()})
+    needed = spec.training.needed_memory_mb
+    assert sentences(project, spec) == [
+        "Memory of a function (training.calls.memory_mb): a call with 16 rows of Drawn glyphs needs"
+        f" about {needed} MB, and may have 128 MB. Give it more memory, or take a smaller minibatch or fewer local"
+        " steps."
+    ]
+    task = task_of(spec.training)
+    request, weights = task.slice(0, 0), task.begin().weights
+    call = Call(
+        id="c-a1",
+        round_no=1,
+        request=request,
+        where="actor",
+        seed=0,
+        deadline_s=30.0,
+        memory_mb=128,
+        weights=BlobRef(version=0, sha256="0" * 64, byte_count=len(weights)),
+        inputs=task.inputs_of(request),
+    )
+    assert needed == pytest.approx(execute(call, weights, WarmCache()).usage.most_memory_mb, abs=1)
+    enough = job_spec("glyphs_small", **changes, calls={"memory_mb": 256})
+    assert sentences(project, enough.model_copy(update={"platform": SimulatedOptions()})) == []
+    assert sentences(project, here) == [], "processes here have the machine's memory"
 
 
 def test_a_shipped_data_set_is_made_once_by_a_process_of_its_own(data_folder: Path) -> None:
