@@ -22,7 +22,8 @@ class Band:
 
     @staticmethod
     def of(values: Sequence[float]) -> Band:
-        return Band(*(float(one) for one in np.quantile(np.array(values), (0.1, 0.5, 0.9))))
+        """Return the band of draws that lie in the middle of equal parts of all chances: each counts for its part."""
+        return Band(*(float(one) for one in np.quantile(np.array(values), (0.1, 0.5, 0.9), method="hazen")))
 
 
 @dataclass(frozen=True)
