@@ -268,14 +268,16 @@ def recorded(work: WorkName, rows: Rows) -> list[list[RoundReport]] | None:
 
 
 def least_usd(work: WorkName, rows: Rows) -> float | None:
-    """Return the fewest dollars for which any fixed functions and memory reach the loss, by the fitted arithmetic."""
-    past = recorded(work, rows)
-    if past is None:
+    """Return the fewest dollars for which any fixed functions and memory reach the loss: by the fitted arithmetic,
+    after as few epochs as any recorded training needed.
+    """
+    target, past = target_of(work, rows), recorded(work, rows)
+    if target is None or past is None:
         return None
-    cloud, aim = ArithmeticCloud.fit(past), aim_of(work, rows)
-    epochs = next((at for at, loss in enumerate(cloud.losses, start=1) if loss <= aim), len(cloud.losses))
+    needed = [reached(rows[key_of(arm, PILOT_SEED)], target).epochs for arm in recorded_arms(work)]
+    cloud = ArithmeticCloud.fit(past)
     functions, sizes = np.meshgrid(np.arange(1, MOST_FUNCTIONS + 1), np.array(SIZES_MB))
-    usd = sum(cloud.epochs(at, functions, sizes).usd for at in range(1, epochs + 1))
+    usd = sum(cloud.epochs(at, functions, sizes).usd for at in range(1, min(needed) + 1))
     return float(np.min(usd))
 
 
