@@ -21,6 +21,38 @@ pytestmark = [
 ]
 
 
+def test_siren_trains_its_agent_for_a_data_set(live_site: str, live_worker: Path, page: "Page") -> None:
+    """Its workload is chosen first, then the fields are those of its agent; the version that comes out is shown."""
+    faults = watch_for_faults(page)
+    user = make_user()
+    project = make_project(user)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/schedulers/")
+    page.click("text=Train a scheduler")
+    page.select_option("[name='workload']", "siren-digits")
+    page.select_option("[name='data']", "breast_cancer")
+    page.fill("[name='name']", "Small Siren")
+    page.fill("[name='rounds']", "2")
+    page.fill("[name='target']", "0.2")
+    for name, value in (("actors_max", "2"), ("episodes", "2"), ("rehearsals", "4")):
+        page.fill(f"[name='scheduling.siren.{name}']", value)
+    page.click("[data-train]")
+    page.wait_for_selector("text=Open the scheduler", timeout=240_000)
+    # Four recorded with fixed numbers, two real ones, and two that choose between the last and the best agent.
+    assert page.locator(".episodes tbody tr").count() >= 6
+    version = Version.objects.get()
+    page.click("text=Open the scheduler")
+    shown = page.inner_text("main")
+    assert "Small Siren" in shown
+    assert "1 to 2 functions of 256 to 3,008 MB" in shown
+    assert "of 2 real episodes reached the target" in page.inner_text(".version")
+    page.click(".page-head >> text=Schedulers")
+    page.click("main >> text=Small Siren")
+    page.click("text=Use it in a job")
+    assert page.input_value("[name='training.scaling.siren.scheduler']") == version.key
+    assert faults == []
+
+
 def test_a_scheduler_is_trained_and_decides_for_a_job(
     live_site: str, live_worker: Path, page: "Page"
 ) -> None:
