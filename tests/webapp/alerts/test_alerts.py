@@ -63,8 +63,8 @@ def test_what_stands_is_reported_once_and_rearmed_when_it_is_over() -> None:
     assert services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
     assert not services.resolve_alert(project_id=project.pk, dedupe_key="orphan:starling-1", clock=clock)
     assert list(first.deliveries.order_by("turn").values_list("turn", "over")) == [(1, False), (2, True)]
-    anew = _raise(project, clock)
-    assert anew.pk != first.pk
+    again = _raise(project, clock)
+    assert again.pk != first.pk
     assert Delivery.objects.count() == 3
 
 

@@ -64,10 +64,10 @@ def heads(capsys: Any, *words: str) -> list[str]:
 
 def test_a_job_and_a_comparison_name_their_score(project: Any, walks: Job, descends: Job) -> None:
     call, base = ApiCaller(project.people.get()), f"/projects/{project.slug}"
-    told = [call.get(f"{base}/jobs/{job.pk}").json() for job in (walks, descends)]
-    assert [one["progress_unit"] for one in told] == ["steps", "samples"]
-    assert told[0]["score"] == {"name": "return", "higher_is_better": True, "decimals": 1}
-    assert told[1]["score"] == {"name": "loss", "higher_is_better": False, "decimals": 4}
+    jobs = [call.get(f"{base}/jobs/{job.pk}").json() for job in (walks, descends)]
+    assert [one["progress_unit"] for one in jobs] == ["steps", "samples"]
+    assert jobs[0]["score"] == {"name": "return", "higher_is_better": True, "decimals": 1}
+    assert jobs[1]["score"] == {"name": "loss", "higher_is_better": False, "decimals": 4}
     compared = call.get(f"{base}/comparison?of={descends.pk}").json()
     assert compared["score"]["name"] == "loss"
 

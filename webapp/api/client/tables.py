@@ -38,9 +38,9 @@ class _Column(NamedTuple):
         named, _, kind = text.partition(":")
         heading, _, path = named.partition("=")
         if heading.startswith("@"):
-            told = {word for row in rows if (word := found(row, heading[1:]))}
+            words = {word for row in rows if (word := found(row, heading[1:]))}
             # Several kinds of training have no word in common: "score", "progress".
-            heading = told.pop() if len(told) == 1 else heading[1:].replace("_", ".").partition(".")[0]
+            heading = words.pop() if len(words) == 1 else heading[1:].replace("_", ".").partition(".")[0]
         return cls(heading.replace("_", " "), path or heading, kind)
 
     def cell(self, row: Any) -> str:
