@@ -53,7 +53,6 @@ SERVERS = ("m4.large", "m4.xlarge", "m4.2xlarge", "c5.2xlarge")
 FIXED = (2, 8, 32)
 FIXED_SEEDS = (0, 1)
 FIXED_MB = 1769
-MOST_FUNCTIONS = 32
 LIBRARY_RATES = (0.001, 0.003, 0.01, 0.03)
 REHEARSALS = 6400
 SIZES_MB = (512, 768, 1024, 1280, 1536, 1769, 2048, 2560, 3008)
@@ -65,11 +64,14 @@ Rows = Mapping[tuple[str, int], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Work:
-    """`usual_epochs` are those after which the smallest server has the loss to reach; arms have `most_epochs`."""
+    """`usual_epochs` are those after which the smallest server has the loss to reach; arms have `most_epochs`. An agent
+    has `most_functions`: with more, old pushes let LeNet diverge, which its rehearsals know nothing of.
+    """
 
     training: Mapping[str, Any]
     usual_epochs: int
     most_epochs: int
+    most_functions: int
 
 
 WORKS: dict[WorkName, Work] = {
@@ -83,6 +85,7 @@ WORKS: dict[WorkName, Work] = {
         },
         usual_epochs=2,
         most_epochs=4,
+        most_functions=32,
     ),
     "glyphs": Work(
         {
@@ -93,6 +96,7 @@ WORKS: dict[WorkName, Work] = {
         },
         usual_epochs=2,
         most_epochs=4,
+        most_functions=8,
     ),
 }
 
@@ -151,9 +155,8 @@ def agent_arms(work: WorkName) -> list[Arm]:
 
 def recorded_arms(work: WorkName) -> list[Arm]:
     """Return what an agent's rehearsals are fitted to: few and many functions with little and much memory."""
-    plans = [
-        (n, mb) for n in (max(1, MOST_FUNCTIONS // 8), MOST_FUNCTIONS) for mb in (SIZES_MB[0], SIZES_MB[-1])
-    ]
+    most = WORKS[work].most_functions
+    plans = [(n, mb) for n in (max(1, most // 8), most) for mb in (SIZES_MB[0], SIZES_MB[-1])]
     return [Arm(work, functions=functions, memory_mb=memory_mb) for functions, memory_mb in plans]
 
 
@@ -162,7 +165,7 @@ def workload(work: WorkName, *, aim: float, seed: int) -> SirenWorkload:
         workload=Arm(work).training(0),
         sizes_mb=SIZES_MB,
         actors_min=1,
-        actors_max=MOST_FUNCTIONS,
+        actors_max=WORKS[work].most_functions,
         memory_min_mb=SIZES_MB[0],
         memory_max_mb=SIZES_MB[-1],
         rehearsals=REHEARSALS,
@@ -276,7 +279,7 @@ def least_usd(work: WorkName, rows: Rows) -> float | None:
         return None
     needed = [reached(rows[key_of(arm, PILOT_SEED)], target).epochs for arm in recorded_arms(work)]
     cloud = ArithmeticCloud.fit(past)
-    functions, sizes = np.meshgrid(np.arange(1, MOST_FUNCTIONS + 1), np.array(SIZES_MB))
+    functions, sizes = np.meshgrid(np.arange(1, WORKS[work].most_functions + 1), np.array(SIZES_MB))
     usd = sum(cloud.epochs(at, functions, sizes).usd for at in range(1, min(needed) + 1))
     return float(np.min(usd))
 

@@ -95,11 +95,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "optimiser": {"kind": "sgd", "learning_rate": 0.1},
         "minibatch": 64,
     }
-    monkeypatch.setattr(testbed, "WORKS", {"glyphs": Work(training, usual_epochs=1, most_epochs=2)})
+    monkeypatch.setattr(testbed, "WORKS", {"glyphs": Work(training, 1, 2, 4)})
     for module in (testbed, calculation):
         monkeypatch.setattr(module, "SERVERS", ("m4.large",))
     monkeypatch.setattr(calculation, "WORKS", testbed.WORKS)
-    smaller = {"SEEDS": (0,), "FIXED": (2,), "FIXED_SEEDS": (0,), "MOST_FUNCTIONS": 4, "REHEARSALS": 800}
+    smaller = {"SEEDS": (0,), "FIXED": (2,), "FIXED_SEEDS": (0,), "REHEARSALS": 800}
     for name, value in smaller.items():
         monkeypatch.setattr(testbed, name, value)
 
