@@ -87,7 +87,7 @@ class Extrapolation:
         return least_rounds(reached, MOST_ROUNDS)
 
     def rounds_of_steps(self, steps: float) -> float:
-        """Return after how many rounds so many steps are done. An epoch is left as soon as they are."""
+        """Return after how many rounds the run has this many steps. It leaves an epoch at that point."""
         whole = self.rounds_until(Count.STEPS, steps)
         if whole == inf or not isinstance(self._training.loop, EPOCH_LOOPS):
             return whole
