@@ -60,7 +60,8 @@ def expected_push_bytes(training: Any) -> int:
     """Return about the bytes of a push without a filter. A sparse one names the place of each number."""
     manifest = training.manifest
     touched = _touched_places(training.data, min(training.progress_a_call, manifest.rows))
-    return round(min(1.0, 2.0 * touched / manifest.width) * pushes.most_bytes(training.parameter_shapes))
+    share = min(1.0, 2.0 * touched / manifest.width)
+    return int(share * pushes.most_bytes(training.parameter_shapes))
 
 
 @lru_cache(maxsize=64)
