@@ -47,8 +47,8 @@ USER actor
 ENTRYPOINT ["python", "-m", "awslambdaric"]
 CMD ["{HANDLER}"]
 """
-# The builder itself is not shipped.
-_NOT_SHIPPED = {"cloud/actor/bundle.py"}
+# The builder itself is not shipped, nor what reads uploads: functions get shards.
+_NOT_SHIPPED = ("cloud/actor/bundle.py", "training/data/readers/", "training/data/formats/")
 _PLATFORMS = (
     "manylinux_2_28_x86_64",
     "manylinux_2_27_x86_64",
@@ -154,7 +154,7 @@ def _sources() -> list[tuple[str, Path]]:
         place = _ROOT / name
         for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
             inside = path.relative_to(_ROOT).as_posix()
-            if inside not in _NOT_SHIPPED:
+            if not inside.startswith(_NOT_SHIPPED):
                 files.append((inside, path))
     return files
 
