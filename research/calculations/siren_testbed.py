@@ -75,6 +75,14 @@ def _counted(found: Sequence[Reached]) -> list[float]:
     return [one.seconds * (1.0 if one.reached else _TWICE) for one in found]
 
 
+def _sooner(interval: Interval, seeds: int, ours: Sequence[Reached]) -> tuple[str, str]:
+    """Judge whether the agent is sooner. It is not where half of its trainings or fewer get there for the money."""
+    word, why = judge(interval, 1.0, seeds, less=True)
+    if word == "holds" and 2 * sum(one.reached for one in ours) <= len(ours):
+        return "does not hold", "Too few of its trainings get there."
+    return word, why
+
+
 def _against(arm: Arm, rows: Rows) -> Statement:
     claim = (
         f"For the bill of one {arm.money} ({_CORES[arm.money]} cores) {_ACCOUNTS[arm.account]} the agent reaches the"
@@ -91,7 +99,7 @@ def _against(arm: Arm, rows: Rows) -> Statement:
     if not ours:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
     interval = paired_bootstrap(np.array(_counted(ours))[:, None], np.array(_counted(theirs))[:, None])
-    word, why = judge(interval, 1.0, len(ours), less=True)
+    word, why = _sooner(interval, len(ours), ours)
     got = sum(one.reached for one in ours)
     told = (
         f"{_change(interval)}; {_got(got, len(ours))}. {_best_fixed(arm.work, money_usd, ours, rows)} {why}"
@@ -129,7 +137,7 @@ def _at_all(account: Account, rows: Rows) -> Statement:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
     ours, theirs = (np.array([_counted(pair[side])[:seeds] for pair in pairs]).T for side in (0, 1))
     interval = paired_bootstrap(ours, theirs)
-    word, why = judge(interval, 1.0, seeds, less=True)
+    word, why = _sooner(interval, seeds, [one for mine, _ in pairs for one in mine])
     got, of = sum(one.reached for mine, _ in pairs for one in mine), sum(len(mine) for mine, _ in pairs)
     beside = (
         f" For {len(cannot)} of {len(arms)} bills no functions get there; they are left out."
@@ -157,7 +165,7 @@ def _against_library(rows: Rows) -> Statement:
     interval = paired_bootstrap(
         np.array(_counted(ours[: len(theirs)]))[:, None], np.array(_counted(theirs))[:, None]
     )
-    word, why = judge(interval, 1.0, len(theirs), less=True)
+    word, why = _sooner(interval, len(theirs), ours)
     running, own_s = (
         float(np.mean([one.seconds for one in arm])) for arm in (map(without_start, theirs), ours)
     )

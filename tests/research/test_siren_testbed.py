@@ -147,6 +147,7 @@ def test_for_equal_money_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "in 5 of 5" in verdict(20.0, 0.9)[1]
     assert verdict(60.0, 1.1)[0] == "does not hold"
     assert "in 0 of 5" in verdict(60.0, 1.1)[1]
+    assert verdict(20.0, 1.1)[0] == "does not hold", "sooner even when counted twice, but never for its money"
     assert verdict(90.0, 0.9)[0] == "does not hold"
     own = [row(agent, seed, [0.6, 0.5], 20.0 + seed, 0.45 * money, money) for seed in SEEDS]
     assert calculation._against_library(keyed(*rows, *own)).verdict == "holds"
