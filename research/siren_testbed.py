@@ -234,11 +234,11 @@ def target_of(work: WorkName, rows: Rows) -> float | None:
 
 
 def aim_of(work: WorkName, rows: Rows) -> float:
-    """Return what an agent aims at: the same of an epoch's own rows, as a policy is told no held-out loss."""
+    """Return what an agent aims at: the same of an epoch's own rows, because a policy sees no held-out loss."""
     pilot = rows[key_of(server(work, SERVERS[0]), PILOT_SEED)]
-    told = RoundReport.model_validate(pilot["rounds"][WORKS[work].usual_epochs - 1]).score
-    assert told is not None
-    return MORE * told
+    score = RoundReport.model_validate(pilot["rounds"][WORKS[work].usual_epochs - 1]).score
+    assert score is not None
+    return MORE * score
 
 
 def kept(arm: Arm, rows: Rows) -> dict[int, dict[str, Any]]:

@@ -101,10 +101,10 @@ def _against(arm: Arm, rows: Rows) -> Statement:
     interval = paired_bootstrap(np.array(_counted(ours))[:, None], np.array(_counted(theirs))[:, None])
     word, why = _sooner(interval, len(ours), ours)
     got = sum(one.reached for one in ours)
-    told = (
+    reason = (
         f"{_change(interval)}; {_got(got, len(ours))}. {_best_fixed(arm.work, money_usd, ours, rows)} {why}"
     )
-    return Statement(claim, word, " ".join(told.split()), "assumed timing")
+    return Statement(claim, word, " ".join(reason.split()), "assumed timing")
 
 
 def _best_fixed(work: WorkName, money_usd: float | None, ours: Sequence[Reached], rows: Rows) -> str:

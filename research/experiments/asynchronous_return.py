@@ -1,4 +1,4 @@
-"""Does learning from data that nobody waited for cost return, at equal optimiser passes?
+"""Does learning from data without waiting for it cost return, at equal optimiser passes?
 
 Both arms pass ten times over each sample that is learned from: PPO in one update of 10 epochs, IMPACT likewise with
 replay switched off, since how often old data is used again depends on which of actors and learner is faster that day.

@@ -94,7 +94,7 @@ class Runner:
                 self._experiment, cell, file.rows(), quick=self._choice.quick
             ):
                 yield RunProgress(
-                    cell, "failed", f"{file.path} is of another recipe: move it away to run it anew"
+                    cell, "failed", f"{file.path} is of another recipe: move it away to run it again"
                 )
             elif file.complete:
                 yield RunProgress(cell, "skipped", "it is complete")

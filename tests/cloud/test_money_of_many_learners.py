@@ -85,7 +85,7 @@ def test_spend_is_never_above_the_budget_and_is_that_of_the_work(
 
 @pytest.mark.parametrize("learner", ["server", "function"])
 def test_a_learner_that_dies_on_a_gpu_costs_its_time_and_its_slice_is_sent_again(learner: str) -> None:
-    """Of four that share the GPU of a p3.2xlarge one dies. Nothing is learned twice, left out, or paid by nobody."""
+    """Of four that share the GPU of a p3.2xlarge one dies. Nothing is learned twice or left out; all of it is paid."""
     loop = {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 1, "where": "learner"}
     spec = tiny(loop=loop, scaling={"actors": 4}, stop={"rounds": 2})
     options = SimulatedOptions(

@@ -36,7 +36,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "open-token-revoke": (tokens, _press("[data-dialog^=revoke-] >> nth=0")),
         "open-plan": (f"{base}reports/", _press(".new-plan > summary")),
         "form-switched": (f"{jobs}new/?preset=cartpole", _switch),
-        "form-asks-anew": (f"{jobs}new/?preset=hopper-minionsrl", _forecasts_again),
+        "form-forecasts-again": (f"{jobs}new/?preset=hopper-minionsrl", _forecasts_again),
         "job-not-heard-of": (live, _not_heard_of),
         "open-models": ("/api/", _unfold(".models, .models details >> nth=0")),
         "says-not-allowed": (jobs, _says_no("403.html")),

@@ -109,7 +109,7 @@ def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, ar
         assert (found.cell, found.state) == (cell, state)
         summaries = read_summaries(experiment, folder, quick=False)
         assert [len(one.done) for one in summaries if one.arm == arm] == [runs]
-    assert "is of another recipe: move it away to run it anew" in found.reason
+    assert "is of another recipe: move it away to run it again" in found.reason
 
 
 def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:

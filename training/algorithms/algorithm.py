@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 
 REWARD_CLIP = 10.0
 ADVANCED: dict[str, Any] = {"advanced": True}
+AdvantageTrace = Annotated[
+    Literal["lambda", "full"],
+    Field(
+        title="V-trace advantages",
+        description=(
+            "Lambda: from λ-returns, so that those of fresh data are PPO's. Full: from the next state's whole target,"
+            " as printed. Alike at λ = 1."
+        ),
+        exclude_if=lambda value: value == "lambda",
+        json_schema_extra=ADVANCED,
+    ),
+]
 Floats = npt.NDArray[np.float32]
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms import losses
-from training.algorithms.algorithm import ADVANCED, Algorithm, Slice, UpdateResult
+from training.algorithms.algorithm import ADVANCED, AdvantageTrace, Algorithm, Slice, UpdateResult
 from training.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.algorithms.optimisation import Optimisation
 from training.networks import Parameters
@@ -50,16 +50,7 @@ class Impact(Algorithm):
     trace_decay: float = Field(0.95, ge=0, le=1, title="V-trace λ", json_schema_extra=ADVANCED)
     rho_limit: float = Field(1.0, gt=0, le=10, title="V-trace ρ limit", json_schema_extra=ADVANCED)
     c_limit: float = Field(1.0, gt=0, le=10, title="V-trace c limit", json_schema_extra=ADVANCED)
-    advantage_trace: Literal["lambda", "full"] = Field(
-        "lambda",
-        title="V-trace advantages",
-        description=(
-            "Lambda: from λ-returns, so that those of fresh data are PPO's. Full: from the next state's whole target,"
-            " as printed. Alike at λ = 1."
-        ),
-        exclude_if=lambda value: value == "lambda",
-        json_schema_extra=ADVANCED,
-    )
+    advantage_trace: AdvantageTrace = "lambda"
     target_every_updates: int = Field(
         1,
         ge=1,

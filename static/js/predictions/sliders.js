@@ -1,4 +1,4 @@
-/** Moving a slider predicts anew, without reloading the page. */
+/** Moving a slider predicts again, without reloading the page. */
 import { money } from "../format.js";
 import { exchange } from "../frame/exchange.js";
 
