@@ -128,6 +128,7 @@ def test_a_request_judges_no_model_for_long(
     assert "held-out rows</h2>" not in text(client.get(page)), "a damaged file is as none"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_job_s_process_judges_its_models_at_its_end() -> None:
     spec = JobSpec.model_validate(
         {

@@ -118,6 +118,11 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
+        if connection.in_atomic_block:
+            raise RuntimeError(
+                "This block runs inside a transaction, and its lease is renewed by a thread with another connection, "
+                "which would not see the lease and end the process. Begin it outside of transactions."
+            )
         self._thread.start()
         return self
 

@@ -90,6 +90,7 @@ def learned(*, films_wanted: bool) -> tuple[Job, bytes]:
     return job, TrainedPolicy.read(checkpoint_path(job.pk, newest.name)).progress.learner
 
 
+@pytest.mark.django_db(transaction=True)
 def test_films_change_no_weights_and_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     hints: list[tuple[int, str]] = []
 

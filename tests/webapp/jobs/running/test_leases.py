@@ -7,7 +7,7 @@ import time
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 
 from tests.factories import FixedClock, checkpoint_saved, make_job, make_running_job
 from tests.servers import ROOT
@@ -87,6 +87,7 @@ class _Heart:
         return self.ended
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_late_renewal_ends_nothing_while_no_one_else_has_taken_the_lease(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -97,8 +98,14 @@ def test_a_late_renewal_ends_nothing_while_no_one_else_has_taken_the_lease(
     assert heart.beat() == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_run_ends_once_someone_else_has_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _Heart(monkeypatch, [True, False]).beat() == ["someone else holds the lease"]
+
+
+def test_a_run_does_not_begin_inside_a_transaction_that_hides_its_lease() -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="outside of transactions"):
+        Heartbeat(make_job().pk, 1).__enter__()
 
 
 class _AnHourAhead(SystemClock):
