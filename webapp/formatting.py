@@ -1,4 +1,4 @@
-"""How people read figures: scores, durations, ages, moments, counts, sizes, shares and money.
+"""How people read figures and states: scores, durations, ages, moments, counts, sizes, shares, money, tones and pills.
 
 Pure functions: figures in, words out. What is not known is a dash, never a zero. Templates have them as filters
 (`webapp/templatetags/look.py`), the browser's twin is static/js/format.js, and `cloud/formatting.py` holds what
@@ -8,10 +8,12 @@ messages of the machines need as well.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from math import ceil, isfinite
+from typing import Literal, NamedTuple
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -155,3 +157,37 @@ def format_axis_usd(picodollars: int) -> str:
     """At a tick of an axis: dollars and cents, or whole dollars: $1.50, not $1.5."""
     usd = (Decimal(picodollars) / PICODOLLARS_PER_USD).normalize()
     return f"${usd:,.2f}" if usd.as_tuple().exponent == -1 else f"${usd:,f}"
+
+
+_LARGEST = 2**63 - 1
+_MOST_DIGITS = 19
+
+
+def read_whole(text: str, most: int = _LARGEST) -> int | None:
+    """Return the whole number from 0 to `most` that the text is; None for any other text."""
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) > most:
+        return None
+    return int(text)
+
+
+Tone = Literal["", "ok", "running", "waiting", "warning", "failed", "budget"]
+"""Each is a class `tone-…` of static/css/states.css; empty for what is as usual."""
+
+
+@dataclass(frozen=True)
+class Pill:
+    """A state in one word, with its colour and the shape of its icon (templates/jobs/pill.html)."""
+
+    word: str
+    tone: Tone
+    icon: str
+
+
+class Status(NamedTuple):
+    """A state with a sentence that explains it. `waiting`: it changes by itself, so pages look again."""
+
+    tone: Tone
+    icon: str
+    word: str
+    sentence: str
+    waiting: bool = False

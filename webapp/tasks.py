@@ -5,21 +5,28 @@ name, because messages of an older version may still be on their way.
 """
 
 import logging
+import threading
 
 from celery import shared_task
 
+from webapp.abtests import engine
 from webapp.alerts import anomalies, mail_consent, outbox, rules, sources
 from webapp.alerts import services as alerts
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, connection_test
 from webapp.connections.models import Connection
+from webapp.datasets import reading
 from webapp.gateway import services as mailboxes
+from webapp.leaderboard import results
+from webapp.predictions import services as predictions
 from webapp.reports import report_builds, schedules
 from webapp.reports.bills import bill_reading
 from webapp.resources import late_reports, scanner
 
 log = logging.getLogger(__name__)
+# Two turns of A/B tests at once would only wait for each other.
+_one_turn_of_tests = threading.Lock()
 _TURN_OF_ALERTS = (
     sources.raise_crossings,
     sources.raise_job_ends,
@@ -112,3 +119,44 @@ def scan_account(connection_id: str) -> None:
 def read_log(job_id: str) -> None:
     """Look up a job's assumed charges in its cloud's log."""
     late_reports.read(job_id)
+
+
+@shared_task(name="webapp.datasets.tasks.read")
+def read_data_set(data_set_id: int) -> None:
+    reading.read(data_set_id)
+
+
+@shared_task(name="webapp.datasets.tasks.tick")
+def look_after_data_sets() -> None:
+    """Every few seconds: continue what lost messages and dead workers left behind."""
+    reading.look_after_data_sets()
+
+
+@shared_task(name="webapp.abtests.tasks.tick")
+def advance_tests() -> None:
+    """Every few seconds: advance all A/B tests."""
+    if not _one_turn_of_tests.acquire(blocking=False):
+        return
+    try:
+        engine.advance_tests()
+    finally:
+        _one_turn_of_tests.release()
+
+
+@shared_task(name="webapp.abtests.tasks.advance", expires=60)
+def advance_test(test_id: int) -> None:
+    """Advance one A/B test, at once after its start."""
+    with _one_turn_of_tests:
+        engine.advance(test_id)
+
+
+@shared_task(name="webapp.predictions.tasks.tick")
+def judge_predictions() -> None:
+    """Every few seconds: judge the predictions of jobs that have ended."""
+    predictions.judge_ended()
+
+
+@shared_task(name="webapp.leaderboard.tasks.tick")
+def read_results() -> None:
+    """Every few seconds: read jobs that have finished, for the boards."""
+    results.read_finished()

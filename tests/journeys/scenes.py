@@ -26,7 +26,7 @@ from webapp.jobs.list import actions
 from webapp.jobs.models import Checkpoint, Event, EventKind, Film, FilmState, Job, Round
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import film_process
-from webapp.jobs.policies.film_files import film_folder
+from webapp.jobs.policies.film_process import film_folder
 from webapp.money.models import Account, Charge
 
 USD = 10**12

@@ -14,9 +14,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from webapp import connection_limits
-from webapp.connection_limits import LimitedHttp, LimitedSocket
-from webapp.web_server import web_server
+from webapp.web_server import LimitedHttp, LimitedSocket, web_server
 
 pytestmark = pytest.mark.asyncio
 _SENT_BYTES = 48 * 2**20
@@ -142,7 +140,7 @@ async def test_a_socket_holds_nothing_of_what_is_said_to_it(first: bytes, piece:
 
 
 async def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_limits, "HEAD_WITHIN_S", 0.05)
+    monkeypatch.setattr("webapp.web_server.HEAD_WITHIN_S", 0.05)
     for begun in (b"", b"GET / HT"):
         async with _served() as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -170,8 +168,8 @@ async def test_ordinary_requests_and_bodies_in_chunks_pass() -> None:
 async def test_the_site_is_served_with_these_limits() -> None:
     command = web_server(port=1)
     for flag, value in {
-        "--http": "webapp.connection_limits:LimitedHttp",
-        "--ws": "webapp.connection_limits:LimitedSocket",
+        "--http": "webapp.web_server:LimitedHttp",
+        "--ws": "webapp.web_server:LimitedSocket",
         "--ws-max-size": "4096",
     }.items():
         assert command[command.index(flag) + 1] == value

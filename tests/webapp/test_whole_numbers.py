@@ -7,9 +7,9 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_spec
 from tests.signed_in import signed_in
+from webapp.formatting import read_whole
 from webapp.jobs import seed_groups
 from webapp.jobs.services import SpecRefused
-from webapp.whole_numbers import read_whole
 
 LONG = "9" * 5000
 """More digits than Python reads."""

@@ -7,8 +7,7 @@ from typing import Any
 from training.sequential import LEVEL, POWER
 from webapp.abtests.models import ABTest, State
 from webapp.abtests.results import PairResults
-from webapp.formatting import UNKNOWN, format_score, plural
-from webapp.tones import Pill
+from webapp.formatting import UNKNOWN, Pill, format_score, plural
 
 PILLS = {
     State.RUNNING: Pill("Running", "running", "play-fill"),

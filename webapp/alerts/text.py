@@ -7,11 +7,10 @@ from typing import NamedTuple
 from webapp.alerts import mail_consent
 from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
 from webapp.alerts.senders import mail
-from webapp.formatting import display_usd, format_moment, format_score
+from webapp.formatting import Status, Tone, display_usd, format_moment, format_score
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
-from webapp.tones import Status, Tone
 
 ICONS: dict[str, str] = {
     Kind.BUDGET: "piggy-bank-fill",

@@ -11,7 +11,7 @@ from django.db.models import Count, F
 
 from cloud.platform_kinds import PlatformKind
 from webapp.clock import SYSTEM_CLOCK
-from webapp.formatting import display_usd, format_day, format_moment, plural
+from webapp.formatting import Pill, display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burns_of, meets_at
 from webapp.jobs.models import Job
@@ -19,7 +19,6 @@ from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.budget_chain import headroom, period_end, period_start
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
 from webapp.money.queries import as_of, unreal_below
-from webapp.tones import Pill
 
 CLOUDS: dict[str, str] = {
     PlatformKind.LOCAL: "this machine",

@@ -10,11 +10,11 @@ from django import forms
 
 from webapp.accounts.models import User
 from webapp.budgets.display import CLOUDS
+from webapp.formatting import read_whole
 from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
 from webapp.money.amounts import exact_usd, picodollars
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
-from webapp.whole_numbers import read_whole
 
 _PEOPLE_OFFERED = 500
 _NEW_TAG = "new-tag"

@@ -23,12 +23,12 @@ from webapp.accounts.models import Membership, Project
 from webapp.budgets.display import summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.formatting import read_whole
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
 from webapp.money.models import Budget, Scope
 from webapp.responses import or_404
-from webapp.whole_numbers import read_whole
 
 
 @live_page()

@@ -15,21 +15,21 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
-from webapp.comparing import group_list, text
+from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import Comparison, compared, differences
-from webapp.comparing.groups import MOST_SIDES, Picked, of_group, picked
+from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups, of_group, picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
-from webapp.jobs.headings import headings_of
+from webapp.formatting import read_whole
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
+from webapp.jobs.queries import headings_of
 from webapp.jobs.seed_groups import MOST_SEEDS, more_seeds
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars
 from webapp.money.models import Budget
 from webapp.responses import or_404
-from webapp.whole_numbers import read_whole
 
 GROUPS_A_PAGE = 50
 
@@ -55,8 +55,8 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
 @require_safe
 def groups(request: HttpRequest, project: Project) -> HttpResponse:
     """List the project's groups, newest first."""
-    page = Paginator(group_list.list_groups(project), GROUPS_A_PAGE).get_page(request.GET.get("page"))
-    rows = group_list.group_rows(list(page.object_list))
+    page = Paginator(list_groups(project), GROUPS_A_PAGE).get_page(request.GET.get("page"))
+    rows = group_rows(list(page.object_list))
     return render(request, "comparing/groups.html", {"section": "jobs", "page": page, "rows": rows})
 
 

@@ -14,7 +14,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
 from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
 from webapp.connections.sealing import Secret
-from webapp.whole_numbers import read_whole
+from webapp.formatting import read_whole
 
 _AWS_REGION = RegexValidator(r"^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$", "A region looks like eu-central-1.")
 _AZURE_REGION = RegexValidator(

@@ -10,8 +10,7 @@ from cloud.provision.regions import has_prices
 from cloud.provision.steps import StepState
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
-from webapp.formatting import plural
-from webapp.tones import Status, Tone
+from webapp.formatting import Status, Tone, plural
 
 
 class Way(NamedTuple):

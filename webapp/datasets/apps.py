@@ -10,8 +10,8 @@ class DataSetsConfig(AppConfig):
     def ready(self) -> None:
         """Every process of the installation reads data sets from its data folder, and jobs may name the project's."""
         from training.data import library
-        from webapp.datasets.library_store import DataFolderStore, shipped_manifest
-        from webapp.jobs.launch import data_choice
+        from webapp.datasets.files import DataFolderStore, shipped_manifest
+        from webapp.jobs.launch import project_choices
 
         library.use(DataFolderStore(), shipped_manifest)
-        data_choice.register("webapp.datasets.job_choice")
+        project_choices.register("data sets", "webapp.datasets.job_choice")

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from training.data.readers.survey import ColumnSurvey, TableSurvey
 from webapp.datasets.models import DataSet, DataState
-from webapp.formatting import bar_share, format_count, format_percent, plural
-from webapp.tones import Status, Tone
+from webapp.formatting import Status, Tone, bar_share, format_count, format_percent, plural
 
 _STATUSES: dict[DataState, tuple[Tone, str, str]] = {
     DataState.QUEUED: ("waiting", "hourglass-split", "Waiting"),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.db import models
 from django.db.models import Q
 
+from webapp.formatting import Pill, Tone
 from webapp.job_states import Observed
-from webapp.tones import Pill, Tone
 
 if TYPE_CHECKING:
     from webapp.jobs.models import Job

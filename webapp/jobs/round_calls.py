@@ -11,10 +11,10 @@ from typing import Any, Literal
 from django.db.models import Max, Min
 
 from training.calls import KINDS
+from webapp.formatting import Pill
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.models import RENT, Charge, ChargeState
-from webapp.tones import Pill
 
 ROWS_SHOWN = 200
 _SLOT = re.compile(r"-s(\d+)-")

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.formatting import read_whole
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.lineage import Source, repeated_fork_source
@@ -18,7 +19,6 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 from webapp.money.budgets import change_budget, create_budget
 from webapp.money.models import Budget, Scope
-from webapp.whole_numbers import read_whole
 
 MOST_SEEDS = 50
 LARGEST_SEED = 2**31 - 1

@@ -22,8 +22,7 @@ from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
-from webapp.jobs.launch.data_choice import data_sets
-from webapp.jobs.launch.scheduler_choice import schedulers
+from webapp.jobs.launch.project_choices import data_sets, schedulers
 from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import Desired, EventKind, Job
 from webapp.jobs.reasons import Reason, ReasonCode, stopped_by_budget

@@ -8,14 +8,13 @@ from typing import Any
 
 from django.db.models import Case, QuerySet, When
 
-from webapp.formatting import format_rough_duration, format_score
+from webapp.formatting import Pill, format_rough_duration, format_score
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.charts.sparklines import polyline, scores_of
-from webapp.jobs.headings import TRAINING_KIND
 from webapp.jobs.list.seed_rows import Seeds, fold_seeds
 from webapp.jobs.models import Job
+from webapp.jobs.queries import TRAINING_KIND
 from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
-from webapp.tones import Pill
 
 SHOWN = 8
 RECENT = 6

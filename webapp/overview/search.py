@@ -1,18 +1,49 @@
-"""Search for the palette: actions, places, jobs and groups of a project that contain all typed words."""
+"""The places of the navigation rail, and search for the palette: actions, places, jobs and groups of a project that
+contain all typed words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.urls import reverse
 
 from webapp.accounts.models import Membership
-from webapp.accounts.places import PLACES
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import look_of_job
+
+
+class Place(NamedTuple):
+    """One row of the rail. `key`: the key that opens it after a g. Addresses of `of_project` places contain the
+    project's slug. On narrow screens, places that are not `in_bar` are in the menu More."""
+
+    section: str
+    word: str
+    icon: str
+    key: str
+    url_name: str
+    of_project: bool = True
+    at_foot: bool = False
+    in_bar: bool = False
+
+
+# A new page of the rail is one row here.
+PLACES = (
+    Place("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
+    Place("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
+    Place("data", "Data", "table", "d", "datasets:list"),
+    Place("compare", "Compare", "intersect", "c", "comparing:page"),
+    Place("budgets", "Budgets", "piggy-bank", "b", "budgets:list", in_bar=True),
+    Place("reports", "Reports", "bar-chart", "r", "reports:page"),
+    Place("clouds", "Clouds", "cloud", "l", "connections:list", in_bar=True),
+    Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
+    Place("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
+    Place("members", "Members", "people", "m", "accounts:members"),
+    Place("account", "Account", "gear", "a", "accounts:account", of_project=False, at_foot=True),
+)
+
 
 MOST_JOBS = 8
 MOST_OTHERS = 5

@@ -15,7 +15,7 @@ from webapp.alerts.models import Severity
 from webapp.alerts.queries import bell_of
 from webapp.alerts.views import alert_row
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.headings import headings_of
+from webapp.jobs.queries import headings_of
 from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
 from webapp.overview.first_steps import guide_for

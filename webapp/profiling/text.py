@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from cloud.profiling import Choice, Size, choice, sizes_of
 from webapp.connections.models import Connection
+from webapp.formatting import Status
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile, State
-from webapp.tones import Status
 
 
 class Row(NamedTuple):

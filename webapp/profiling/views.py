@@ -24,10 +24,10 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Connection
 from webapp.connections.text import step_rows
+from webapp.formatting import read_whole
 from webapp.profiling import queries, services
 from webapp.profiling.models import MemoryProfile
 from webapp.profiling.text import caution, into_the_form, profile_status, result_of
-from webapp.whole_numbers import read_whole
 
 _EARLIER_SHOWN = 5
 

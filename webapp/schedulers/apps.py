@@ -9,6 +9,6 @@ class SchedulersConfig(AppConfig):
 
     def ready(self) -> None:
         """Forms and launches of jobs offer this app's schedulers."""
-        from webapp.jobs.launch import scheduler_choice
+        from webapp.jobs.launch import project_choices
 
-        scheduler_choice.register("webapp.schedulers.job_choice")
+        project_choices.register("schedulers", "webapp.schedulers.job_choice")

@@ -11,7 +11,7 @@ from training.scheduling.agents import agent_for
 from webapp.jobs.form.forms import SpecForm
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Named
-from webapp.jobs.launch.data_choice import data_sets
+from webapp.jobs.launch.project_choices import data_sets
 from webapp.schedulers import queries, services
 from webapp.schedulers.request import AGENT_NAMES, TrainingRequest, workload_of
 from webapp.schedulers.text import choices, subject

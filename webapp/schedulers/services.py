@@ -17,7 +17,7 @@ from training.tasks.training import Training
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
-from webapp.jobs.launch.data_choice import data_sets
+from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.running.leases import idle, is_idle
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars

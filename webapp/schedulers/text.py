@@ -9,10 +9,9 @@ from training.environments import catalogue
 from training.scheduling.agents import AnyAgent
 from training.scheduling.siren.model import SirenWorkload
 from training.spec import TrainingSpec
-from webapp.formatting import display_usd, format_duration, format_score, plural
+from webapp.formatting import Status, Tone, display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step
-from webapp.tones import Status, Tone
 
 _STATUSES: dict[TrainingState, tuple[Tone, str, str]] = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),

@@ -23,10 +23,10 @@ from webapp.formatting import format_duration, format_score
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries
 from webapp.jobs.form.field_titles import variant_titles
-from webapp.jobs.headings import headings_of
 from webapp.jobs.job_page import charts_of
 from webapp.jobs.models import Job
 from webapp.jobs.policies.policy_views import FilmCard, film_card
+from webapp.jobs.queries import headings_of
 from webapp.jobs.reasons import look_of_job, looks_for_script
 from webapp.reports import page as reports_page
 from webapp.reports.query_params import parse_query

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from webapp.accounts import queries
 from webapp.accounts.access import current_membership
-from webapp.accounts.places import PLACES
 from webapp.alerts.views import bell_context
+from webapp.overview.search import PLACES
 
 register = template.Library()
 

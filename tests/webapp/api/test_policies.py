@@ -15,7 +15,7 @@ from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api.models import Made
 from webapp.jobs.models import Film
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies.film_files import film_path
+from webapp.jobs.policies.film_process import film_path
 from webapp.jobs.spec import JobSpec
 from webapp.papers import figures
 from webapp.papers.figures import FIGURES

@@ -22,7 +22,7 @@ from training.functions.run import execute
 from training.messages import BlobRef, Call
 from training.tasks.kinds import task_of
 from webapp.datasets import files, job_choice, queries, services
-from webapp.datasets.library_store import DataFolderStore, shipped_manifest
+from webapp.datasets.files import DataFolderStore, shipped_manifest
 from webapp.datasets.models import DataSet
 from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.services import SpecRefused, submit_job

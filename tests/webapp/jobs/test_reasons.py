@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 
 from tests.factories import make_job
 from training.messages import FAILED_ENDS, OWN_ENDS, StopCode
+from webapp.formatting import Tone
 from webapp.job_states import Observed
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import EventKind, Job
@@ -28,7 +29,6 @@ from webapp.jobs.reasons import (
     reason_in_words,
 )
 from webapp.templatetags.look import _symbols
-from webapp.tones import Tone
 
 _WEBAPP = Path(settings.BASE_DIR) / "webapp"
 

@@ -29,7 +29,7 @@ from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
 from webapp.jobs.policies import judgements
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
-from webapp.jobs.policies.model_report import report_of
+from webapp.jobs.policies.judgements import report_of
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job

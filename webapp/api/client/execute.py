@@ -14,10 +14,9 @@ from urllib.parse import parse_qs
 
 from .commands import Command
 from .output_columns import SCORE
-from .spec_changes import put, wrong
+from .request_bodies import FileForm, put, wrong
 from .starling import Starling
 from .tables import plain, shown, takes_words
-from .upload import FileForm
 
 _SHOWN = 20
 _LOOKED_AGAIN_AFTER_S = 2.0

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 
 from . import drawing
 from .comparison import Comparison
-from .notebook import open_display
+from .drawing import open_display
 from .output_columns import SCORE
-from .spec_changes import put, wrong
+from .request_bodies import put, wrong
 from .starling import Starling
 
 _SMALLEST_USD = Decimal("0.000001")

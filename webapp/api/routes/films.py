@@ -20,7 +20,7 @@ from webapp.api.schemas import CheckpointName, Request, Shape
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
 from webapp.jobs.policies import films
-from webapp.jobs.policies.film_files import film_path
+from webapp.jobs.policies.film_process import film_path
 
 router = ApiRouter(tags=["a job's policies"])
 _ALL = "/projects/{slug}/jobs/{job_id}/films"

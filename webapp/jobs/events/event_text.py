@@ -9,6 +9,7 @@ from training.aggregation import AGE_LIMIT
 from training.calls import KINDS
 from training.tasks.kinds import score_of
 from webapp.formatting import (
+    Tone,
     display_usd,
     format_file_size,
     format_score,
@@ -17,7 +18,6 @@ from webapp.formatting import (
 )
 from webapp.jobs.models import EventKind
 from webapp.jobs.reasons import look_of, look_of_end
-from webapp.tones import Tone
 
 Payload = Mapping[str, Any]
 

@@ -28,8 +28,7 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements, forecast_panel
-from webapp.jobs.launch.data_choice import data_sets
-from webapp.jobs.launch.scheduler_choice import schedulers
+from webapp.jobs.launch.project_choices import data_sets, schedulers
 from webapp.jobs.models import Draft
 from webapp.jobs.spec import JobSpec
 from webapp.jobs.views import spec_file

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from training.models import simplest_model
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
+from webapp.formatting import read_whole
 from webapp.jobs import lineage, queries
 from webapp.jobs.form.presets import Preset, presets
 from webapp.jobs.form.variant_switch import switch_variant
-from webapp.jobs.launch.data_choice import data_sets
+from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.models import Job, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, list_checkpoints
 from webapp.jobs.seed_groups import without_seed
 from webapp.jobs.spec import JobSpec
-from webapp.whole_numbers import read_whole
 
 FILE = "file"
 _NAMED = (

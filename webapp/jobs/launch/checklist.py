@@ -15,20 +15,19 @@ from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE
 from training.environments import catalogue
 from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK
-from webapp.formatting import display_usd, format_score, plural
+from webapp.formatting import Tone, display_usd, format_score, plural
 from webapp.jobs import services
 from webapp.jobs.form.learner_places import learner_words
 from webapp.jobs.form.spec_problems import CONNECTION, Problem
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
-from webapp.jobs.launch.scheduler_choice import schedulers
+from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.lineage import Source
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
-from webapp.tones import Tone
 from webapp.trackers import queries as trackers
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}

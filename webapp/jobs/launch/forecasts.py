@@ -24,8 +24,8 @@ from training.data.store import MissingData
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.job_states import Observed
-from webapp.jobs.launch.data_choice import data_sets
 from webapp.jobs.launch.preflight import scheduler_obstacle
+from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.models import Job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars

@@ -18,7 +18,7 @@ from webapp.job_states import TERMINAL, Observed
 from webapp.jobs import services
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.models import Desired, FilmState, Job, Tag
-from webapp.jobs.policies.film_files import film_folder
+from webapp.jobs.policies.film_process import film_folder
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.run_log import log_file
 from webapp.money.budgets import NoRoom

@@ -17,6 +17,7 @@ from django.utils.html import format_html, format_html_join
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import (
     UNKNOWN,
+    Pill,
     bar_share,
     display_usd,
     elapsed_element,
@@ -26,11 +27,10 @@ from webapp.formatting import (
     mark_unpaid,
 )
 from webapp.jobs.charts.sparklines import HEIGHT, WIDTH, polyline
-from webapp.jobs.headings import Headings
 from webapp.jobs.list.seed_rows import Fold, Seeds, state_of
 from webapp.jobs.models import Job
+from webapp.jobs.queries import Headings
 from webapp.jobs.reasons import look_of_job, reason_in_words
-from webapp.tones import Pill
 
 
 @dataclass(frozen=True)

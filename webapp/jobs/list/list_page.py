@@ -17,15 +17,15 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
+from webapp.formatting import read_whole
 from webapp.job_states import FILTERS
 from webapp.jobs import queries
 from webapp.jobs.form.presets import presets
-from webapp.jobs.headings import Headings, headings_of
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
 from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_seeds, job_ids_of
-from webapp.whole_numbers import read_whole
+from webapp.jobs.queries import Headings, headings_of
 
 JOBS_A_PAGE = 50
 UNDO = "archived_just_now"

@@ -12,10 +12,10 @@ from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.charts.sparklines import scores_of
-from webapp.jobs.headings import TRAINING_KIND
 from webapp.jobs.list.columns import BY_KEY, CURVE, Column
 from webapp.jobs.list.search_query import Term, condition
 from webapp.jobs.models import Job, JobGroup, SavedView
+from webapp.jobs.queries import TRAINING_KIND
 
 _OFFERED = 50
 FIRST = "-started"

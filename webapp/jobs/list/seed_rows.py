@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from webapp.formatting import Pill
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import look_of_job
 from webapp.jobs.seed_groups import without_seed
-from webapp.tones import Pill
 
 _URGENT = ("failed", "budget", "warning", "running", "waiting", "ok")
 """Tones of a row with runs in several states: that of its most urgent one."""

@@ -18,8 +18,7 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Film, FilmState, Job
-from webapp.jobs.policies.film_files import remove_film_files
-from webapp.jobs.policies.film_process import short_films
+from webapp.jobs.policies.film_process import remove_film_files, short_films
 
 log = logging.getLogger(__name__)
 

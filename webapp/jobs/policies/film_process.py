@@ -1,4 +1,4 @@
-"""The processes that draw films: they may hang or crash, and the worker must not.
+"""The processes that draw films, because they may hang or crash and the worker must not; and where films are stored.
 
 A film that a user requested has a process of its own. Short films share one, because its start takes longer than a
 film: it is started with the first one and ended after ten minutes without.
@@ -20,7 +20,8 @@ from typing import Any
 from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
-from training.film import ShortFilm
+from training.film import ShortFilm, still_of
+from webapp.jobs.models import Film
 from webapp.worker_stop import worker_stop
 
 WITHIN_S = 180
@@ -173,3 +174,25 @@ class ShortFilms:
 
 short_films = ShortFilms()
 """This worker's."""
+
+
+def film_folder() -> Path:
+    """Return the folder of all films, with a folder for each job."""
+    return Path(settings.STARLING_DATA) / "films"
+
+
+def film_path(film: Film, *, still: bool = False) -> Path:
+    """Return the path of that film, or of its first picture."""
+    path = film_folder() / film.file
+    return still_of(path) if still else path
+
+
+def remove_film_files(name: str) -> None:
+    """Delete the film of that name, its first picture, and its job's folder if nothing else is in it."""
+    path = film_folder() / name
+    for file in (path, still_of(path)):
+        file.unlink(missing_ok=True)
+    try:
+        path.parent.rmdir()
+    except OSError:  # other films are in it, or it is gone
+        pass

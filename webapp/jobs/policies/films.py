@@ -19,8 +19,15 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import evaluation_films
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint_path
-from webapp.jobs.policies.film_files import film_folder, remove_film_files
-from webapp.jobs.policies.film_process import WITHIN_S, FilmFailed, FilmInterrupted, shoot, short_films
+from webapp.jobs.policies.film_process import (
+    WITHIN_S,
+    FilmFailed,
+    FilmInterrupted,
+    film_folder,
+    remove_film_files,
+    shoot,
+    short_films,
+)
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from webapp.accounts.models import Project
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import downloads as policies
-from webapp.jobs.policies.film_files import film_path
+from webapp.jobs.policies.film_process import film_path
 from webapp.jobs.policies.films import ask_for_film
-from webapp.jobs.policies.model_report import report_of
+from webapp.jobs.policies.judgements import report_of
 from webapp.jobs.queries import job_in
 
 _PENDING = (FilmState.QUEUED, FilmState.FILMING)

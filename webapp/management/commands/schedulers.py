@@ -10,7 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from webapp.accounts.models import Project, Role
+from webapp.jobs.form.spec_documents import SpecError, set_value
+from webapp.jobs.form.spec_problems import problems
 from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
+from webapp.schedulers import queries, services
+from webapp.schedulers.request import TrainingRequest
 
 
 class Command(LineCommand):
@@ -53,20 +60,14 @@ class Command(LineCommand):
             one.add_argument("--json", action="store_true", dest="as_json", help="JSON, one object a line")
 
     def handle(self, *args: Any, what: str, **options: Any) -> None:
-        from webapp.jobs.form.spec_documents import SpecError
-        from webapp.schedulers.cli_args import NoProject, project_named
-        from webapp.schedulers.services import TrainingRefused
-
         self._as_json = options["as_json"]
         try:
             self._project = project_named(options["project"])
             getattr(self, f"_{what}")(options)
-        except (NoProject, SpecError, TrainingRefused) as error:
+        except (NoProject, SpecError, services.TrainingRefused) as error:
             self.refuse(str(error))
 
     def _train(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers import queries, services
-        from webapp.schedulers.cli_args import owner_of, read_request
         from webapp.schedulers.models import TrainingState
         from webapp.schedulers.text import version_line
 
@@ -92,7 +93,6 @@ class Command(LineCommand):
 
     def _search(self, options: dict[str, Any]) -> None:
         from webapp.schedulers import search
-        from webapp.schedulers.cli_args import owner_of, read_request
         from webapp.schedulers.models import TrainingState
 
         if not options["real"]:
@@ -113,7 +113,6 @@ class Command(LineCommand):
             )
 
     def _list(self, options: dict[str, Any]) -> None:
-        from webapp.schedulers import queries
         from webapp.schedulers.persist import described
         from webapp.schedulers.text import version_line
 
@@ -146,7 +145,6 @@ class Command(LineCommand):
             self.refuse(f"{options['file']} cannot be written: {error.strerror}.", FAILED_EXIT)
 
     def _version(self, key: str) -> Any:
-        from webapp.schedulers import queries
 
         version = queries.version_in(self._project, key)
         if version is None:
@@ -171,3 +169,45 @@ class Command(LineCommand):
 
     def _say(self, figures: dict[str, Any], words: str) -> None:
         self.tell(json.dumps(figures, default=str) if self._as_json else words)
+
+
+class NoProject(ValueError):
+    """The project does not exist, or was not named although there are several."""
+
+
+def project_named(slug: str) -> Project:
+    """The project of that slug, or the only one without a slug. Raises NoProject."""
+    found = list(Project.objects.filter(slug=slug) if slug else Project.objects.all()[:2])
+    if len(found) == 1:
+        return found[0]
+    if slug:
+        raise NoProject(f"There is no project {slug!r}.")
+    names = ", ".join(Project.objects.values_list("slug", flat=True)[:10])
+    raise NoProject(
+        f"Name one with --project: {names}."
+        if found
+        else "There is no project yet: sign up in the dashboard first."
+    )
+
+
+def owner_of(project: Project) -> Any:
+    """The user in whose name the command line acts."""
+    return project.memberships.filter(role=Role.OWNER).order_by("pk").select_related("user")[0].user
+
+
+def read_request(project: Project, options: dict[str, Any]) -> TrainingRequest:
+    """Defaults, then what follows from the scheduler to begin with, then --set. SpecError says what is wrong."""
+    start = TrainingRequest.model_validate({"workload": options["workload"]})
+    version = queries.version_in(project, options["begin_with"])
+    if version is not None:
+        start = services.continue_with(start, version)
+    document = start.model_dump(mode="json")
+    document["workload"] = options["workload"]
+    document["name"] = options["name"] or options["workload"]
+    document["begin_with"] = options["begin_with"]
+    for change in options["changes"]:
+        set_value(document, change, TrainingRequest)
+    try:
+        return TrainingRequest.model_validate(document)
+    except ValidationError as error:
+        raise SpecError(problems(error, TrainingRequest)) from None

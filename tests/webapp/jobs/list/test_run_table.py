@@ -12,11 +12,11 @@ from django.utils import timezone
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.jobs.test_pages import copies_of, text
-from webapp.jobs.headings import Headings, headings_of
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import COLUMNS, chosen_columns
 from webapp.jobs.list.search_query import parse
 from webapp.jobs.models import Job, SavedView
+from webapp.jobs.queries import Headings, headings_of
 from webapp.jobs.services import stop_job
 from webapp.money.models import Account
 

@@ -29,8 +29,7 @@ from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import evaluation_films, films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.evaluation_films import SHARE, allowed_cpu_s, queue_film, thin_out
-from webapp.jobs.policies.film_files import film_path
-from webapp.jobs.policies.film_process import FilmFailed, ShortFilms
+from webapp.jobs.policies.film_process import FilmFailed, ShortFilms, film_path
 from webapp.jobs.policies.policy_views import film_card
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job

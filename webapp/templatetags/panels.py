@@ -1,15 +1,19 @@
-"""The menus at the head of a job's page, its kept prediction, and the reward surfaces of its checkpoints."""
+"""What pages show of apps above their own: a job's menus, prediction, surfaces and resources; people's budgets."""
 
 from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import template
 
 from webapp.accounts.access import current_membership
+from webapp.accounts.models import Membership
+from webapp.budgets.display import PersonBudget, budgets_of_people
+from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
@@ -19,6 +23,7 @@ from webapp.jobs.reasons import stopped_by_budget
 from webapp.money.amounts import picodollars
 from webapp.predictions import services as predictions
 from webapp.predictions import text as prediction_text
+from webapp.resources import queries, text
 from webapp.surfaces.views import panel
 
 register = template.Library()
@@ -83,4 +88,53 @@ def _common(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "may_change": membership is not None and membership.allows("editor"),
         "over": job.observed in TERMINAL,
         "csrf_token": context.get("csrf_token"),
+    }
+
+
+class MemberRow(NamedTuple):
+    member: Membership
+    budget: PersonBudget | None
+
+
+@register.simple_tag(takes_context=True)
+def with_budgets(context: dict[str, Any], members: Iterable[Membership]) -> list[MemberRow]:
+    """Each member of the page's project with the budget of their jobs there, or None."""
+    membership = current_membership(context["request"])
+    found = budgets_of_people(membership.project) if membership is not None else {}
+    return [MemberRow(member, found.get(member.user_id)) for member in members]
+
+
+@register.inclusion_tag("resources/project.html", takes_context=True)
+def project_resources(context: Any) -> dict[str, Any]:
+    """The resources in the project's accounts. Viewers do not see why a scan failed."""
+    membership = context["request"].membership
+    resources = queries.in_project(membership.project)
+    return {"slug": membership.project.slug, **_line(resources, membership)}
+
+
+@register.inclusion_tag("resources/job.html", takes_context=True)
+def job_resources(context: Any, job: Job) -> dict[str, Any]:
+    """The job's resources, and what it costs if this server dies now. Empty for a job without an account."""
+    membership = context["request"].membership
+    resources = queries.of_job(job)
+    if resources is None:
+        return {}
+    will = queries.find_unattended_cost(job, SYSTEM_CLOCK.now())
+    assumed, amount = queries.assumed_in(job)
+    return {
+        "slug": membership.project.slug,
+        "job": job,
+        "will": text.unattended_cost_sentence(will) if will is not None else "",
+        "assumed": text.assumed(assumed, amount) if assumed else "",
+        **_line(resources, membership),
+        "headline": text.headline(resources, of_job=True),
+    }
+
+
+def _line(resources: queries.RunningResources, membership: Membership) -> dict[str, Any]:
+    return {
+        "resources": resources,
+        "headline": text.headline(resources),
+        "things": [{"words": text.describe_resource(one), "job": one.job} for one in resources.things],
+        "problems": resources.problems if membership.allows("editor") else (),
     }
