@@ -54,10 +54,13 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"):
-        yield from _figures(5 if quick else _TURNS)
+        turns = 5 if quick else _TURNS
+        yield from one_core(turns)
+        yield from threads(turns)
+        yield from games(turns)
 
 
-def _figures(turns: int) -> Iterator[Figure]:
+def one_core(turns: int) -> Iterator[Figure]:
     if not _has("envpool"):
         yield Figure("EnvPool takes no part: .venv-bench/bin/pip install envpool==1.2.5 (740 MB)", 0.0, "")
     for copies in (_COPIES, 1):
@@ -85,10 +88,12 @@ def _figures(turns: int) -> Iterator[Figure]:
             "",
             at_least=0.85,
         )
+
+
+def threads(turns: int) -> Iterator[Figure]:
     for task in ("Humanoid-v5", "Ant-v5"):
         actions = _actions(task, _COPIES, 200)
-        threads = {str(cores): _Ours(task, _COPIES, actions, cores) for cores in (1, 2)}
-        took_s = _in_turns(threads, turns)
+        took_s = _in_turns({str(cores): _Ours(task, _COPIES, actions, cores) for cores in (1, 2)}, turns)
         yield Figure(
             f"{task}, {_COPIES} copies: two threads over one",
             _ratio(took_s, "1", "2"),
@@ -96,14 +101,18 @@ def _figures(turns: int) -> Iterator[Figure]:
             at_least=1.7,
             data=_data(took_s, len(actions) * _COPIES),
         )
-    if _has("cv2", "ale_py"):
-        for game in GAMES:
-            actions = _actions(game, 1, 100)
-            peer = _Peer("atari_steps", game=game, steps=len(actions))
-            took_s = _in_turns({"ours": _Ours(game, 1, actions), "gymnasium": peer}, turns)
-            over = _ratio(took_s, "gymnasium", "ours")
-            data = _data(took_s, len(actions))
-            yield Figure(f"{game}: over Gymnasium's", over, "×", at_least=1.2, data=data)
+
+
+def games(turns: int) -> Iterator[Figure]:
+    if not _has("cv2", "ale_py"):
+        return
+    for game in GAMES:
+        actions = _actions(game, 1, 100)
+        peer = _Peer("atari_steps", game=game, steps=len(actions))
+        took_s = _in_turns({"ours": _Ours(game, 1, actions), "gymnasium": peer}, turns)
+        over = _ratio(took_s, "gymnasium", "ours")
+        data = _data(took_s, len(actions))
+        yield Figure(f"{game}: over Gymnasium's", over, "×", at_least=1.2, data=data)
 
 
 def _contestants(task: str, count: int) -> tuple[dict[str, Callable[[], float]], int]:

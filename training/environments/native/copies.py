@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import statistics
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -17,6 +15,7 @@ from gymnasium.wrappers import TimeLimit
 from training.environments.copies import Copies, End
 from training.environments.native.cores import WORTH_THREADS_S
 from training.environments.native.families import Family
+from training.environments.native.threads import share
 
 _STEPS_TOGETHER = 64
 """Rewards are computed for this many steps at once, because an array operation costs the same for one as for many."""
@@ -66,7 +65,10 @@ class NativeCopies(Copies):
             self._actions[written] = actions
         rows = self._rows[written]
         if self._threads == 1:
-            ended = [n for n, step in self._steps if step(actions[n], rows[n], seen[n])]
+            ended = []
+            for n, step in self._steps:
+                if step(actions[n], rows[n], seen[n]):
+                    ended.append(n)
         else:
             ended = self._advance_in_threads(actions, rows, seen)
         self._written = written = written + 1
@@ -79,21 +81,22 @@ class NativeCopies(Copies):
 
     def _advance_in_threads(self, actions: Any, rows: list[Any], seen: npt.NDArray[Any]) -> list[int]:
         """Step all copies. Return those that terminated. The first steps are a trial on one core."""
-        if not self._shared:
-            began_s = perf_counter()
-            ended = _advance(iter(self._steps), actions, rows, seen)
-            self._consider_threads(perf_counter() - began_s)
-            return ended
         # Each thread takes the next copy from here when it has stepped its last one.
         left = iter(self._steps)
-        pool = _threads(self._threads - 1)
-        helpers = [pool.submit(_advance, left, actions, rows, seen) for _ in range(self._threads - 1)]
-        ended = _advance(left, actions, rows, seen)
-        for helper in helpers:
-            # One that has not woken by now has nothing left to do.
-            if not helper.cancel():
-                ended += helper.result()
-        return sorted(ended)
+        ended: list[int] = []
+
+        def advance() -> None:
+            for n, step in left:
+                if step(actions[n], rows[n], seen[n]):
+                    ended.append(n)
+
+        if self._shared:
+            share(advance, self._threads)
+            return sorted(ended)
+        began_s = perf_counter()
+        advance()
+        self._consider_threads(perf_counter() - began_s)
+        return ended
 
     def _consider_threads(self, took_s: float) -> None:
         """Step in threads if the first steps took so long that it saves more time than threads need to wake."""
@@ -138,16 +141,3 @@ class NativeCopies(Copies):
         if written := self._written:
             self._rewards.append(self._copies[0].rewards(self._records[:written], self._actions[:written]))
             self._written = 0
-
-
-def _advance(
-    left: Iterator[tuple[int, Any]], actions: Any, rows: list[Any], seen: npt.NDArray[Any]
-) -> list[int]:
-    """Step copies as long as some are left. Return those that terminated."""
-    return [n for n, step in left if step(actions[n], rows[n], seen[n])]
-
-
-@functools.cache
-def _threads(count: int) -> ThreadPoolExecutor:
-    """Return the threads that step copies beside the calling one. They last as long as the process."""
-    return ThreadPoolExecutor(count, thread_name_prefix="copies")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from math import cos, pow
+from math import cos
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ class MountainCarContinuous(Classic):
     def __init__(self, base: Any, first: Any) -> None:
         super().__init__(base, first)
         # Writing a number into this and reading it back rounds it: no quicker way was found.
-        self._single = array("f", [0.0])
+        self._single = memoryview(array("f", [0.0]))
         self._power, self._goal = float(np.float32(base.power)), float(np.float32(base.goal_position))
         self._low, self._high = float(np.float32(base.min_position)), float(np.float32(base.max_position))
         self._max_speed, self._single_max_speed = base.max_speed, float(np.float32(base.max_speed))
@@ -61,7 +61,8 @@ class MountainCarContinuous(Classic):
         self._moved = True
         seen[0], seen[1] = self._state
         over = bool(fast_enough and position >= self._goal)
-        record[0] = (100.0 if over else 0) - pow(throttle, 2) * 0.1
+        # The square of a number of single precision is exact.
+        record[0] = (100.0 if over else 0) - throttle * throttle * 0.1
         return over
 
     def hand_over(self) -> None:
