@@ -1,5 +1,7 @@
 """The closed form against autograd: which is chosen for what, and that it makes no difference but in time."""
 
+import platform
+import resource
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloud.calibration.samples import trajectory
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from training.algorithms import optimisation
 from training.algorithms.a2c import A2C
@@ -20,6 +23,7 @@ from training.algorithms.impala import Impala
 from training.algorithms.optimisation import BadLoss, descent_of
 from training.algorithms.ppo import PPO
 from training.architectures import CNN, MLP
+from training.batch import Batch
 from training.spaces import Spaces
 from training.spec import TrainingSpec
 
@@ -149,6 +153,23 @@ def test_learning_leaves_blas_one_thread(hopper):
     threads = [pool["num_threads"] for pool in libraries if pool["user_api"] == "blas"]
     assert threads
     assert set(threads) == {1}
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other allocators keep freed memory by themselves"
+)
+def test_learning_waits_for_no_new_memory_once_it_has_some():
+    """By default each update asks the kernel for as many pages as the first, here for about 5,000."""
+    network, algorithm = MLP(hidden=(256, 256)), PPO(epochs=1, minibatch_size=1024)
+    spaces = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
+    state = algorithm.initial_state(network, spaces, 0)
+    batch = Batch.of([trajectory(spaces, 256, 1, seed) for seed in range(8)], range(1), spaces)
+    pages = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        algorithm.learn(state, batch, network, 0.0, 1)
+        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert min(pages[1:]) < 500
 
 
 @pytest.mark.parametrize("descent", [ClosedForm, Autograd])
