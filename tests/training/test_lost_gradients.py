@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from tests.training.inline_platform import InlinePlatform
-from tests.training.runs import events_of
+from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
-from training.checkpoints import FileCheckpointStore, Progress
+from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.codec import decode, encode
 from training.learner import LearnerState
 from training.messages import Call, Outcome
 from training.ports import Control
+from training.spec import TrainingSpec
 
 
 def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_path: Path) -> None:
@@ -203,3 +204,53 @@ def test_money_that_ends_while_gradients_wait_is_no_loss_if_the_version_is_paid(
         if what == "landed" and call.kind == "gradient" and outcome and outcome.status == "done"
     }
     assert made == applied
+
+
+def test_a_run_that_begins_with_another_runs_weights_takes_none_of_its_gradients_and_slices() -> None:
+    spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
+    kept = _paused_with_gradients(spec)
+    unfinished = Progress.decode(kept, spec).unfinished
+    theirs = {one.payload for one in unfinished.gradients}
+    theirs |= {trajectory.payload for one in unfinished.slices for trajectory in one.trajectories}
+    platform = Recording()
+    events = events_of(spec.model_copy(update={"seed": 1}), platform, begin_with=kept)
+    assert events[-1].reason_code == "rounds"
+    assert not theirs & {payload for call in platform.submitted for payload in call.inputs}
+    first = next(call for call in platform.submitted if call.kind == "gradient")
+    assert (first.name, first.request.pass_no) == ("r1-gradient1-n6", 1)
+    assert reports(events)[0].gradients.bound is None, "its staleness is measured by itself"
+
+
+def test_a_checkpoint_with_gradients_of_another_network_or_task_is_refused_in_one_sentence() -> None:
+    spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
+    kept = _paused_with_gradients(spec)
+    others = (
+        tiny(algorithm=QUICK, loop=loop(), network={"kind": "mlp", "hidden": [4]}),
+        tiny("Acrobot-v1", algorithm=QUICK, loop=loop()),
+    )
+    for other, part in zip(others, ("network", "environment"), strict=True):
+        platform = Recording()
+        for way in ("resume", "begin_with"):
+            with pytest.raises(
+                CheckpointError, match=f"was made with another {part} .* it fits only that one"
+            ):
+                events_of(other, platform, **{way: kept})
+        assert platform.submitted == []
+
+
+def _paused_with_gradients(spec: TrainingSpec) -> bytes:
+    """Return a checkpoint of a run that was paused while gradients waited and slices had passes left."""
+    for looks in range(10, 100):
+        control = iter(["run"] * looks + ["paused"] * 1000)
+        store = Forgetful()
+        events_of(
+            spec,
+            Recording(order=at_random(looks)),
+            checkpoints=store,
+            control=lambda control=control: Control(desired=next(control)),
+        )
+        for data in store.saved.values():
+            unfinished = Progress.decode(data, spec).unfinished
+            if unfinished.gradients and unfinished.slices:
+                return data
+    raise AssertionError("no pause came while gradients waited")
