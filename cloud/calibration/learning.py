@@ -31,21 +31,38 @@ def on_gpu(base: Update, measured: dict[str, Any], where: str) -> Update:
 
 
 def of_gradients(base: Update, measured: dict[str, Any], where: str) -> Update:
-    """Return what calls of learners that compute gradients take beside what `base` says of reading and of samples."""
-    source = (
-        "calls with slices of 1,024 steps, what is left beside reading, samples and multiplications; " + where
+    """Return what a gradient takes beside what `base` says of reading and of samples, and what it takes to make a
+    version of gradients.
+    """
+    speed, left_ms = base.mlp, []
+    for case in (one["gradient"] for one in measured.values()):
+        sample_us = speed.per_sample_us.value + case["macs"] * 1e-6 * speed.us_per_million_macs.value
+        known_us = case["bytes_in"] / 1e6 * base.us_per_megabyte.value
+        known_us += case["minibatches"] * speed.fixed_us.value + case["samples"] * sample_us
+        left_ms += [max(_LEAST_SHARE * us, us - known_us) / 1000.0 for us in case["us"]]
+    source = "calls with slices of 1,024 steps, what is left beside reading, samples and multiplications"
+    return base.model_copy(
+        update={
+            "gradient_ms": quantity(left_ms, f"{source}; {where}"),
+            **_joining(measured, speed.fixed_us.value, where),
+        }
     )
-    speed = base.mlp
-    changes = {}
-    for kind in ("gradient", "apply"):
-        left_ms = []
-        for case in (one[kind] for one in measured.values()):
-            sample_us = speed.per_sample_us.value + case["macs"] * 1e-6 * speed.us_per_million_macs.value
-            known_us = case["bytes_in"] / 1e6 * base.us_per_megabyte.value
-            known_us += case["minibatches"] * speed.fixed_us.value + case["samples"] * sample_us
-            left_ms += [max(_LEAST_SHARE * us, us - known_us) / 1000.0 for us in case["us"]]
-        changes[f"{kind}_ms"] = quantity(left_ms, source)
-    return base.model_copy(update=changes)
+
+
+def _joining(measured: dict[str, Any], step_us: float, where: str) -> dict[str, Any]:
+    """Return what a version of gradients takes beside its step, by the megabytes of the state and the gradients."""
+    source = f"calls that make a version of 1 gradient and of 8, 64x64 and 256x256, regression; {where}"
+    cases = [case for one in measured.values() for name, case in one.items() if name != "gradient"]
+    rows = [(1.0, case["bytes_in"] / 1e6) for case in cases]
+    found = [
+        fit(rows, [max(_LEAST_SHARE * case["us"][n], case["us"][n] - step_us) for case in cases])
+        for n in range(min(len(case["us"]) for case in cases))
+    ]
+    call_us, per_megabyte_us = zip(*found, strict=True)
+    return {
+        "apply_ms": quantity([us / 1000.0 for us in call_us], source),
+        "apply_us_per_megabyte": quantity(per_megabyte_us, source),
+    }
 
 
 def _kinds(cases: list[dict[str, Any]]) -> list[str]:

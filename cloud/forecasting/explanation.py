@@ -122,6 +122,9 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("stack", "update", "apply_ms"): _Phrase(
         "Work beside a step", "Making a version of gradients takes {} beside reading them", "ms"
     ),
+    ("stack", "update", "apply_us_per_megabyte"): _Phrase(
+        "Joining gradients", "Reading and joining a megabyte of state and gradients takes {}", "µs"
+    ),
     ("stack", "update", "us_per_megabyte"): _Phrase(
         "Reading data", "The learner reads a megabyte in {}", "µs"
     ),
@@ -190,7 +193,7 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
             return training.subject not in configuration.stack.environment_step_us
         case ("stack", "inference", kind, _):
             return kind == ("cnn" if pictures else "mlp")
-        case ("stack", "update", "gradient_ms" | "apply_ms"):
+        case ("stack", "update", "gradient_ms" | "apply_ms" | "apply_us_per_megabyte"):
             return isinstance(training.loop, StalenessAware)
         case ("stack", "update", kind, _):
             return kind == ("gpu_" if configuration.setting.learner_gpu else "") + (

@@ -43,12 +43,15 @@ class Update(FrozenModel):
 
     `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
     data. `gradient_ms` and `apply_ms`: the same of calls of learners that compute gradients; None: as an update.
+    `apply_us_per_megabyte`: what it takes to read and join a state and gradients; None: as reading samples, which are
+    valued as well.
     """
 
     call_ms: Quantity
     us_per_megabyte: Quantity
     gradient_ms: Quantity | None = Field(None, exclude_if=lambda time: time is None)
     apply_ms: Quantity | None = Field(None, exclude_if=lambda time: time is None)
+    apply_us_per_megabyte: Quantity | None = Field(None, exclude_if=lambda time: time is None)
     mlp: Speed
     cnn: Speed
     gpu_mlp: Speed

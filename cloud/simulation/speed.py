@@ -27,6 +27,8 @@ class Speeds:
         own = {"gradient": update.gradient_ms, "apply": update.apply_ms}
         self._learning_call_us = {kind: one.value * 1000.0 for kind, one in own.items() if one is not None}
         self._update_us_per_byte = update.us_per_megabyte.value / 1e6
+        joining = update.apply_us_per_megabyte or update.us_per_megabyte
+        self._apply_us_per_byte = joining.value / 1e6
         self._on_core = {False: _plain(update.mlp), True: _plain(update.cnn)}
         self._update = {False: _plain(update.gpu_mlp), True: _plain(update.gpu_cnn)} if gpu else self._on_core
         self._hessian = stack.hessian_product_per_gradient.value
@@ -149,7 +151,8 @@ class Speeds:
             one_us = learning_us / max(work.minibatches, 1)
             learning_us += work.hessian_products * self._hessian * one_us
         call_us = self._learning_call_us.get(work.kind, self._update_call_us)
-        return call_us + work.bytes_in * self._update_us_per_byte + learning_us
+        us_per_byte = self._apply_us_per_byte if work.kind == "apply" else self._update_us_per_byte
+        return call_us + work.bytes_in * us_per_byte + learning_us
 
 
 def _learns(work: Work) -> bool:

@@ -112,7 +112,7 @@ def stack(**changes: float) -> Stack:
     }
     kinds = dict.fromkeys(("mlp", "cnn", "gpu_mlp", "gpu_cnn"), minibatch)
     update = {name: quantity(changes.get(f"update_{name}", 0.0)) for name in ("call_ms", "us_per_megabyte")}
-    for name in ("gradient_ms", "apply_ms"):
+    for name in ("gradient_ms", "apply_ms", "apply_us_per_megabyte"):
         if f"update_{name}" in changes:
             update[name] = quantity(changes[f"update_{name}"])
     document["update"] = {**update, **kinds}

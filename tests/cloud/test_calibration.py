@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.rounds import shapes
-from cloud.calibration import machine, part, run_parts
+from cloud.calibration import learning, machine, part, run_parts
 from cloud.calibration.figures import fit, of, quantity
 from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
 from cloud.calibration.toml_writer import toml_of, write_toml
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.quantity import Quantity
+from tests.cloud import clouds
 from training.batch import Batch
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
@@ -185,7 +187,8 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
     measured = found.stack.environment_step_us["CartPole-v1"]
     assert measured.kind == "measured"
     assert "quick look" in measured.source
-    for one in (found.stack.update.gradient_ms, found.stack.update.apply_ms):
+    update = found.stack.update
+    for one in (update.gradient_ms, update.apply_ms, update.apply_us_per_megabyte):
         assert one is not None
         assert one.kind == "measured"
     # What was not measured stays as it was.
@@ -195,3 +198,25 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
         {"training": shapes.SHAPES[0].training(1), "stack": str(stack), "profile": str(profile)},
     )
     assert all(seconds > 0.0 for seconds in rounds["total_s"])
+
+
+def test_what_gradients_and_their_versions_take_is_found_again_in_calls_that_take_it() -> None:
+    base = clouds.stack(
+        minibatch_us=200.0, minibatch_us_per_million_macs=100.0, update_us_per_megabyte=2000.0
+    ).update
+
+    def case(megabytes: float, samples: int, us: float) -> dict[str, Any]:
+        work = {"minibatches": 1, "samples": samples, "macs": 10_000, "bytes_in": int(megabytes * 1e6)}
+        return {**work, "us": [us, us]}
+
+    measured = {
+        network: {
+            "gradient": case(size, 1000, 3000 + 2000 * size + 200 + 1000 * 0.01 * 100),
+            "apply_1": case(4 * size, 0, 1500 + 800 * 4 * size + 200),
+            "apply_8": case(11 * size, 0, 1500 + 800 * 11 * size + 200),
+        }
+        for network, size in (("small", 0.05), ("large", 0.5))
+    }
+    found = learning.of_gradients(base, measured, "here")
+    parts = found.gradient_ms, found.apply_ms, found.apply_us_per_megabyte
+    assert [None if one is None else one.value for one in parts] == pytest.approx([3.0, 1.5, 800.0])

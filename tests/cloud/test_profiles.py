@@ -125,6 +125,19 @@ def test_gradients_and_their_steps_have_times_of_their_own_beside_their_samples(
         assert speeds.run_ns(work(kind="gradient", memory_mb=1000), CALM) == round(1e6 * beside_ms[0])
 
 
+def test_a_version_reads_its_gradients_at_a_rate_of_its_own_where_that_was_measured() -> None:
+    rates = {"update_apply_ms": 1.0, "update_us_per_megabyte": 1000.0, "minibatch_us": 200.0}
+    reading = {"apply": 600, "gradient": 2000}
+    for kind, reading_us in reading.items():
+        call = work(kind=kind, where="learner", bytes_in=2_000_000, minibatches=1)
+        measured = Speeds(
+            profile(), stack(**rates, update_gradient_ms=1.0, update_apply_us_per_megabyte=300.0)
+        )
+        assert measured.update_ns(call) == 1000 * (1000 + reading_us + 200)
+        other = Speeds(profile(), stack(**rates, update_gradient_ms=1.0))
+        assert other.update_ns(call) == 1000 * (1000 + 2000 + 200)
+
+
 def test_an_update_by_hand() -> None:
     """5 ms a call, 2 MB at 1 ms, 80 minibatches of 400 µs, 20,480 samples of .01 million macs at 300 µs a million."""
     speeds = Speeds(

@@ -1,4 +1,4 @@
-"""Calls of learners that compute gradients: each pass over a slice, and the step that makes a version of two."""
+"""Calls of learners that compute gradients: each pass over a slice, and steps that make a version of few or many."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from training.functions.run import execute
 from training.messages import Call
 
 _PASSES = 10
+_FEW, _MANY = 1, 8
 _CASES = (("Hopper-v5", MLP()), ("Hopper-v5", MLP(hidden=(256, 256))), ("Humanoid-v5", MLP()))
 
 
@@ -30,16 +31,17 @@ def _measured(learning: Learning, repeats: int) -> dict[str, Any]:
     first = learning.gradient(1, None)
     later = learning.gradient(2, execute(first, parameters, WarmCache()).env_state)
     computed = execute(later, parameters, WarmCache())
-    apply = learning.apply((computed.payload, computed.payload))
-    applied = execute(apply, None, WarmCache())
-    times: dict[str, list[float]] = {"gradient": [], "apply": []}
+    steps = {f"apply_{count}": learning.apply((computed.payload,) * count) for count in (_FEW, _MANY)}
+    results = {name: execute(call, None, WarmCache()) for name, call in steps.items()}
+    times: dict[str, list[float]] = {name: [] for name in ("gradient", *steps)}
     for _ in range(repeats):
         once, again = _us(first, parameters), _us(later, parameters)
         times["gradient"].append((once + (_PASSES - 1) * again) / _PASSES)
-        times["apply"].append(_us(apply, None))
+        for name, call in steps.items():
+            times[name].append(_us(call, None))
     return {
         "gradient": {**_work(later, computed, len(parameters)), "us": times["gradient"]},
-        "apply": {**_work(apply, applied), "us": times["apply"]},
+        **{name: {**_work(call, results[name]), "us": times[name]} for name, call in steps.items()},
     }
 
 
