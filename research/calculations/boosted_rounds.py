@@ -71,9 +71,9 @@ def interval_of(values: Sequence[float]) -> Interval:
 
 
 def _runs(name: str) -> Iterator[tuple[str, list[Row]]]:
-    path = RESULTS / name / "nitro.runs"
+    path = RESULTS / f"{name}.runs"
     for cell in cells_in(path):
-        run = find_run(path, cell)
+        run = find_run(path, cell) if cell.arm == "nitro" else None
         if run is not None:
             yield cell.environment, [row for row in run.rows if row["kind"] == "round"]
 

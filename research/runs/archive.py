@@ -1,10 +1,10 @@
-"""Complete runs in one file that only grows: `docs/results/EXPERIMENT/ARM.runs`.
+"""Complete runs in one file that only grows: `docs/results/EXPERIMENT.runs`.
 
 The file is a sequence of parts, one a run. A part is a prefix and a body. The prefix: `RUN1`, the body's length, its
 SHA-256, and a CRC-32 of these three (numbers are little endian). The body is msgpack: the arm, the environment, the
-seed, and a zstd frame. The frame unpacks to msgpack again: the run's rows and its record of work as columns
-(`columns.py`), and the scheduler that it trained. The first part of an environment is the dictionary that later parts
-of that environment are compressed with, because runs of one recipe say much the same.
+seed, a zstd frame, and a group of runs that say much the same, such as the arm's. The frame unpacks to msgpack again:
+the run's rows and its record of work as columns (`columns.py`), and the scheduler that it trained. The first part of a
+group and an environment is the dictionary that their later parts are compressed with.
 
 Another seed is another part at the end. An append that was interrupted leaves an incomplete last part: readers leave it
 out and the next append removes it. A run that is stored again counts as it was stored last.
@@ -29,6 +29,7 @@ from research.runs.columns import Json, from_columns, to_columns
 _PREFIX = struct.Struct("<4sI32s")
 _CHECK = struct.Struct("<I")
 _MARK = b"RUN1"
+_Group = tuple[str, ...]
 _COMPRESSION = zstandard.ZstdCompressionParameters.from_level(19, window_log=24)
 
 
@@ -85,8 +86,9 @@ def find_run(path: Path, cell: Cell) -> StoredRun | None:
     return _opened(path).run(cell)
 
 
-def add_run(path: Path, cell: Cell, run: StoredRun) -> None:
-    """Append the run to the file, unless this very run is in it. ArchiveError where the file is damaged."""
+def add_run(path: Path, cell: Cell, run: StoredRun, *, group: str = "") -> None:
+    """Append the run to the file, unless this very run is in it, by default to its arm's group. ArchiveError where the
+    file is damaged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -94,9 +96,22 @@ def add_run(path: Path, cell: Cell, run: StoredRun) -> None:
         if content.run(cell) == run:
             return
         file.truncate(content.end)
-        file.write(content.part(cell, run))
+        file.write(content.part(cell, run, group or cell.arm))
         file.flush()
         os.fsync(file.fileno())
+
+
+def join_archives(folder: Path) -> None:
+    """Move the runs of archives of single arms into the archive of their experiment: EXPERIMENT/ARM.runs, as runs were
+    stored until 23 November 2026, without groups. ArchiveError where one is damaged; it stays as it is."""
+    for path in sorted(folder.glob("*/*.runs")):
+        content = _opened(path)
+        for cell in content.frames:
+            if (run := content.run(cell)) is not None:
+                add_run(folder / f"{path.parent.name}.runs", cell, run, group=path.stem)
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 def _opened(path: Path) -> _Content:
@@ -118,38 +133,40 @@ class _Content:
     def __init__(self, data: bytes, name: str) -> None:
         self.frames: dict[Cell, bytes] = {}
         self.end = 0
-        self._firsts: dict[str, bytes] = {}
-        self._dictionaries: dict[str, zstandard.ZstdCompressionDict] = {}
+        self._groups: dict[Cell, _Group] = {}
+        self._firsts: dict[_Group, bytes] = {}
+        self._dictionaries: dict[_Group, zstandard.ZstdCompressionDict] = {}
         while (part := _body_at(data, self.end, name)) is not None:
             body, self.end = part
-            arm, environment, seed, frame = msgpack.unpackb(body)
-            self.frames[Cell(arm, environment, seed)] = frame
-            self._firsts.setdefault(environment, frame)
+            arm, environment, seed, frame, *group = msgpack.unpackb(body)
+            cell = Cell(arm, environment, seed)
+            self.frames[cell] = frame
+            self._groups[cell] = (environment, *group)
+            self._firsts.setdefault(self._groups[cell], frame)
 
     def run(self, cell: Cell) -> StoredRun | None:
         frame = self.frames.get(cell)
         if frame is None:
             return None
-        first = frame is self._firsts[cell.environment]
-        dictionary = None if first else self._dictionary(cell.environment)
+        group = self._groups[cell]
+        dictionary = None if frame is self._firsts[group] else self._dictionary(group)
         return StoredRun(msgpack.unpackb(zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame)))
 
-    def part(self, cell: Cell, run: StoredRun) -> bytes:
+    def part(self, cell: Cell, run: StoredRun, group: str) -> bytes:
         """The bytes to append for one more run."""
-        compressor = zstandard.ZstdCompressor(
-            compression_params=_COMPRESSION, dict_data=self._dictionary(cell.environment)
-        )
-        body: bytes = msgpack.packb([*cell, compressor.compress(msgpack.packb(run.document))])
+        dictionary = self._dictionary((cell.environment, group))
+        compressor = zstandard.ZstdCompressor(compression_params=_COMPRESSION, dict_data=dictionary)
+        body: bytes = msgpack.packb([*cell, compressor.compress(msgpack.packb(run.document)), group])
         prefix = _PREFIX.pack(_MARK, len(body), sha256(body).digest())
         return prefix + _CHECK.pack(crc32(prefix)) + body
 
-    def _dictionary(self, environment: str) -> zstandard.ZstdCompressionDict | None:
-        first = self._firsts.get(environment)
-        if first is not None and environment not in self._dictionaries:
-            self._dictionaries[environment] = zstandard.ZstdCompressionDict(
+    def _dictionary(self, group: _Group) -> zstandard.ZstdCompressionDict | None:
+        first = self._firsts.get(group)
+        if first is not None and group not in self._dictionaries:
+            self._dictionaries[group] = zstandard.ZstdCompressionDict(
                 zstandard.ZstdDecompressor().decompress(first), dict_type=zstandard.DICT_TYPE_RAWCONTENT
             )
-        return self._dictionaries.get(environment)
+        return self._dictionaries.get(group)
 
 
 def _body_at(data: bytes, begin: int, name: str) -> tuple[bytes, int] | None:

@@ -5,7 +5,7 @@ beside it. Quick runs are under `<data>/papers/quick/`, so that what is not evid
 a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`, `final` (the endpoint) or `end`. A run is complete when
 it has its `end`.
 
-`papers keep` stores complete runs with the project, thinned, in `docs/results/<experiment>/<arm>.runs` (`archive.py`).
+`papers keep` stores complete runs with the project, thinned, in `docs/results/<experiment>.runs` (`archive.py`).
 A stored run counts as done on any machine, so evidence that took hours is neither lost with a data folder nor made
 again.
 """
@@ -42,18 +42,17 @@ def papers_folder(data: Path, name: str, *, quick: bool) -> Path:
 def run_file(experiment: Experiment, folder: Path, cell: Cell) -> RunFile:
     """Where that run of an experiment is: with its arm's home, where that is another experiment."""
     arm = experiment.arm(cell.arm)
-    return RunFile(folder.parent / arm.home if arm.home else folder, cell, stored_with=arm.again_of)
+    return RunFile(folder.parent / arm.home if arm.home else folder, cell)
 
 
 class RunFile:
     """The rows of one run. Only the process that has it locked may write."""
 
-    def __init__(self, folder: Path, cell: Cell, *, stored_with: str = "") -> None:
-        """`stored_with` names the arm whose archive the run is stored in, where that is not its own."""
+    def __init__(self, folder: Path, cell: Cell) -> None:
         self.cell = cell
         self.path = folder / cell.arm / cell.environment.replace("/", "_") / f"{cell.seed}.jsonl"
         quick = folder.parent.name == "quick"
-        self._archive = None if quick else RESULTS / folder.name / f"{stored_with or cell.arm}.runs"
+        self._archive = None if quick else RESULTS / f"{folder.name}.runs"
         self.checkpoints = self.path.with_suffix("")
         self.work_path = self.path.with_suffix(".work.jsonl")
         self.scheduler_path = self.path.with_suffix(".scheduler")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgpack
 import pytest
@@ -12,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.experiment import Cell
-from research.runs.archive import ArchiveError, StoredRun, add_run, cells_in, find_run
+from research.runs import archive
+from research.runs.archive import ArchiveError, StoredRun, add_run, cells_in, find_run, join_archives
 from research.runs.columns import from_columns, to_columns
 
 _SCALARS = (
@@ -131,3 +134,43 @@ def test_a_changed_byte_is_found_wherever_it_is(tmp_path: Path) -> None:
         with pytest.raises(ArchiveError):
             add_run(path, _cell(2), StoredRun.of(_rows(2)))
         assert path.read_bytes() == damaged
+
+
+def _without_groups(path: Path) -> None:
+    """Rewrite the archive as archives of single arms were written: their parts name no group."""
+    data, end, parts = path.read_bytes(), 0, []
+    while (found := archive._body_at(data, end, path.name)) is not None:
+        body, end = found
+        short = msgpack.packb(msgpack.unpackb(body)[:-1])
+        prefix = archive._PREFIX.pack(b"RUN1", len(short), sha256(short).digest())
+        parts.append(prefix + archive._CHECK.pack(crc32(prefix)) + short)
+    path.write_bytes(b"".join(parts))
+
+
+def test_archives_of_single_arms_join_the_archive_of_their_experiment(tmp_path: Path) -> None:
+    arms = {"nitro": [_cell(0), _cell(1)], "fixed": [_cell(0, arm="fixed"), _cell(0, arm="fixed_again")]}
+    for arm, cells in arms.items():
+        for number, cell in enumerate(cells):
+            path, run = tmp_path / "some" / f"{arm}.runs", StoredRun.of(_rows(number), _work(number))
+            add_run(path, cell, run, group=arm)
+        _without_groups(path)
+    add_run(tmp_path / "some.runs", _cell(0), StoredRun.of(_rows(0), _work(0)))
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "rows.jsonl").touch()
+    join_archives(tmp_path)
+    join_archives(tmp_path)
+    assert cells_in(tmp_path / "some.runs") == [_cell(0), *arms["fixed"], _cell(1)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["others", "some.runs"]
+    for cells in arms.values():
+        for number, cell in enumerate(cells):
+            assert find_run(tmp_path / "some.runs", cell) == StoredRun.of(_rows(number), _work(number))
+
+
+def test_a_damaged_archive_of_an_arm_stays(tmp_path: Path) -> None:
+    path = tmp_path / "some" / "nitro.runs"
+    add_run(path, _cell(0), StoredRun.of(_rows(0)))
+    path.write_bytes(b"?" + path.read_bytes()[1:])
+    with pytest.raises(ArchiveError):
+        join_archives(tmp_path)
+    assert path.exists()
+    assert not (tmp_path / "some.runs").exists()

@@ -87,7 +87,9 @@ def test_a_killed_run_goes_on_and_gives_what_an_unbroken_one_gives(tmp_path: Pat
     broken, unbroken = tmp_path / "broken", tmp_path / "unbroken"
     cell = Cell("once", "CartPole-v1", 0)
     file = RunFile(papers_folder(broken, "same_twice", quick=False), cell)
-    assert not (RESULTS / "same_twice").exists(), "a run that is stored with the project is not made again"
+    assert not (RESULTS / "same_twice.runs").exists(), (
+        "a run that is stored with the project is not made again"
+    )
     process = subprocess.Popen(
         bound_to_this_process(_papers(broken, *one)),
         cwd=ROOT,

@@ -21,11 +21,11 @@ def stored(name: str) -> dict[str, Any]:
 
 
 def runs_of(name: str, arm: str, environment: str) -> dict[int, list[dict[str, Any]]]:
-    path = RESULTS / name / f"{arm}.runs"
+    path = RESULTS / f"{name}.runs"
     found = {}
     for cell in cells_in(path):
-        run = find_run(path, cell)
-        if (cell.arm, cell.environment) == (arm, environment) and run is not None:
+        run = find_run(path, cell) if (cell.arm, cell.environment) == (arm, environment) else None
+        if run is not None:
             found[cell.seed] = run.rows
     return found
 

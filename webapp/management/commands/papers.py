@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from research.calculation import find, write
 from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
+from research.runs.archive import join_archives
 from research.runs.run_file import RunLocked, papers_folder, run_file
 from research.runs.runner import LOCKED_EXIT, Choice, Runner
 from research.skill import why_not_skilled
@@ -53,6 +54,8 @@ class Command(LineCommand):
         if action == "list":
             self._list(as_json=options["as_json"])
             return
+        if action != "seed" and not options["quick"]:
+            join_archives(RESULTS)
         if action == "collect":
             self._collect(draws=options["draws"])
             return
