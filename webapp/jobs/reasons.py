@@ -1,8 +1,12 @@
 """Why a job is in its state: the one table of reasons, and how states and reasons look.
 
 To add a reason: a row of `Reason`, with a code above it if none fits (`manage.py makemigrations`), and the call that
-gives it (`transition`, or `run_ended` for a run that ended before its job). The rows that end with the engine's own
-words are found by their code, which is a `StopCode` of `training/messages.py`.
+gives it. The rows that end with the engine's own words are found by their code, which is a `StopCode` of
+`training/messages.py`. Other reasons are given by
+
+- `end_run` (`running/recovery.py`): the job has ended or is paused, and is not run again by itself;
+- `run_ended` (there): this run has ended, the job continues with another one;
+- `transition` (`events/event_log.py`): all else, without booking what calls in flight cost.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ class ReasonCode(models.TextChoices):
     LOST = "lost", "Lease lost"
     CRASHED = "crashed", "Process died"
     ERROR = "error", "Error in the run"
-    DISK = "disk", "Checkpoint not written"
+    CHECKPOINT_NOT_WRITTEN = "disk", "Checkpoint not written"
     UNFIT = "unfit", "Cannot run here"
 
 
@@ -108,7 +112,7 @@ class Reason(Enum):
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
 
     # Another run would meet the same problem, so the job fails at once: given by `running/runner.py`.
-    CHECKPOINT_NOT_WRITTEN = ReasonCode.DISK, Observed.FAILED, "{error}"
+    CHECKPOINT_NOT_WRITTEN = ReasonCode.CHECKPOINT_NOT_WRITTEN, Observed.FAILED, "{error}"
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
 
     # People want it: given by `services.py`.

@@ -23,13 +23,13 @@ HEADER = frozenset(
 HEADER_MONEY = frozenset({"spent_usd", "reserved_usd", "limit_usd", "free_usd", "calls_in_flight", "reached"})
 FIGURES = frozenset(
     {
-        *("round", "steps", "platform_s", WALL, *LINES),
+        *("round", "steps", "platform_s", WALL, *(name for name, line in LINES.items() if not line.money)),
         *("startup_s", "rollout_s", "transfer_s", "update_s", "detector_s", "idle_s"),
         *("failed_calls", "cold_starts"),
     }
 )
 """Of a round's figures (webapp/jobs/charts/figures.py)."""
-FIGURES_MONEY = frozenset({"spent_usd", "cost_usd"})
+FIGURES_MONEY = frozenset({"spent_usd", "cost_usd", *(name for name, line in LINES.items() if line.money)})
 _MARKS = frozenset({"checkpoint", "call_failed", "resumed", "bounds"})
 _MARKS_MONEY = frozenset({"budget"})
 _PAYLOADS: dict[str, frozenset[str]] = {

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 
+from tests.factories import round_finished
 from tests.webapp.sharing.shares import SECRETS, make_secret_job, secrets_in, share
 from tests.webapp.test_unpaid_money import _title, _unmarked
 from webapp.comparing.groups import flattened
 from webapp.jobs import queries
-from webapp.jobs.charts.figures import AXES, LINES, NAMES, PARTS, WALL
+from webapp.jobs.charts.figures import AXES, LINES, NAMES, PARTS, WALL, Line
 from webapp.jobs.models import EventKind, Job
 from webapp.sharing import allowlist
 from webapp.sharing.allowlist import job_message, may_show_field
@@ -129,6 +131,30 @@ def test_every_figure_is_either_shared_or_money() -> None:
     """A new one is put on one of the lists with care."""
     assert set(NAMES) == allowlist.FIGURES | allowlist.FIGURES_MONEY
     assert not allowlist.FIGURES & allowlist.FIGURES_MONEY
+
+
+def _with_other_amounts(report: Any) -> Any:
+    """The same report, with each amount of money in it replaced by another."""
+    if isinstance(report, dict):
+        return {
+            key: 7 * 10**9 if key.endswith("picodollars") else _with_other_amounts(part)
+            for key, part in report.items()
+        }
+    return report
+
+
+def test_each_line_whose_figure_depends_on_money_says_so() -> None:
+    gradients = {"dropped": {"nan": 1}, "wasted_picodollars": 10**9}
+    report = {
+        **round_finished(3, spent=10**9).report.model_dump(mode="json"),
+        "gradients": gradients,
+        "cost_picodollars": 10**6,
+    }
+    changed = _with_other_amounts(report)
+    cost = Line("x/cost_a_step", lambda one: one["cost_picodollars"] / one["env_steps"])
+    assert cost.read(report) != cost.read(changed)
+    about_money = {name for name, line in LINES.items() if line.read(report) != line.read(changed)}
+    assert about_money == {name for name, line in LINES.items() if line.money}
     assert set(AXES) == {"round", "steps", "platform_s", "spent_usd"}
     assert set(PARTS) - allowlist.FIGURES == {"cost_usd"}
     assert WALL in allowlist.FIGURES

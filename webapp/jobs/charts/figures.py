@@ -98,12 +98,14 @@ class Panel:
 class Line(NamedTuple):
     """A figure drawn as a line. A point of several rounds has the last value, the minimum and the maximum.
 
-    `tag` is its TensorBoard name, as other libraries use it.
+    `tag` is its TensorBoard name, as other libraries use it. One about `money` is shown on shared pages only by links
+    made with it.
     """
 
     tag: str
     read: Read
     panel: Panel | None = None
+    money: bool = False
 
 
 def _gradients(key: str) -> Read:

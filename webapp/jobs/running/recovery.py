@@ -180,8 +180,8 @@ def describe_exit(code: int) -> str:
 
 
 @transaction.atomic
-def give_up(*, job_id: str, epoch: int, why: StateChange, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Fail a job whose next run would meet the same problem; nothing more is tried or paid."""
+def end_run(*, job_id: str, epoch: int, why: StateChange, clock: Clock = SYSTEM_CLOCK) -> None:
+    """End the job, or pause it, as `why` says: it is not run again by itself, and nothing more is paid."""
     job = Job.objects.select_for_update().get(pk=job_id)
     if job.lease_epoch != epoch or job.observed in TERMINAL:
         return

@@ -46,7 +46,7 @@ from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotW
 from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.running.recovery import begin_run, give_up, resume_point, run_ended
+from webapp.jobs.running.recovery import begin_run, end_run, resume_point, run_ended
 from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.running.tracking import Trackers
 from webapp.jobs.services import limits
@@ -99,7 +99,7 @@ def run_job(
             log.error("job %s: %s", job_id, error)
             unwritten = isinstance(error, CheckpointNotWritten)
             reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
-            give_up(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
+            end_run(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
         except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
             log.error("job %s: %s", job_id, error)
             return LEASE_LOST_EXIT

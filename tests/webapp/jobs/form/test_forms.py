@@ -190,7 +190,10 @@ def test_the_short_form_asks_what_a_launch_decides() -> None:
     assert "platform.aws_lambda.connection" in [leaf.name for leaf in short]
     for scaling in (one for one in form.tree.choices() if one.path == ("training", "scaling")):
         for variant in scaling.variants:
-            assert sum(is_short(leaf) for leaf in variant.leaves()) == 1, variant.tag
+            short_ones = [leaf.path[-1] for leaf in variant.leaves() if is_short(leaf)]
+            assert len(short_ones) == 1, (
+                f"{variant.tag}: the short form asks for {short_ones}; one field must have a name of _MOST_ACTORS"
+            )
 
 
 def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
