@@ -12,8 +12,9 @@ import numpy as np
 from cloud.forecasting.explanation import figure_of
 from research.branching import Branching
 from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable, Sooner
-from research.experiment import Experiment
+from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS
+from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import judge_seconds
 from research.reports.cost_comparison import CostComparisons, Runs
 from research.reports.fork_prediction import forks_of, judge_forks
@@ -61,6 +62,9 @@ def cost_verdicts(
             reason = " ".join(filter(None, (price, judgement.reason)))
             judgement = replace(judgement, reason=reason)
         figures = judgement.as_dict()
+        if isinstance(claim, Cheaper | Sooner) and judgement.word == "does not hold":
+            turning = _turning_sentence(experiment, claim, runs)
+            judgement = replace(judgement, reason=" ".join(filter(None, (judgement.reason, turning))))
         if isinstance(claim, Cheaper | Higher | Sooner):
             figures["by_environment"] = _by_environment(comparisons, summaries, claim)
         if isinstance(claim, Cheaper) and (claim.primary or claim.over_draws):
@@ -77,6 +81,34 @@ def cost_verdicts(
         sentence = _sentence(experiment, claim, judgement)
         found.append(_verdict(sentence, judgement, claim, figures, parts))
     return found
+
+
+def _turning_sentence(experiment: Experiment, claim: Cheaper | Sooner, runs: Runs) -> str:
+    """Say what would turn a claim of learners that compute gradients against a synchronous one, by one seed's runs.
+    Empty for other claims.
+    """
+    (environment, *more), (against, *others) = claim.environments, claim.against
+    places = experiment.priced_at(claim.arm, environment)
+    sides = [runs.get((arm, environment), {}) for arm in (claim.arm, against)]
+    seeds = sorted(sides[0].keys() & sides[1].keys())
+    if (
+        more
+        or others
+        or len(places) != 1
+        or not seeds
+        or not _is_synchronous(experiment, against, environment)
+    ):
+        return ""
+    ours, theirs = (side[seeds[0]] for side in sides)
+    if isinstance(claim, Sooner):
+        goals = [1.0] if claim.paper_value is None else [1.0, claim.paper_value]
+        return "" if claim.startup else time_sentence(ours, theirs, places[0], goals)
+    return price_sentence(ours, theirs, places[0]) if claim.at == claim.against_at else ""
+
+
+def _is_synchronous(experiment: Experiment, arm: str, environment: str) -> bool:
+    setting = next(one for one in experiment.settings if one.environment == environment)
+    return experiment.spec(Cell(arm, environment, setting.seeds[0])).training.loop.kind == "synchronous"
 
 
 # Samples and products that R was measured from in the forks.

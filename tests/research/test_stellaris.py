@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cloud.billing.retiming import retime
 from research.claims import Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
+from research.pricing_targets import place_of
+from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import ceiling_sentence, judge_seconds, parts_sentence, virtual_seconds
 from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
+from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile
 from research.runs.seed_run import SeedRun
 from research.stellaris import LEARNERS, ROUND, SEEDS
@@ -218,3 +224,74 @@ def test_rows_hold_what_became_of_gradients_and_the_rent_of_machines(
     # Two machines at $3.06 and $2.04 an hour.
     seconds = rounds[-1]["at_s"]
     assert rows[-1]["cost_usd"] > (3.06 + 2.04) * seconds / 3600 * 0.9
+
+
+def test_a_verdict_says_how_slow_samples_and_how_cheap_functions_would_turn_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says is put into the place, and the runs are timed and priced there again."""
+    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
+    ours, theirs = (_cluster_run(tmp_path, name, loop) for name, loop in _LOOPS.items())
+    found = time_sentence(ours, theirs, _PLACE, [1.0, 1e-3])
+    said = re.search(
+        r"would make it ([\d.]+)\. It turns where samples take the learners longer, on both sides: 1 at (\d+) µs,"
+        r" 0\.001 not even at 160 µs a sample\. Here it is 0\.0 on the GPU; a core takes 3\.$",
+        found,
+    )
+    assert said is not None, found
+    place = place_of(_PLACE, "no_startup")
+    update = place.stack.update
+
+    def ratio(**changes: Any) -> float:
+        changed = replace(
+            place,
+            stack=place.stack.model_copy(update={"update": update.model_copy(update=changes)}),
+        )
+        seconds = [
+            sum(one.total_s for one in retime(run.scripts(run.rounds)[0], changed, seed=0).rounds)
+            for run in (ours, theirs)
+        ]
+        return seconds[0] / seconds[1]
+
+    assert update.gradient_ms is not None
+    at_no_time = update.gradient_ms.model_copy(update={"value": 0.0, "low": 0.0})
+    assert ratio(gradient_ms=at_no_time) == pytest.approx(float(said[1]), rel=0.01)
+    slow = update.gpu_mlp.per_sample_us.model_copy(update={"value": float(said[2]), "high": 200.0})
+    assert ratio(gpu_mlp=update.gpu_mlp.model_copy(update={"per_sample_us": slow})) == (
+        pytest.approx(1.0, rel=0.05)
+    )
+
+    words = price_sentence(theirs, ours, _PLACE)
+    assert words == "", "a synchronous learner computes no gradients apart"
+    words = price_sentence(ours, theirs, _PLACE)
+    price = re.search(r"would be cheaper below \$([\d.]+) an hour", words)
+    mine, other = (run.cost(_PLACE, run.rounds, "no_startup") for run in (ours, theirs))
+    assert (price is None) == (mine.usd * mine.rollouts_share > other.usd), words
+
+
+_PLACE = "stellaris_cluster_paper"
+_LOOPS: dict[str, dict[str, Any]] = {
+    "few": {"kind": "staleness_aware", "learners": 2, "trajectories_per_gradient": 1, "where": "learner"},
+    "like": {"kind": "synchronous"},
+}
+
+
+def _cluster_run(folder: Path, name: str, loop: dict[str, Any]) -> PricedRun:
+    training = {
+        "loop": loop,
+        "scaling": {"kind": "fixed", "actors": 2},
+        "rollout": {"steps_per_call": 512},
+        "algorithm": {"kind": "ppo", "epochs": 10, "minibatch_size": 512},
+        "stop": {"rounds": 3},
+    }
+    experiment = TINY.model_copy(
+        update={
+            "base": merged(TINY.base, {"platform": {"profile": "stellaris-cluster", "learner_lanes": 4}}),
+            "arms": (Arm(name=name, title=name, changes={"training": training}),),
+            "pricing_targets": (_PLACE,),
+        }
+    )
+    cell = Cell(name, CART, 0)
+    file = RunFile(folder / name, cell)
+    assert SeedRun(experiment, cell, file, root=folder, folder=folder / name).run()
+    return PricedRun(Outcome(cell, file.rows()), file.sittings)
