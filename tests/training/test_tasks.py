@@ -9,7 +9,8 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.checkpoints import Progress
-from training.loops.run import Run, sum_usages
+from training.loops.learned import sum_usages
+from training.loops.run import Run
 from training.messages import Evaluated, RoundFinished
 from training.ports import Control
 from training.reports import RoundReport, Usage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from training.checkpoints import Progress
@@ -12,6 +12,7 @@ from training.deadlines import Deadlines
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
+from training.loops.learned import LearnedVersion, learner_usage, staleness_mean, sum_usages
 from training.messages import (
     OWN_ENDS,
     BlobRef,
@@ -23,7 +24,7 @@ from training.messages import (
     Stopped,
 )
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import GradientsReport, RoundReport, Usage
+from training.reports import GradientsReport, RoundReport
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.stopping import Halt, fraction_done, verdict
@@ -32,23 +33,6 @@ from training.tasks.training import Training
 from training.unfinished import Unfinished
 
 HISTORY_KEPT = 64
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
-
-    result: Document
-    usage: Usage
-    took_s: float
-
-    @property
-    def amount(self) -> int:
-        return int(self.result["env_steps"])
-
-    @property
-    def staleness_mean(self) -> float:
-        return float(self.result.get("staleness_mean", 0.0))
 
 
 class Run:
@@ -82,7 +66,7 @@ class Run:
         self._serial = 0
         self._deciding_s = 0.0
         self._memory_mb = task.spec.memory_mb
-        self._learned: list[_Learned] = []
+        self._learned: list[LearnedVersion] = []
         self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
@@ -199,7 +183,7 @@ class Run:
         result = decode(updated.payload)
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
-        self._learned.append(_Learned(result, updated.usage, took_s))
+        self._learned.append(LearnedVersion(result, updated.usage, took_s))
         self.progress = replace(
             self.progress,
             learner=learner,
@@ -387,7 +371,7 @@ class Run:
             env_steps=self.learned_in_round,
             total_env_steps=self.progress.total_env_steps,
             figures=self.task.round_figures_of([one.result for one in learned]),
-            staleness_mean=_staleness_mean(learned),
+            staleness_mean=staleness_mean(learned),
             dropped_trajectories=dropped,
             started_s=started_s,
             collect_s=collect_s,
@@ -397,49 +381,8 @@ class Run:
             failed_calls=tally.failed_calls,
             retried_calls=tally.retried_calls,
             usage=sum_usages(tally.usages),
-            learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
+            learner_usage=learner_usage([*(one.usage for one in learned), *tally.learned]),
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
             gradients=gradients,
         )
-
-
-def _staleness_mean(learned: Sequence[_Learned]) -> float:
-    """Return by how many versions the data of a round was older than what it changed."""
-    if len(learned) == 1:
-        return learned[0].staleness_mean
-    amount = sum(one.amount for one in learned)
-    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
-
-
-def _learner_usage(usages: Sequence[Usage]) -> Usage:
-    return usages[0] if len(usages) == 1 else sum_usages(usages)
-
-
-def sum_usages(usages: Sequence[Usage]) -> Usage:
-    """Return the work of several calls together. Times are summed too, as they are billed."""
-    return Usage(
-        env_steps=sum(usage.env_steps for usage in usages),
-        inferences=sum(usage.inferences for usage in usages),
-        environment_s=sum(usage.environment_s for usage in usages),
-        inference_s=sum(usage.inference_s for usage in usages),
-        episodes=sum(usage.episodes for usage in usages),
-        minibatches=sum(usage.minibatches for usage in usages),
-        samples=sum(usage.samples for usage in usages),
-        macs=max((usage.macs for usage in usages), default=0),
-        pictures=any(usage.pictures for usage in usages),
-        hessian_products=sum(usage.hessian_products for usage in usages),
-        bytes_in=sum(usage.bytes_in for usage in usages),
-        bytes_out=sum(usage.bytes_out for usage in usages),
-        startup_s=sum(usage.startup_s for usage in usages),
-        run_s=sum(usage.run_s for usage in usages),
-        transfer_s=sum(usage.transfer_s for usage in usages),
-        billed_s=sum(usage.billed_s or 0.0 for usage in usages),
-        memory_mb=max((usage.memory_mb for usage in usages), default=0),
-        fetched_bytes=sum(usage.fetched_bytes for usage in usages),
-        fetch_s=sum(usage.fetch_s for usage in usages),
-        compute_s=sum(usage.compute_s for usage in usages),
-        push_s=sum(usage.push_s for usage in usages),
-        processor_s=sum(usage.processor_s for usage in usages),
-        most_memory_mb=max((usage.most_memory_mb for usage in usages), default=0),
-    )
