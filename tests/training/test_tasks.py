@@ -9,11 +9,10 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.checkpoints import Progress
-from training.loops.learned import sum_usages
 from training.loops.run import Run
 from training.messages import Evaluated, RoundFinished
 from training.ports import Control
-from training.reports import RoundReport, Usage
+from training.reports import RoundReport, Usage, sum_usages
 from training.spec import StopRule
 from training.stopping import verdict
 from training.tasks.kinds import TASKS, task_of

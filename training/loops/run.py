@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from training.checkpoints import Progress
@@ -12,7 +12,6 @@ from training.deadlines import Deadlines
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
-from training.loops.learned import LearnedVersion, learner_usage, staleness_mean, sum_usages
 from training.messages import (
     OWN_ENDS,
     BlobRef,
@@ -24,7 +23,7 @@ from training.messages import (
     Stopped,
 )
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import GradientsReport, RoundReport
+from training.reports import GradientsReport, RoundReport, Usage, sum_usages
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.stopping import Halt, fraction_done, verdict
@@ -33,6 +32,23 @@ from training.tasks.training import Training
 from training.unfinished import Unfinished
 
 HISTORY_KEPT = 64
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
+
+    result: Document
+    usage: Usage
+    took_s: float
+
+    @property
+    def amount(self) -> int:
+        return int(self.result["env_steps"])
+
+    @property
+    def staleness_mean(self) -> float:
+        return float(self.result.get("staleness_mean", 0.0))
 
 
 class Run:
@@ -66,7 +82,7 @@ class Run:
         self._serial = 0
         self._deciding_s = 0.0
         self._memory_mb = task.spec.memory_mb
-        self._learned: list[LearnedVersion] = []
+        self._learned: list[_Learned] = []
         self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
@@ -183,7 +199,7 @@ class Run:
         result = decode(updated.payload)
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
-        self._learned.append(LearnedVersion(result, updated.usage, took_s))
+        self._learned.append(_Learned(result, updated.usage, took_s))
         self.progress = replace(
             self.progress,
             learner=learner,
@@ -371,7 +387,7 @@ class Run:
             env_steps=self.learned_in_round,
             total_env_steps=self.progress.total_env_steps,
             figures=self.task.round_figures_of([one.result for one in learned]),
-            staleness_mean=staleness_mean(learned),
+            staleness_mean=_staleness_mean(learned),
             dropped_trajectories=dropped,
             started_s=started_s,
             collect_s=collect_s,
@@ -381,8 +397,20 @@ class Run:
             failed_calls=tally.failed_calls,
             retried_calls=tally.retried_calls,
             usage=sum_usages(tally.usages),
-            learner_usage=learner_usage([*(one.usage for one in learned), *tally.learned]),
+            learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
             cost_picodollars=tally.cost_picodollars,
             spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
             gradients=gradients,
         )
+
+
+def _staleness_mean(learned: Sequence[_Learned]) -> float:
+    """Return by how many versions the data of a round was older than what it changed."""
+    if len(learned) == 1:
+        return learned[0].staleness_mean
+    amount = sum(one.amount for one in learned)
+    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
+
+
+def _learner_usage(usages: Sequence[Usage]) -> Usage:
+    return usages[0] if len(usages) == 1 else sum_usages(usages)
