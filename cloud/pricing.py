@@ -75,6 +75,8 @@ class CallPrice(Protocol):
     def lines(self, call: Call, usage: Usage) -> tuple[PriceLine, ...] | None:
         """Return the bill; None if the call costs something and the amount is unknown."""
 
+    def __hash__(self) -> int: ...
+
 
 @dataclass(frozen=True)
 class FunctionPrice:

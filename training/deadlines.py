@@ -7,9 +7,9 @@ from collections import defaultdict, deque
 from training.calls import KINDS
 from training.calls.kind import LONGEST_CALL_S
 
-_MARGIN = 4.0
-_LEAST_S = 10.0
-_REMEMBERED = 64
+MARGIN = 4.0
+LEAST_S = 10.0
+REMEMBERED = 64
 
 
 class Deadlines:
@@ -17,7 +17,7 @@ class Deadlines:
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
-        self._seen: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self._seen: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
 
     def for_kind(self, kind: str, share: int = 1) -> float:
         """Return the seconds for a call. An evaluation's grow with its share of the work, whose length is not
@@ -27,7 +27,7 @@ class Deadlines:
             return fixed_s
         longest_s = min(LONGEST_CALL_S, self._longest_s * share)
         seen = self._seen[kind]
-        return min(longest_s, max(_LEAST_S, _MARGIN * max(seen))) if seen else longest_s
+        return min(longest_s, max(LEAST_S, MARGIN * max(seen))) if seen else longest_s
 
     def for_retry(self, kind: str, deadline_s: float) -> float:
         """Return the seconds for another attempt at a call that had `deadline_s`: at least as many."""
@@ -39,4 +39,4 @@ class Deadlines:
 
     def record_timeout(self, kind: str, deadline_s: float) -> None:
         """Record that a call ran into its deadline; the next ones may take twice as long."""
-        self._seen[kind].append(2.0 * deadline_s / _MARGIN)
+        self._seen[kind].append(2.0 * deadline_s / MARGIN)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from cloud.pricing import Tariff
+from cloud.pricing import CallPrice, Tariff
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms
 from training.messages import Call
@@ -26,6 +26,16 @@ def _call_of_size(where: str, memory_mb: int) -> Call:
     """Return a call with the only property that prices depend on: the size of its function."""
     seen: dict[str, Any] = {"where": where, "memory_mb": memory_mb}
     return Call.model_construct(**seen)
+
+
+def lines_of_call(
+    price: CallPrice, where: str, memory_mb: int, ms: int, *, provisioned: bool = False, detours: int = 0
+) -> tuple[PriceLine, ...]:
+    """Return the lines of a call that is billed for so many milliseconds."""
+    usage = _NOTHING_USED.model_copy(
+        update={"billed_s": ms / 1000, "provisioned": provisioned, "detours": detours}
+    )
+    return price.lines(_call_of_size(where, memory_mb), usage) or ()
 
 
 _Call = tuple[str, str, int, int, bool, int]
@@ -103,10 +113,8 @@ class Bill:
             assert self._tariff is not None
             price = self._tariff.actor if where == "actor" else self._tariff.learner
             assert price is not None
-            usage = _NOTHING_USED.model_copy(
-                update={"billed_s": billed / 1000, "provisioned": provisioned, "detours": detours}
-            )
-            self.add(kind, price.lines(_call_of_size(where, memory_mb), usage) or (), times)
+            lines = lines_of_call(price, where, memory_mb, billed, provisioned=provisioned, detours=detours)
+            self.add(kind, lines, times)
 
     def book(self, settlement: Settlement) -> None:
         """Add a settlement. One that was booked in full because its true cost is unknown has no lines."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
+from cloud.billing.wave_replay import replay_waves
+from cloud.billing.waves import WaveRun
 from cloud.numbers.quantity import Quantity, quantities, with_values
 from cloud.place import Place
 
@@ -17,6 +19,9 @@ _AT_ITS_VALUE = 0.5
 
 Key = tuple[str, ...]
 """A number's path: the title of its profile or stack, then the names of its fields."""
+Move = tuple[Key, float]
+"""A number, and the quantile of its range to which it alone is moved."""
+_NO_MOVE: Move = ((), _AT_ITS_VALUE)
 
 
 @dataclass(frozen=True)
@@ -53,60 +58,107 @@ class Flip:
     quantity: Quantity
 
 
+class Replays:
+    """A run, ready to be timed and priced at many places: by waves where it goes by waves, else event by event."""
+
+    def __init__(self, schedules: Sequence[ReplaySchedule]) -> None:
+        self._runs = [(schedule, WaveRun.of(schedule)) for schedule in schedules]
+
+    def times_and_costs(self, places: Sequence[Place], seeds: Sequence[int]) -> list[TimeAndCost]:
+        """Return the run's time and cost at each place, with its seed. All places are one cloud with other numbers."""
+        times_s, picodollars = [0.0] * len(places), [0] * len(places)
+        for schedule, waves in self._runs:
+            found = None if waves is None else replay_waves(waves, places, seeds)
+            for lane, (place, seed) in enumerate(zip(places, seeds, strict=True)):
+                if found is None or found.left_out[lane]:
+                    one = retime(schedule, place, seed=seed)
+                    time_s, cost = one.time_s, one.bill.picodollars
+                else:
+                    time_s, cost = found.time_and_cost(lane)
+                times_s[lane] += time_s
+                picodollars[lane] += cost
+        return [TimeAndCost(*one) for one in zip(times_s, picodollars, strict=True)]
+
+
 def time_and_cost(schedules: Sequence[ReplaySchedule], place: Place, seed: int) -> TimeAndCost:
-    runs = [retime(script, place, seed=seed) for script in schedules]
-    return TimeAndCost(sum(run.time_s for run in runs), sum(run.bill.picodollars for run in runs))
+    return Replays(schedules).times_and_costs([place], [seed])[0]
 
 
 def draw_outcomes(
     schedules: Sequence[ReplaySchedule], places: Sequence[Place], draws: int, seed: int
-) -> Iterator[list[TimeAndCost]]:
-    """Yield each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
-    for draw in range(draws):
-
-        def quantile(key: Key, draw: int = draw) -> float:
-            return _uniform(f"{seed}:{draw}:{'/'.join(key)}")
-
-        yield [time_and_cost(schedules, _moved(place, quantile), seed + draw) for place in places]
+) -> list[list[TimeAndCost]]:
+    """Return each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
+    replays, seeds = Replays(schedules), range(seed, seed + draws)
+    found = [replays.times_and_costs(drawn_places(place, draws, seed), seeds) for place in places]
+    return [list(one) for one in zip(*found, strict=True)]
 
 
-def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: int) -> Iterator[Flip]:
-    """Yield each number that makes the other place cheaper when it alone is moved to an end of its range."""
+def drawn_places(place: Place, draws: int, seed: int) -> list[Place]:
+    """Return the place so many times, each of its numbers drawn from its range."""
 
-    at_values = [time_and_cost(schedules, place, seed) for place in (one, other)]
-    usual = at_values[0].picodollars < at_values[1].picodollars
+    def quantile_in(draw: int) -> Callable[[Key], float]:
+        return lambda key: _uniform(f"{seed}:{draw}:{'/'.join(key)}")
 
-    def cheaper(key: Key, quantile: float) -> bool:
-        first, second = (
-            time_and_cost(schedules, move_through(place, key, quantile), seed)
-            if touches(place, key)
-            else found
-            for place, found in zip((one, other), at_values, strict=True)
-        )
-        return first.picodollars < second.picodollars
+    return [_moved(place, quantile_in(draw)) for draw in range(draws)]
 
-    yield from reversals(uncertain_numbers(schedules, (one, other)), cheaper, usual=usual)
+
+def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: int) -> list[Flip]:
+    """Return each number that makes the other place cheaper when it alone is moved to an end of its range."""
+    replays = Replays(schedules)
+
+    def cheaper(moves: Sequence[Move]) -> list[bool]:
+        first, second = (outcomes_moved(replays, place, moves, seed) for place in (one, other))
+        return [mine.picodollars < yours.picodollars for mine, yours in zip(first, second, strict=True)]
+
+    return reversals(uncertain_numbers(schedules, (one, other)), cheaper)
+
+
+def outcomes_moved(replays: Replays, place: Place, moves: Sequence[Move], seed: int) -> list[TimeAndCost]:
+    """Return the run's time and cost at the place after each move; a number of another place changes nothing."""
+    moved = [number for number, (key, _) in enumerate(moves) if touches(place, key)]
+    places = [place, *(move_through(place, *moves[number]) for number in moved)]
+    usual, *others = replays.times_and_costs(places, [seed] * len(places))
+    found = [usual] * len(moves)
+    for number, outcome in zip(moved, others, strict=True):
+        found[number] = outcome
+    return found
 
 
 def reversals(
-    numbers: Mapping[Key, Quantity], verdict: Callable[[Key, float], bool], *, usual: bool
-) -> Iterator[Flip]:
-    """Yield each number that reverses a verdict within its range, and about where."""
-    for key, quantity in numbers.items():
-        for end in (0.0, 1.0):
-            if quantity.at(end) == quantity.value or verdict(key, end) == usual:
-                continue
-            near, far = _AT_ITS_VALUE, end
-            for _ in range(_STEPS):
-                middle = (near + far) / 2
-                near, far = (middle, far) if verdict(key, middle) == usual else (near, middle)
-            at = quantity.at(far)
-            yield Flip(key[0], ".".join(key[1:]), quantity.value, at, quantity.at(end), quantity)
+    numbers: Mapping[Key, Quantity], verdicts: Callable[[Sequence[Move]], Sequence[bool]]
+) -> list[Flip]:
+    """Return each number that reverses a verdict within its range, and about where. `verdicts` are those after each of
+    several moves.
+    """
+    ends = [
+        (key, end) for key, found in numbers.items() for end in (0.0, 1.0) if found.at(end) != found.value
+    ]
+    usual, *at_ends = verdicts([_NO_MOVE, *ends])
+    turned = [move for move, verdict in zip(ends, at_ends, strict=True) if verdict != usual]
+    between = [(_AT_ITS_VALUE, end) for _, end in turned]
+    for _ in range(_STEPS if turned else 0):
+        middles = [(near + far) / 2 for near, far in between]
+        found = verdicts([(key, middle) for (key, _), middle in zip(turned, middles, strict=True)])
+        between = [
+            (middle, far) if verdict == usual else (near, middle)
+            for (near, far), middle, verdict in zip(between, middles, found, strict=True)
+        ]
+    return [
+        Flip(
+            key[0],
+            ".".join(key[1:]),
+            numbers[key].value,
+            numbers[key].at(far),
+            numbers[key].at(end),
+            numbers[key],
+        )
+        for (key, end), (_, far) in zip(turned, between, strict=True)
+    ]
 
 
 def touches(place: Place, key: Key) -> bool:
     """Whether that number belongs to the place."""
-    return key[0] in (place.profile.title, place.stack.title)
+    return key[:1] in ((place.profile.title,), (place.stack.title,))
 
 
 def move_through(place: Place, key: Key, quantile: float) -> Place:

@@ -33,6 +33,13 @@ def rent_going_on(price: RentPrice, for_s: float) -> int:
     return max(1, ceil(for_s / _slice_s(price.round_up_s))) * _a_slice(price)
 
 
+def rent_used(price: RentPrice, duration_ns: int) -> int:
+    """Return what is booked for a resource from its start to its end: whole slices, and what was used of the last."""
+    slice_ns = to_ns(_slice_s(price.round_up_s))
+    whole = max(0, -(-duration_ns // slice_ns) - 1)
+    return whole * _a_slice(price) + total(price.lines(duration_ns - whole * slice_ns))
+
+
 @dataclass(frozen=True)
 class _Slice:
     reservation: Reservation

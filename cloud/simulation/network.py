@@ -13,13 +13,13 @@ class Line:
     """
 
     def __init__(self, mbit_per_s: float) -> None:
-        self._ns_per_byte = 8_000.0 / mbit_per_s
+        self.ns_per_byte = 8_000.0 / mbit_per_s
         self._free_ns = 0
 
     def through(self, now_ns: int, byte_count: int) -> int:
         """Return when the last byte of a message sent now has passed."""
         begin_ns = self._free_ns if self._free_ns > now_ns else now_ns
-        self._free_ns = begin_ns + round(byte_count * self._ns_per_byte)
+        self._free_ns = begin_ns + round(byte_count * self.ns_per_byte)
         return self._free_ns
 
 
@@ -28,7 +28,8 @@ class Transfers:
 
     def __init__(self, network: Network) -> None:
         self._out, self._back = (Line(network.coordinator_mbit_per_s.value) for _ in range(2))
-        self._actor_ns_per_byte = 8_000.0 / network.actor_mbit_per_s.value
+        self.line_ns_per_byte = self._out.ns_per_byte
+        self.actor_ns_per_byte = 8_000.0 / network.actor_mbit_per_s.value
         self._limit_bytes = network.payload_limit_mb.value * 1e6
         self._detour_ns = to_ns(network.detour_s.value)
         self.round_trip_ns = to_ns(network.round_trip_s.value)
@@ -45,7 +46,7 @@ class Transfers:
         return byte_count > self._limit_bytes
 
     def _passed(self, line: Line, now_ns: int, byte_count: int) -> int:
-        own_ns = now_ns + round(byte_count * self._actor_ns_per_byte)
+        own_ns = now_ns + round(byte_count * self.actor_ns_per_byte)
         shared_ns = line.through(now_ns, byte_count)
         detour_ns = self._detour_ns if byte_count > self._limit_bytes else 0
         return max(own_ns, shared_ns) + detour_ns

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from cloud.billing.work import Work
 from cloud.numbers.profile import Functions, Profile
@@ -12,6 +18,53 @@ from cloud.timing import NS, to_ns
 from training.calls import KINDS
 from training.environments.catalogue import ENTRIES
 from training.environments.native.cores import WORTH_THREADS_S, quickest_steps
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Works:
+    """Several calls of actors that differ only in these amounts, each a column."""
+
+    kind: str
+    environment: str
+    copies: int
+    memory_mb: int
+    macs: int
+    pictures: bool
+    hessian_products: int
+    minibatches: int
+    env_steps: Ints
+    inferences: Ints
+    samples: Ints
+    bytes_in: Ints
+    bytes_out: Ints
+
+
+_IN_COMMON = (
+    "kind",
+    "environment",
+    "copies",
+    "memory_mb",
+    "macs",
+    "pictures",
+    "hessian_products",
+    "minibatches",
+)
+_AMOUNTS = ("env_steps", "inferences", "samples", "bytes_in", "bytes_out")
+
+
+def columns_of(works: Sequence[Work]) -> list[tuple[Ints, Works]]:
+    """Return the works by what they have in common, each group with its places among them."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for place, work in enumerate(works):
+        alike.setdefault(tuple(getattr(work, name) for name in _IN_COMMON), []).append(place)
+    found = []
+    for same, places in alike.items():
+        amounts = (np.array([getattr(works[place], name) for place in places]) for name in _AMOUNTS)
+        found.append((np.array(places), Works(*same, *amounts)))
+    return found
 
 
 class Speeds:
@@ -32,7 +85,7 @@ class Speeds:
         self._on_core = {False: _plain(update.mlp), True: _plain(update.cnn)}
         self._update = {False: _plain(update.gpu_mlp), True: _plain(update.gpu_cnn)} if gpu else self._on_core
         self._hessian = stack.hessian_product_per_gradient.value
-        self._straggler_sigma = chance.straggler_sigma.value
+        self.straggler_sigma = chance.straggler_sigma.value
         self.failure_share = chance.failure_share.value
         self.late_share, self.late_ns = chance.late_share.value, to_ns(chance.late_s.value)
         self._ns_per_us = 1000.0 / core
@@ -80,6 +133,14 @@ class Speeds:
         exp(σ·z). What is learned there is learned on cores, whatever the learner's machine has, by Amdahl's law if
         there are several.
         """
+        return round(self.usual_run_ns(work) * math.exp(self.straggler_sigma * draws.straggler_normal))
+
+    @overload
+    def usual_run_ns(self, work: Work) -> float: ...
+    @overload
+    def usual_run_ns(self, work: Works) -> Doubles: ...
+    def usual_run_ns(self, work: Work | Works) -> float | Doubles:
+        """Return an actor's run time without chance."""
         work_us = (
             self._learning_us(work, self._on_core) if _learns(work) else self._sampling_us(work)
         ) + work.bytes_out * self._codec_us_per_byte
@@ -87,8 +148,8 @@ class Speeds:
         share = min(cores, 1.0)
         if cores > 1.0 and _learns(work):
             share = 1.0 / (1.0 - self._parallel_share + self._parallel_share / cores)
-        straggling = math.exp(self._straggler_sigma * draws.straggler_normal)
-        return round(work_us * self._ns_per_us / share * straggling)
+        usual_ns: float | Doubles = work_us * self._ns_per_us / share
+        return usual_ns
 
     def shares_of_run(self, work: Work) -> tuple[float, float]:
         """Return how much of an actor's run is its environments' steps and the policy, between 0 and 1 each."""
@@ -105,12 +166,12 @@ class Speeds:
             return 0
         return round(self._inference_us(work.decision_macs, pictures=False) * self._ns_per_us)
 
-    def _sampling_us(self, work: Work) -> float:
+    def _sampling_us(self, work: Work | Works) -> Any:
         """Return the work of a call that samples, without its answer's encoding."""
         inferring_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
         return self._call_us + self._stepping_us(work) + inferring_us
 
-    def _stepping_us(self, work: Work) -> float:
+    def _stepping_us(self, work: Work | Works) -> Any:
         step_us = self._environment_us.get(work.environment, self._environment_fallback_us)
         if work.copies > 1:
             key = work.environment, work.memory_mb, work.copies
@@ -138,11 +199,12 @@ class Speeds:
     def update_ns(self, work: Work) -> int:
         """Return the run time of a call alone on the learner's machine."""
         if _learns(work):
-            return round(self._learning_us(work, self._update) * self._ns_per_us)
-        work_us = self._sampling_us(work) + work.bytes_out * self._codec_us_per_byte
+            learning_us: float = self._learning_us(work, self._update)
+            return round(learning_us * self._ns_per_us)
+        work_us: float = self._sampling_us(work) + work.bytes_out * self._codec_us_per_byte
         return round(work_us * self._ns_per_us)
 
-    def _learning_us(self, work: Work, rates: dict[bool, tuple[float, float, float]]) -> float:
+    def _learning_us(self, work: Work | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
         """Return the work of a call that learns: reading, minibatches, and Hessian products if there are any."""
         fixed_us, sample_us, per_million_us = rates[work.pictures]
         sample_us += work.macs * 1e-6 * per_million_us
@@ -155,7 +217,7 @@ class Speeds:
         return call_us + work.bytes_in * us_per_byte + learning_us
 
 
-def _learns(work: Work) -> bool:
+def _learns(work: Work | Works) -> bool:
     return KINDS[work.kind].timed_as == "learning"
 
 

@@ -11,19 +11,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloud.numbers.ranges import (
-    Key,
+    Move,
     TimeAndCost,
-    draw_outcomes,
-    move_through,
+    drawn_places,
+    outcomes_moved,
     reversals,
-    time_and_cost,
-    touches,
     uncertain_numbers,
 )
 from cloud.place import Place
@@ -294,41 +293,34 @@ class CostComparisons:
     def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[TimeAndCost]:
         key = id(run), until, pricing_target, draws
         if key not in self._drawn:
-            found = draw_outcomes(run.scripts(until), [place_of(pricing_target)], draws, seed=CLOUD_SEED)
-            self._drawn[key] = [one for (one,) in found]
+            seeds = range(CLOUD_SEED, CLOUD_SEED + draws)
+            self._drawn[key] = run.replays(until).times_and_costs(_drawn(pricing_target, draws), seeds)
         return self._drawn[key]
 
     def _turned_by(
         self, claim: Cheaper, pairs: Sequence[_Pair], places: tuple[Place, Place]
     ) -> list[dict[str, Any]]:
         """Single numbers that turn the comparison within their ranges, tried on the first seed's runs."""
-        usual_of = {
-            (id(pair), side): time_and_cost(run.scripts(until), places[side], CLOUD_SEED)
-            for pair in pairs
-            for side, (run, until, _, _) in enumerate(_sides(claim, pair))
-        }
 
-        def cheaper(key: Key, quantile: float) -> bool:
-            moved = [move_through(place, key, quantile) if touches(place, key) else None for place in places]
-            logs = 0.0
+        def cheaper(moves: Sequence[Move]) -> list[bool]:
+            logs = np.zeros(len(moves))
             for pair in pairs:
                 for side, (run, until, seen, _) in enumerate(_sides(claim, pair)):
-                    place = moved[side]
-                    found = (
-                        usual_of[id(pair), side]
-                        if place is None
-                        else time_and_cost(run.scripts(until), place, CLOUD_SEED)
-                    )
-                    value = _value(claim, found) * (1 if seen else _PENALTY)
-                    logs += math.log(value) * (1 if side == 0 else -1)
-            return logs < 0.0
+                    found = outcomes_moved(run.replays(until), places[side], moves, CLOUD_SEED)
+                    values = [_value(claim, one) * (1 if seen else _PENALTY) for one in found]
+                    logs += [math.log(value) * (1 if side == 0 else -1) for value in values]
+            return [bool(one < 0.0) for one in logs]
 
         scripts = [script for pair in pairs for script in pair.ours.scripts(pair.rounds[0])]
-        usual = cheaper(("", ""), 0.5)
         return [
             {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "kind": flip.quantity.kind}
-            for flip in reversals(uncertain_numbers(scripts, places), cheaper, usual=usual)
+            for flip in reversals(uncertain_numbers(scripts, places), cheaper)
         ]
+
+
+@cache
+def _drawn(pricing_target: str, draws: int) -> list[Place]:
+    return drawn_places(place_of(pricing_target), draws, CLOUD_SEED)
 
 
 def _ratio_verdict(claim: Cheaper, ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[str, str]:

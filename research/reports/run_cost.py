@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from cloud.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.billing.price_book import PriceBook
 from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import CompletedCall, RetimedRun, retime
+from cloud.billing.wave_replay import WaveTimes, replay_waves
+from cloud.billing.waves import WaveRun
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
-from cloud.place import Place
+from cloud.numbers.ranges import Replays
+from cloud.timing import NS
 from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.outcomes import Outcome
@@ -31,6 +35,7 @@ CLOUD_SEEDS = (0, 1, 2)
 CLOUD_SEED = CLOUD_SEEDS[0]
 ROUNDS_HELD = 3
 _CURVE_POINTS = 8
+_OF_ROLLOUTS = ("rollout", "actors", "workers", "provisioned")
 _SMOOTHED = 5
 
 
@@ -52,10 +57,17 @@ class PricedRun:
         self._read_work = read_work
         self._costs: dict[tuple[str, int, Account], Cost] = {}
         self._scripts: dict[int, list[ReplaySchedule]] = {}
+        self._replays: dict[int, Replays] = {}
+        # Of the last place only: a run's costs there are asked for one after the other.
+        self._wave_times: tuple[tuple[str, Account], list[WaveTimes | None]] | None = None
 
     @cached_property
     def _sittings(self) -> list[Sitting]:
         return [_without_evaluations(one) for one in self._read_work()]
+
+    @cached_property
+    def memory_mb(self) -> int:
+        return self.scripts(self.rounds)[0].memory_mb
 
     @cached_property
     def rounds(self) -> int:
@@ -66,6 +78,17 @@ class PricedRun:
         if until not in self._scripts:
             self._scripts[until] = [ReplaySchedule.of(_until(one, until)) for one in self._sittings]
         return self._scripts[until]
+
+    def replays(self, until: int) -> Replays:
+        """The same, to be played on many clouds at once."""
+        if until not in self._replays:
+            self._replays[until] = Replays(self.scripts(until))
+        return self._replays[until]
+
+    @cached_property
+    def _waves(self) -> list[WaveRun | None]:
+        """The sittings that go by waves."""
+        return [WaveRun.of(one) for one in self.scripts(self.rounds)]
 
     def reached(
         self,
@@ -90,18 +113,34 @@ class PricedRun:
         """The mean over several seeds of the cloud, so that no verdict hangs on one draw of delays."""
         key = pricing_target, until, account
         if key not in self._costs:
-            place, scripts = place_of(pricing_target, account), self.scripts(until)
             formula = PRICING_TARGETS[pricing_target].formula
+            book = place_of(pricing_target, account).book
             found = [
-                _cost(
-                    [retime(one, place, seed=seed) for one in scripts], place, formula, scripts[0].memory_mb
-                )
-                for seed in CLOUD_SEEDS
+                _cost(self._played(pricing_target, until, account, lane), formula, book)
+                for lane in range(len(CLOUD_SEEDS))
             ]
             self._costs[key] = Cost(
                 *(float(np.mean(column)) for column in zip(*map(astuple, found), strict=True))
             )
         return self._costs[key]
+
+    def _played(self, pricing_target: str, until: int, account: Account, lane: int) -> list[_Played]:
+        """Each sitting until that round, on one of the seeds of the cloud."""
+        place, memory_mb, key = place_of(pricing_target, account), self.memory_mb, (pricing_target, account)
+        if self._wave_times is None or self._wave_times[0] != key:
+            places = [place] * len(CLOUD_SEEDS)
+            all_times = [
+                None if waves is None else replay_waves(waves, places, CLOUD_SEEDS) for waves in self._waves
+            ]
+            self._wave_times = key, all_times
+        found = []
+        for number, times in enumerate(self._wave_times[1]):
+            if times is None or times.left_out[lane]:
+                run = retime(self.scripts(until)[number], place, seed=CLOUD_SEEDS[lane])
+                found.append(_played_by_events(run, memory_mb))
+            else:
+                found.append(_played_by_waves(times, lane, until, memory_mb))
+        return found
 
     def dollars_curve(
         self, pricing_target: str, meter: Meter = "evaluation"
@@ -120,21 +159,69 @@ def return_at(curve: tuple[Sequence[float], Sequence[float]], usd: float) -> flo
     return paid[-1] if paid else curve[1][0]
 
 
-def _cost(found: Sequence[RetimedRun], place: Place, formula: str, memory_mb: int) -> Cost:
-    picodollars = sum(one.bill.picodollars for one in found)
-    rollouts = sum(
-        line.picodollars
-        for one in found
-        for line in one.bill.lines
-        if line.category in ("rollout", "actors", "workers", "provisioned")
-    )
-    times = [round_times for one in found for round_times in _as_papers_see(one, memory_mb)]
+@dataclass(frozen=True)
+class _Played:
+    """A sitting on a cloud. `rollouts_picodollars`: what sampling costs of it; `rounds`: as the papers see them."""
+
+    time_s: float
+    picodollars: int
+    rollouts_picodollars: int
+    rounds: list[RoundTimes]
+
+
+def _cost(found: Sequence[_Played], formula: str, book: PriceBook) -> Cost:
+    picodollars = sum(one.picodollars for one in found)
+    rollouts = sum(one.rollouts_picodollars for one in found)
+    rounds = [times for one in found for times in one.rounds]
     return Cost(
         usd=picodollars / PICODOLLARS_PER_USD,
         seconds=sum(one.time_s for one in found),
-        paper_usd=FORMULAS[formula].cost(times, place.book) / PICODOLLARS_PER_USD,
+        paper_usd=FORMULAS[formula].cost(rounds, book) / PICODOLLARS_PER_USD,
         rollouts_share=rollouts / picodollars if picodollars else 0.0,
     )
+
+
+def _played_by_events(run: RetimedRun, memory_mb: int) -> _Played:
+    rollouts = sum(line.picodollars for line in run.bill.lines if line.category in _OF_ROLLOUTS)
+    return _Played(run.time_s, run.bill.picodollars, rollouts, _as_papers_see(run, memory_mb))
+
+
+def _played_by_waves(times: WaveTimes, lane: int, until: int, memory_mb: int) -> _Played:
+    waves = [wave for wave in times.run.waves if wave.round_no <= until]
+    if not waves:
+        return _Played(0.0, 0, 0, [])
+    by_category = times.rents(lane, len(waves))
+    for number, wave in enumerate(waves):
+        amount = int(times.picodollars[lane, number])
+        by_category[wave.kind] = by_category.get(wave.kind, 0) + amount
+    return _Played(
+        int(times.landed_ns[lane, len(waves) - 1]) / NS,
+        sum(by_category.values()),
+        sum(amount for category, amount in by_category.items() if category in _OF_ROLLOUTS),
+        _rounds_of_waves(times, lane, memory_mb)[: sum(KINDS[wave.kind].makes_version for wave in waves)],
+    )
+
+
+@lru_cache(maxsize=64)
+def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[RoundTimes]:
+    """Each update with the actors before it, as the papers see them."""
+    found: list[RoundTimes] = []
+    for number, wave in enumerate(times.run.waves):
+        if not KINDS[wave.kind].makes_version:
+            continue
+        sent_ns, landed_ns = int(times.sent_ns[lane, number - 1]), int(times.landed_ns[lane, number])
+        total_s, boot_s = landed_ns / NS - sent_ns / NS, 0.0
+        if not found:
+            boot_s = sum(int(times.startup_ns[lane, one]) / NS for one in (number - 1, number))
+        found.append(
+            RoundTimes(
+                round_s=max(0.0, total_s - boot_s),
+                update_s=int(times.run_ns[number][lane, 0]) / NS,
+                rollouts_s=tuple(ns / NS for ns in times.run_ns[number - 1][lane].tolist()),
+                memory_mb=memory_mb,
+            )
+        )
+    return found
 
 
 def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,19 @@ import pytest
 from pydantic import ValidationError
 
 from cloud.billing.retiming import retime
+from cloud.billing.waves import WaveRun
+from cloud.numbers.ranges import Replays, TimeAndCost
+from cloud.place import Place
 from research.claims import Better, Cheaper
-from research.experiment import (
-    Cell,
-    Experiment,
-)
-from research.pricing_targets import PRICING_TARGETS, place_of
+from research.experiment import Cell, Experiment, find_experiment
+from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.cost_comparison import CostComparisons
 from research.reports.cost_report import cost_tables, priced_runs
 from research.reports.outcomes import Outcome, read_summaries
 from research.reports.report import write_report
-from research.reports.run_cost import CLOUD_SEEDS, PricedRun, return_at
-from research.runs import run_file
-from research.runs.run_file import RunFile
+from research.reports.run_cost import CLOUD_SEEDS, Cost, PricedRun, return_at
+from research.runs import run_file as run_files
+from research.runs.run_file import RunFile, run_file
 from tests.research.tiny_experiment import CART, CLAIM, TINY
 from tests.research.tiny_runs import run_of, trained_run
 from training.statistics import Interval
@@ -135,22 +136,41 @@ def test_the_meter_of_training_episodes_has_its_own_target(folder: Path) -> None
 
 def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same figures as when each claim draws for itself, from half as many draws."""
-    from research.reports import cost_comparison as module
-
     runs = {(arm, CART): {0: run_of(folder, arm, [60.0] * 5)} for arm in ("boosted", "few")}
     claim, seconds = Cheaper(**CLAIM), Cheaper(**CLAIM, measure="seconds")
     alone = [CostComparisons(runs, {CART: 50.0}).judge_over_draws(one, 2) for one in (claim, seconds)]
     drawn_at: list[str] = []
 
-    def counted(scripts: Any, places: Any, draws: int, seed: int) -> Any:
-        drawn_at.append(places[0].profile.title)
-        return drawn(scripts, places, draws, seed)
+    def counted(replays: Replays, places: Sequence[Place], seeds: Sequence[int]) -> list[TimeAndCost]:
+        if seeds == range(2):
+            drawn_at.append(places[0].profile.title)
+        return drawn(replays, places, seeds)
 
-    drawn = module.draw_outcomes
-    monkeypatch.setattr(module, "draw_outcomes", counted)
+    drawn = Replays.times_and_costs
+    monkeypatch.setattr(Replays, "times_and_costs", counted)
     together = CostComparisons(runs, {CART: 50.0})
     assert [together.judge_over_draws(one, 2) for one in (claim, seconds)] == alone
     assert len(drawn_at) == 2  # one for each side, not for each claim
+
+
+def test_a_stored_run_costs_the_same_by_waves_and_event_by_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole run of Nitro, and its first rounds: dollars, seconds, the paper's formula and the actors' share."""
+    experiment = find_experiment("nitro_rewards")
+    cell = Cell("nitro", CART, 3)
+    file = run_file(experiment, Path("nowhere/nitro_rewards"), cell)
+    accounts: tuple[tuple[str, Account], ...] = (
+        ("functions_paper", "full"),
+        ("cluster_paper", "no_startup"),
+        ("machine", "full"),
+    )
+
+    def costs() -> list[Cost]:
+        run = PricedRun(Outcome(cell, file.rows()), file.sittings)
+        return [run.cost(target, until, account) for target, account in accounts for until in (7, 50)]
+
+    by_waves = costs()
+    monkeypatch.setattr(WaveRun, "of", lambda schedule: None)
+    assert costs() == by_waves
 
 
 def test_return_at_equal_dollars(folder: Path) -> None:
@@ -183,7 +203,7 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     summaries = read_summaries(TINY, folder, quick=False)
     before = cost_tables(TINY, priced_runs(TINY, folder, summaries))
     # Stored with the project, a run costs what it cost where it was made.
-    monkeypatch.setattr(run_file, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(run_files, "RESULTS", tmp_path / "results")
     for cell in TINY.cells():
         assert RunFile(folder, cell).store()
     elsewhere = tmp_path / "other" / "papers" / "tiny"

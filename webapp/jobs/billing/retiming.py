@@ -99,7 +99,7 @@ def retime_run(run: StoredRun, place: Place) -> Document:
 def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed: int) -> Document:
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
-    found = list(draw_outcomes(_scripts(run), places, draws, seed))
+    found = draw_outcomes(_scripts(run), places, draws, seed)
     document: Document = {"draws": {"count": draws, "seed": seed, **_spreads([one[0] for one in found])}}
     if against is not None:
         cheaper = sum(one.picodollars < other.picodollars for one, other in found)
