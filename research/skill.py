@@ -5,7 +5,7 @@ Both are measured by an experiment of pilots, on seeds that no other experiment 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,25 +76,84 @@ def _reference(rows: Sequence[Row], meter: Meter) -> float:
     return float(np.mean(readings[-_LAST_READINGS:]))
 
 
-def target_rows(experiment: Experiment, data: Path) -> list[dict[str, Any]]:
-    """Each target of the experiment beside its span; None where the pilots of its environment are not complete."""
+def first_readings(runs: Iterable[tuple[str, Sequence[Row]]]) -> dict[str, list[float]]:
+    """The first training returns of these runs by environment: those of policies that are next to untrained."""
+    found: dict[str, list[float]] = {}
+    for environment, rows in runs:
+        if any(row["kind"] == "round" and row.get("episodes") for row in rows):
+            found.setdefault(environment, []).append(_untrained(rows, "training"))
+    return found
+
+
+def target_rows(
+    experiment: Experiment, data: Path, readings: Mapping[str, Sequence[float]] | None = None
+) -> list[dict[str, Any]]:
+    """Each target of the experiment beside its span; None where the pilots of its environment are not complete. Then
+    the judged runs' own first `readings` still say whether a policy that is next to untrained is there already.
+    """
     rows = []
     for meter, targets in _targets(experiment):
         measured = spans(data, meter, experiment.pilots) if targets else {}
         for environment, target in targets.items():
             span = measured.get(environment)
+            untrained = span.untrained if span is not None else ()
+            if span is None and meter == "training":
+                untrained = tuple((readings or {}).get(environment, ()))
+            skilled = None if span is None else span.allows(target)
+            if span is None and untrained and max(untrained) >= target:
+                skilled = False
             rows.append(
                 {
                     "environment": environment,
                     "meter": meter,
                     "target": target,
-                    "untrained": None if span is None else float(np.mean(span.untrained)),
+                    "untrained": float(np.mean(untrained)) if untrained else None,
                     "reference": None if span is None else span.reference,
                     "least": None if span is None else span.least,
-                    "skilled": None if span is None else span.allows(target),
+                    "skilled": skilled,
                 }
             )
     return rows
+
+
+def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
+    """Begin the reason of each verdict about a target with what is known against that target."""
+    for one in verdicts:
+        claim = one.get("asked", {})
+        if claim.get("until") != "target":
+            continue
+        here = [
+            row
+            for row in rows
+            if row["environment"] in claim["environments"]
+            and row["meter"] == claim["meter"]
+            and not row["skilled"]
+        ]
+        turns, rest = _parted(one["reason"])
+        one["reason"] = " ".join(filter(None, (turns, *_doubts(here), rest)))
+
+
+def _parted(reason: str) -> tuple[str, str]:
+    """That a sign turns stays first."""
+    if not reason.startswith("Its sign turns"):
+        return "", reason
+    first, _, rest = reason.partition(". ")
+    return f"{first}.", rest
+
+
+def _doubts(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    def score(row: dict[str, Any]) -> str:
+        if row["untrained"] is None:
+            return f"{row['environment']} not measured"
+        figures = f"{row['untrained']:,.0f} of {row['target']:,.0f}".replace("-", "−")
+        return f"{row['environment']} {figures}"
+
+    low = [row for row in rows if row["skilled"] is False]
+    unknown = [row for row in rows if row["skilled"] is None]
+    if low:
+        yield f"The target asks for little or no skill; first readings: {', '.join(map(score, low))}."
+    if unknown:
+        yield f"No pilots say whether the target asks for skill; first readings: {', '.join(map(score, unknown))}."
 
 
 def why_not_skilled(experiment: Experiment, data: Path) -> str:

@@ -97,9 +97,14 @@ class Outcome:
 
     @property
     def training_return(self) -> float | None:
-        """The mean return of about the last 100 episodes while training (whole rounds of them)."""
+        """The mean return of about the last 100 episodes while training (whole rounds of them); None where only every
+        so many rounds are stored.
+        """
         total, episodes = 0.0, 0
-        for row in reversed(self.of("round")):
+        rounds = self.of("round")
+        if any(after["round"] - before["round"] > 1 for before, after in pairwise(rounds)):
+            return None
+        for row in reversed(rounds):
             if row["episodes"]:
                 total += row["episodes"] * row["episode_return_mean"]
                 episodes += row["episodes"]

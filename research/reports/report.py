@@ -18,7 +18,7 @@ from research.reports.preregistration import declaration, priced_with, processor
 from research.reports.repeatability import repeatability_tables
 from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.reports.verdicts import threshold_of, verdicts
-from research.skill import target_rows
+from research.skill import add_skill, first_readings, target_rows
 from training.statistics import bootstrap, interquartile_mean
 
 DRAWS = 200
@@ -39,12 +39,13 @@ def write_report(
     runs = priced_runs(experiment, folder, summaries)
     results["costs"] = cost_tables(experiment, runs)
     results["tables"] = repeatability_tables(experiment, summaries)
-    results["skill"] = target_rows(experiment, folder.parents[1])
+    results["skill"] = target_rows(experiment, folder.parents[1], _first_readings(experiment, summaries))
     if not quick:
         results["verdicts"] += [
             one.as_dict() for one in cost_verdicts(experiment, summaries, runs, draws=draws)
         ]
         add_earlier(name, results["verdicts"])
+        add_skill(results["verdicts"], results["skill"])
     titles = {arm.name: arm.title for arm in experiment.arms}
     figure = learning_curves(experiment.title, summaries, titles)
     target.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,11 @@ def write_report(
     if figure is not None:
         (target / f"{name}.svg").write_text(figure)
     return results
+
+
+def _first_readings(experiment: Experiment, summaries: Sequence[Summary]) -> dict[str, list[float]]:
+    trained = [one for one in summaries if experiment.arm(one.arm).study is None]
+    return first_readings((one.environment, outcome.rows) for one in trained for outcome in one.done)
 
 
 def results_of(
@@ -172,7 +178,7 @@ def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
         ours = _ours(one["figures"].get("interval"), ratio="ratio" in one["claim"])
         paper = one.get("paper") or "–"
         lines.append(
-            f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {one['reason']} |"
+            f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {_remarks(one)} |"
         )
     alone = [(one, row) for one in comparisons for row in one["figures"].get("by_environment", [])]
     if alone:
@@ -183,6 +189,16 @@ def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
         p_value = "–" if row["p_holm"] is None else f"{row['p_holm']:.2g}"
         lines.append(f"| {one['claim']} | {row['environment']} | {ours} | {p_value} | {row['word']} |")
     return [*lines, ""]
+
+
+def _remarks(one: dict[str, Any]) -> str:
+    """The reason, and the verdict before the repairs with what changed it."""
+    before = one["figures"].get("earlier")
+    if before is None:
+        return str(one["reason"])
+    ours = _ours(before["interval"], ratio="ratio" in one["claim"])
+    words = f"Before the repairs: {ours}, {before['verdict']}."
+    return " ".join(filter(None, (one["reason"], words, before.get("why", ""))))
 
 
 def _ours(interval: dict[str, float] | None, *, ratio: bool) -> str:

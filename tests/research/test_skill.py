@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from research import skill
 from research.experiment import find_experiment
 from research.runs.run_file import run_file
-from research.skill import Span, spans, target_rows, why_not_skilled
+from research.skill import Span, add_skill, first_readings, spans, target_rows, why_not_skilled
 from tests.research.tiny_experiment import CART, TINY
 
 
@@ -78,3 +78,34 @@ def test_minionsrl_s_first_target_on_half_cheetah_was_the_untrained_policy(
     rows = target_rows(find_experiment("minionsrl_table2"), data)
     (found,) = [row for row in rows if row["environment"] == "HalfCheetah-v5"]
     assert found["skilled"] is False
+
+
+def test_without_pilots_the_judged_runs_say_what_an_untrained_policy_scores(data: Path) -> None:
+    def rounds(*returns: float) -> list[dict[str, Any]]:
+        return [
+            {"kind": "round", "round": k, "episodes": 2, "episode_return_mean": one}
+            for k, one in enumerate(returns)
+        ]
+
+    readings = first_readings(
+        [
+            ("HalfCheetah-v5", rounds(-344.0, -200.0)),
+            ("HalfCheetah-v5", rounds(-351.0)),
+            ("Humanoid-v5", rounds(99.6, 120.0)),
+        ]
+    )
+    rows = target_rows(find_experiment("minionsrl_table2"), data, readings)
+    found = {row["environment"]: (row["untrained"], row["least"], row["skilled"]) for row in rows}
+    assert found["HalfCheetah-v5"] == (-347.5, None, False)
+    assert found["Humanoid-v5"] == (99.6, None, None)
+    until = {"until": "target", "meter": "training", "environments": ["HalfCheetah-v5", "Humanoid-v5"]}
+    claims = [
+        {"asked": until, "reason": "Its sign turns. It is so."},
+        {"asked": {**until, "until": "end"}, "reason": ""},
+    ]
+    add_skill(claims, rows)
+    assert claims[1]["reason"] == ""
+    assert claims[0]["reason"] == (
+        "Its sign turns. The target asks for little or no skill; first readings: HalfCheetah-v5 −348 of −345. No pilots"
+        " say whether the target asks for skill; first readings: Humanoid-v5 100 of 115. It is so."
+    )

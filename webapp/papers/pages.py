@@ -105,11 +105,12 @@ def _without_startup(figures: dict[str, Any]) -> str:
 
 
 def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
-    """What was said of the claim before the questions were repaired."""
+    """What was said of the claim before the questions were repaired, and what changed it."""
     found = figures.get("earlier")
     if found is None:
         return ""
-    return f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
+    before = f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
+    return " ".join(filter(None, (before, found.get("why", ""))))
 
 
 def _turned_by(figures: dict[str, Any]) -> Iterator[str]:
