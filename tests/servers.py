@@ -32,6 +32,23 @@ def reserved_port() -> int:
     return int(held.getsockname()[1])
 
 
+def printed_by(program: str, **environment: str) -> str:
+    """What a fresh Python prints that runs the program in the repository's folder; it fails as the program does.
+
+    Variables that are named replace those of this process.
+    """
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment or None,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout.strip()
+
+
 @contextmanager
 def server_process(
     command: Sequence[str], *, environment: Mapping[str, str] | None = None, log: Path | None = None

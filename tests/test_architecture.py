@@ -2,10 +2,10 @@
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+
+from tests.servers import printed_by
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("training", "cloud", "webapp", "research")
@@ -305,27 +305,11 @@ print([name for name in ("torch", "ray", "sklearn", "scipy", "pandas") if name i
 
 
 def test_the_web_process_never_loads_torch_ray_or_scikit_learn(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-c", _LOAD_THE_WHOLE_WEB_PROCESS],
-        cwd=ROOT,
-        env={
-            "STARLING_DATA": str(tmp_path),
-            "PATH": "/usr/bin:/bin",
-            "DJANGO_SETTINGS_MODULE": "webapp.settings",
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.strip() == "[]"
+    environment = {"STARLING_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "webapp.settings"}
+    assert printed_by(_LOAD_THE_WHOLE_WEB_PROCESS, PATH="/usr/bin:/bin", **environment) == "[]"
 
 
 def test_an_actor_runs_without_torch() -> None:
     """What a cold start loads: the bodies of calls, as the worker imports them."""
     program = "import sys, training.functions.rollout, training.inference; print('torch' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.strip() == "False"
+    assert printed_by(program) == "False"

@@ -1,9 +1,6 @@
 """The thread in which a job's own process learns."""
 
-import subprocess
-import sys
-
-from tests.servers import ROOT
+from tests.servers import printed_by
 
 _START = """
 import sys
@@ -16,7 +13,4 @@ print("torch" in sys.modules)
 
 def test_a_learner_starts_without_torch() -> None:
     """Loading it takes longer than all else at a job's start, and most jobs never need it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _START], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.strip() == "False", done.stderr
+    assert printed_by(_START) == "False"

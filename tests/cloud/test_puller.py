@@ -18,7 +18,7 @@ from cloud.pulled import Patience, PulledCalls
 from tests.cloud import calls, pullers
 from tests.cloud.gateway_server import Application, served
 from tests.cloud.memory_mailbox import MemoryMailbox
-from tests.servers import ROOT, wait_until
+from tests.servers import ROOT, printed_by, wait_until
 
 TOKEN = "x" * 43
 
@@ -197,10 +197,7 @@ def test_it_loads_numpy_and_nothing_of_the_window_or_the_learner() -> None:
         "heavy = {'torch', 'django', 'boto3', 'azure', 'redis', 'uvicorn', 'webapp'} & set(sys.modules);"
         "print(sorted(heavy), 'numpy' in sys.modules)"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert answer.stdout == "[] True\n", answer.stderr
+    assert printed_by(program) == "[] True"
 
 
 def test_what_it_starts_does_not_get_the_token() -> None:

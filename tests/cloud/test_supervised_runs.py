@@ -17,14 +17,11 @@ from cloud.actor.body import Actor
 from cloud.answers import answer_to
 from cloud.billing.bill_context import bill_context
 from cloud.billing.full_bill import full_bill
-from cloud.billing.price_book import PriceBook
 from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.round_times import round_times
 from cloud.forecast import forecast
-from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions
-from cloud.metering import MeteredPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.wire import Refusal, Request
 from tests.cloud.aws import lambdas
@@ -118,13 +115,8 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
         opened.close()
         return
-    with lambdas.opened() as (inner, _):
-        ledger = MemoryLedger(10**12)
-        options = lambdas.LambdaOptions()
-        metered = MeteredPlatform(inner, ledger, options.tariff(PriceBook.load(), lambdas.MEMORY_MB))
-        yield metered
-        metered.close()
-        assert ledger.spend().spent_picodollars > 0
+    with lambdas.metered() as opened:
+        yield opened
 
 
 def test_it_learns_the_same_on_workers_and_on_lambda(platform: Any, tmp_path: Path) -> None:

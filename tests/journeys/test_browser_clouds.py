@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud.emulator.aws.account import EVERYTHING, Account, Key, Policy
+from cloud.emulator.aws.account import Account, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from tests.journeys.stacks import made_from
+from tests.journeys.stacks import identity_of_this_installation, made_from, variables_for
 from webapp.connections.models import Connection
 
 if TYPE_CHECKING:
@@ -30,27 +30,19 @@ CANARY = "canary7Browser+Zq/VxW3mK9pLr2TnB8yQe5Hc4J"
 
 @pytest.fixture
 def aws() -> Iterator[AwsEmulator]:
+    """An account that is as small as new ones are."""
     with AwsEmulator(account=Account(concurrency=10), region=REGION) as emulator:
         yield emulator
 
 
 @pytest.fixture
 def ours(aws: AwsEmulator) -> Key:
-    """This installation's own identity, in an account of its own."""
-    return aws.account.add_user("starling", EVERYTHING, account_id="999988887777")
+    return identity_of_this_installation(aws)
 
 
 @pytest.fixture
 def service_environment(service_environment: dict[str, str], aws: AwsEmulator, ours: Key) -> dict[str, str]:
-    """The site and the worker reach the emulator, and log as much as they ever would."""
-    return {
-        **service_environment,
-        "STARLING_AWS_ENDPOINT": aws.endpoint,
-        "STARLING_AWS_PRINCIPAL": ours.principal.arn,
-        "STARLING_LOG_LEVEL": "DEBUG",
-        "AWS_ACCESS_KEY_ID": ours.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": ours.secret,
-    }
+    return service_environment | variables_for(aws, ours)
 
 
 def _begin(page: "Page", site: str, way: str) -> Any:

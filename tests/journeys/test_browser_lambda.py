@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.account import EVERYTHING, Account, Key
+from cloud.emulator.aws.account import Account, Key
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.permissions import AWS
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from tests.journeys.stacks import made_from
+from tests.journeys.stacks import identity_of_this_installation, made_from, variables_for
 from tests.servers import wait_until
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
@@ -42,20 +42,12 @@ def aws() -> Iterator[AwsEmulator]:
 
 @pytest.fixture
 def ours(aws: AwsEmulator) -> Key:
-    """This installation's own identity, in an account of its own."""
-    return aws.account.add_user("starling", EVERYTHING, account_id="999988887777")
+    return identity_of_this_installation(aws)
 
 
 @pytest.fixture
 def service_environment(service_environment: dict[str, str], aws: AwsEmulator, ours: Key) -> dict[str, str]:
-    return {
-        **service_environment,
-        "STARLING_AWS_ENDPOINT": aws.endpoint,
-        "STARLING_AWS_PRINCIPAL": ours.principal.arn,
-        "STARLING_LOG_LEVEL": "DEBUG",
-        "AWS_ACCESS_KEY_ID": ours.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": ours.secret,
-    }
+    return service_environment | variables_for(aws, ours)
 
 
 def _connect(page: "Page", site: str, slug: str, aws: AwsEmulator) -> None:

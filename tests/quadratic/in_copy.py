@@ -12,13 +12,10 @@ from training.tasks.quadratic import Quadratic
 
 from cloud.billing.bill_context import bill_context
 from cloud.billing.full_bill import full_bill
-from cloud.billing.price_book import PriceBook
 from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
 from cloud.billing.round_times import round_times
-from cloud.ledger import MemoryLedger
 from cloud.local import LocalOptions
-from cloud.metering import MeteredPlatform
 from tests.cloud.aws import lambdas
 from tests.cloud.recorded import CHANCE, record
 from tests.training.inline_platform import InlinePlatform
@@ -102,13 +99,8 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
         opened.close()
         return
-    with lambdas.opened() as (inner, _):
-        ledger = MemoryLedger(10**12)
-        options = lambdas.LambdaOptions()
-        metered = MeteredPlatform(inner, ledger, options.tariff(PriceBook.load(), lambdas.MEMORY_MB))
-        yield metered
-        metered.close()
-        assert ledger.spend().spent_picodollars > 0
+    with lambdas.metered() as opened:
+        yield opened
 
 
 def test_it_learns_the_same_on_workers_and_on_lambda(platform: Any, tmp_path: Path) -> None:

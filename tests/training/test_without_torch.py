@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import printed_by
 from training import torch_loading
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -99,8 +100,4 @@ def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp
     ],
 )
 def test_the_learners_modules_load_without_torch(module):
-    program = f"import sys, {module}; print('torch' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert answer.stdout.strip() == "False", answer.stderr
+    assert printed_by(f"import sys, {module}; print('torch' in sys.modules)") == "False"

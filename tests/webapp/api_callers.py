@@ -6,12 +6,16 @@ import io
 import json
 import urllib.error
 from email.message import Message
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
+from tests.factories import make_project, make_user
+from webapp.api.client import starling as wire
 from webapp.api.tokens import make_token
 
 ROOT = "/api/v1"
@@ -68,3 +72,15 @@ def sent_by_a_test_client(request: Any, timeout: float) -> Any:
     if answer.status_code >= 400:
         raise urllib.error.HTTPError(path, answer.status_code, "", Message(), io.BytesIO(content))
     return io.BytesIO(content)
+
+
+def project_of_client(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A new project that `import starling` and the command reach in this process, by a token of its owner."""
+    user = make_user()
+    made = make_project(user)
+    _, key = make_token(user=user, name="Notebook", scopes=("jobs",))
+    monkeypatch.setenv("STARLING_TOKEN", key)
+    monkeypatch.setenv("STARLING_PROJECT", made.slug)
+    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
+    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    return made

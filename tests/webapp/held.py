@@ -38,17 +38,21 @@ def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
         yield aws, demo
 
 
-def connect(demo: DemoAccount, project: Any = None) -> Connection:
-    """The project's connection to it, set up for the one size of memory."""
+def connect_by_keys(demo: DemoAccount, project: Any, owner: Any = None, **fields: Any) -> Connection:
+    """The project's connection to the account by its keys, not tested yet."""
     keys = demo.by_keys.access
     assert isinstance(keys, AwsKeys)
-    owner = make_user() if project is None else project.people.first()
-    made = make_connection(project or make_project(owner), owner, secret="", region="us-east-1")
-    connection = services.set_identity(
-        connection=made,
+    return services.set_identity(
+        connection=make_connection(project, owner, secret="", region="us-east-1", **fields),
         plain={"access_key_id": keys.access_key_id},
         secrets={"secret_access_key": Secret(keys.secret_access_key)},
     )
+
+
+def connect(demo: DemoAccount, project: Any = None) -> Connection:
+    """The project's connection to it, set up for the one size of memory."""
+    owner = make_user() if project is None else project.people.first()
+    connection = connect_by_keys(demo, project or make_project(owner), owner)
     SetUp.objects.create(
         connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB], ready_mb=[MB]
     )

@@ -11,11 +11,14 @@ from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
 from cloud.aws.functions import deploy, function_name
 from cloud.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
 from cloud.emulator.aws.account import Account
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.emulator.faults import AwsFaults
+from cloud.ledger import MemoryLedger
+from cloud.metering import MeteredPlatform
 
 MEMORY_MB = 1769
 
@@ -67,3 +70,14 @@ def opened(
             yield platform, aws
         finally:
             platform.close()
+
+
+@contextmanager
+def metered() -> Iterator[MeteredPlatform]:
+    """Such a platform behind a ledger, which has paid for something once the block is over."""
+    with opened() as (inner, _):
+        ledger = MemoryLedger(10**12)
+        platform = MeteredPlatform(inner, ledger, LambdaOptions().tariff(PriceBook.load(), MEMORY_MB))
+        yield platform
+        platform.close()
+        assert ledger.spend().spent_picodollars > 0

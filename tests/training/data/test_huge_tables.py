@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.memory import memory_peak
-from tests.servers import ROOT
+from tests.servers import ROOT, printed_by
 from tests.training.data.refused_tables import BODY, npy, prepared, refusal
 from training.data.readers import preparing
 from training.data.readers.choice import Choice
@@ -129,7 +129,4 @@ def test_the_process_that_reads_gets_no_more_memory_than_its_limit() -> None:
         "import numpy\n"
         "try:\n    numpy.ones(600 * 2**20, numpy.uint8)\nexcept MemoryError:\n    print('refused')"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert answer.stdout.strip() == "refused", answer.stderr
+    assert printed_by(program) == "refused"

@@ -7,7 +7,6 @@ import hmac
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,8 +14,7 @@ from django.test import Client
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
 from tests.members import add_member
-from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
-from tests.servers import reserved_port
+from tests.receivers import MailCatcher, WebReceiver
 from tests.signed_in import signed_in
 from webapp.alerts import channels, outbox, services
 from webapp.alerts import text as alerts_text
@@ -35,23 +33,6 @@ def owner() -> Any:
 @pytest.fixture
 def project(owner: Any) -> Any:
     return make_project(owner, "Walking")
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
-
-
-@pytest.fixture
-def catcher(settings: Any) -> Iterator[MailCatcher]:
-    port = reserved_port()
-    settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
-    with mail_catcher(port) as one:
-        yield one
 
 
 def _client(user: Any) -> Client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,8 +14,7 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as hypothesis_settings
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
-from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
-from tests.servers import reserved_port
+from tests.receivers import MailCatcher, WebReceiver
 from tests.signed_in import signed_in
 from webapp.accounts.models import User
 from webapp.alerts import channels, mail_consent, outbox, project_mail, text
@@ -29,23 +27,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def project() -> Any:
     return make_project(make_user("ada@example.org"), "Walking")
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
-
-
-@pytest.fixture
-def catcher(settings: Any) -> Iterator[MailCatcher]:
-    port = reserved_port()
-    settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
-    with mail_catcher(port) as one:
-        yield one
 
 
 def _turn(clock: FixedClock) -> None:

@@ -20,18 +20,15 @@ from django.conf import settings
 from tests.factories import (
     evaluated,
     make_job,
-    make_project,
     make_running_job,
     make_spec,
-    make_user,
     round_finished,
 )
-from tests.webapp.api_callers import sent_by_a_test_client
+from tests.webapp.api_callers import project_of_client
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api import client as starling
 from webapp.api.client import drawing
 from webapp.api.client import starling as wire
-from webapp.api.tokens import make_token
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Budget
@@ -41,14 +38,7 @@ WORDS = drawing.Words("return", "steps")
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch) -> Any:
-    user = make_user()
-    made = make_project(user)
-    _, key = make_token(user=user, name="Notebook", scopes=("jobs",))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", made.slug)
-    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
-    return made
+    return project_of_client(monkeypatch)
 
 
 def _record(job: Any, epoch: int, *returns: float) -> None:

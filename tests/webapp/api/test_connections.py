@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.members import add_member
@@ -176,18 +175,10 @@ def test_what_a_job_needs_stays(call: ApiCaller, project: Any) -> None:
     assert "needed by Hopper" in call("DELETE", _base(project, connection.pk, "set-up")).json()["why"]
 
 
-@pytest.fixture(scope="module")
-def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
-    with AwsEmulator() as aws:
-        yield aws, furnish(aws)
-
-
 def test_an_account_is_set_up_and_cleared(
-    call: ApiCaller, project: Any, account: tuple[AwsEmulator, DemoAccount], settings: Any
+    call: ApiCaller, project: Any, account: tuple[AwsEmulator, DemoAccount], aws: AwsEmulator
 ) -> None:
-    aws, demo = account
-    settings.STARLING_AWS_ENDPOINT = aws.endpoint
-    keys = demo.by_keys.access
+    keys = account[1].by_keys.access
     assert isinstance(keys, AwsKeys)
     identity = {"access_key_id": keys.access_key_id, "secret_access_key": keys.secret_access_key}
     there = call.post(_base(project), {**NEW, "identity": identity}).json()["id"]

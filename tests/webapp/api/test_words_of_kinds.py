@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.factories import evaluated, make_project, make_running_job, make_user, round_finished
-from tests.webapp.api_callers import ApiCaller, sent_by_a_test_client
+from tests.factories import evaluated, make_running_job, round_finished
+from tests.webapp.api_callers import ApiCaller, project_of_client
 from tests.webapp.jobs.test_supervised_jobs import make_supervised_job
 from webapp.api import client as starling
 from webapp.api.client import runs
-from webapp.api.client import starling as wire
 from webapp.api.client.main import main
 from webapp.api.client.tables import Part, shown
-from webapp.api.tokens import make_token
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 
@@ -24,14 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch) -> Any:
-    user = make_user()
-    made = make_project(user)
-    _, key = make_token(user=user, name="Words", scopes=("jobs",))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", made.slug)
-    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
-    return made
+    return project_of_client(monkeypatch)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +13,14 @@ from cloud.aws.functions import function_name
 from cloud.check_clients import aws_clients
 from cloud.checks import Findings
 from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
-from tests.factories import FixedClock, make_connection, make_project, make_spec, make_user
+from tests.factories import FixedClock, make_connection, make_project, make_spec
+from tests.webapp.held import connect_by_keys
 from training.scaling.agent_weights import as_text
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
-from webapp.celery import app as celery_app
 from webapp.connections import account_setup, decrypt, queries, services
 from webapp.connections.models import Aim, CheckState, Connection, SetUp
 from webapp.connections.sealing import Secret
@@ -33,56 +31,15 @@ from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.services import SpecRefused, submit_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("aws")]
 
 NAMES = [function_name("starling", size) for size in (1024, 2048)]
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
-    with AwsEmulator() as aws:
-        yield aws, furnish(aws)
-
-
-@pytest.fixture(autouse=True)
-def _installation(settings: Any, tmp_path: Path, account: tuple[AwsEmulator, DemoAccount]) -> None:
-    settings.STARLING_DATA = tmp_path
-    settings.STARLING_MASTER_KEYS = []
-    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
-
-
-@pytest.fixture
-def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
-    for function in account[0].functions.alive():
-        account[0].functions._by_name.pop(function.name)
-    account[0].logs.groups.clear()
-    return account[0]
-
-
-@pytest.fixture
-def messages_sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the worker would be told."""
-    sent: list[Any] = []
-    monkeypatch.setattr(celery_app, "send_task", lambda name, args: sent.append((name, args)))
-    return sent
-
-
-@pytest.fixture
-def owner() -> Any:
-    return make_user()
 
 
 @pytest.fixture
 def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAccount]) -> Connection:
     """The emulated account by its keys, not tested yet."""
-    keys = account[1].by_keys.access
-    assert isinstance(keys, AwsKeys)
-    made = make_connection(make_project(owner), owner, name="Lab", secret="", region="us-east-1")
-    return services.set_identity(
-        connection=made,
-        plain={"access_key_id": keys.access_key_id},
-        secrets={"secret_access_key": Secret(keys.secret_access_key)},
-    )
+    return connect_by_keys(account[1], make_project(owner), owner, name="Lab")
 
 
 def _set_up(connection: Connection, memory_mb: int = 1024, **options: Any) -> SetUp:

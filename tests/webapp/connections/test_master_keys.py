@@ -2,8 +2,6 @@
 
 import io
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from django.db import connection as database
 from django.test import Client
 
 from tests.factories import make_connection
-from tests.servers import ROOT
+from tests.servers import printed_by
 from tests.webapp.connections.connected import KEYS, SECRET, url
 from webapp.connections import decrypt, key_ring, queries, services
 from webapp.connections.key_ring import rotate
@@ -135,20 +133,8 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3
 
 def test_the_web_process_starts_without_the_clouds_sdks(tmp_path: Path) -> None:
     """They take a second and tens of megabytes, and most pages never need them."""
-    answer = subprocess.run(
-        [sys.executable, "-c", _LOAD_EVERY_PAGE],
-        cwd=ROOT,
-        env={
-            "STARLING_DATA": str(tmp_path),
-            "PATH": "/usr/bin:/bin",
-            "DJANGO_SETTINGS_MODULE": "webapp.settings",
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.strip() == "[]"
+    environment = {"STARLING_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "webapp.settings"}
+    assert printed_by(_LOAD_EVERY_PAGE, PATH="/usr/bin:/bin", **environment) == "[]"
 
 
 @pytest.mark.django_db(transaction=True)

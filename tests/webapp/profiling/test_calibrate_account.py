@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,16 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.numbers import profile as profiles
 from cloud.numbers.files import NumberFiles
 from cloud.numbers.profile import Functions
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.emulated_bills import picodollars_of_calls
-from tests.factories import make_connection, make_project
-from webapp.connections import services
+from tests.factories import make_project
+from tests.webapp.held import connect_by_keys
 from webapp.connections.models import CheckState, Connection, SetUp
-from webapp.connections.sealing import Secret
 from webapp.formatting import display_usd
 from webapp.jobs.form.forms import job_form
 from webapp.money.budgets import create_budget
@@ -30,25 +27,9 @@ from webapp.money.budgets import create_budget
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
-    with AwsEmulator() as aws:
-        yield aws, furnish(aws)
-
-
 @pytest.fixture
-def connection(account: tuple[AwsEmulator, DemoAccount], settings: Any, tmp_path: Path) -> Connection:
-    settings.STARLING_DATA = tmp_path
-    settings.STARLING_MASTER_KEYS = []
-    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
-    keys = account[1].by_keys.access
-    assert isinstance(keys, AwsKeys)
-    made = make_connection(make_project(), name="Lab", secret="", region="us-east-1")
-    made = services.set_identity(
-        connection=made,
-        plain={"access_key_id": keys.access_key_id},
-        secrets={"secret_access_key": Secret(keys.secret_access_key)},
-    )
+def connection(account: tuple[AwsEmulator, DemoAccount], aws: AwsEmulator) -> Connection:
+    made = connect_by_keys(account[1], make_project(), name="Lab")
     Connection.objects.filter(pk=made.pk).update(test_state=CheckState.DONE, test_report={"ok": True})
     made.refresh_from_db()
     return made

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount, furnish
+from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.profiling_runs import Plan
 from tests.cloud.emulated_bills import picodollars_of_calls
-from tests.factories import FixedClock, make_connection, make_project, make_user
+from tests.factories import FixedClock, make_project, make_user
 from tests.members import add_member
+from tests.webapp.held import connect_by_keys
 from training.environments.model import EnvironmentSpec
 from webapp.connections import account_lease, account_setup
 from webapp.connections import services as connections
 from webapp.connections.models import CheckState, Connection, SetUp
-from webapp.connections.sealing import Secret
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 from webapp.profiling import services, tasks
@@ -31,31 +28,9 @@ from webapp.profiling.models import MemoryProfile, State
 from webapp.profiling.services import ProfileRefused, ask_for_profile
 from webapp.profiling.text import result_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("aws")]
 
 PLAN = Plan(environment=EnvironmentSpec(id="CartPole-v1"), memory_mb=(1024, 2048), steps=64, calls=2)
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[tuple[AwsEmulator, DemoAccount]]:
-    with AwsEmulator() as aws:
-        yield aws, furnish(aws)
-
-
-@pytest.fixture(autouse=True)
-def _installation(settings: Any, tmp_path: Path, account: tuple[AwsEmulator, DemoAccount]) -> None:
-    settings.STARLING_DATA = tmp_path
-    settings.STARLING_MASTER_KEYS = []
-    settings.STARLING_AWS_ENDPOINT = account[0].endpoint
-
-
-@pytest.fixture
-def aws(account: tuple[AwsEmulator, DemoAccount]) -> AwsEmulator:
-    for function in account[0].functions.alive():
-        account[0].functions._by_name.pop(function.name)
-    account[0].logs.groups.clear()
-    account[0].meter.invocations.clear()
-    return account[0]
 
 
 @pytest.fixture
@@ -66,14 +41,7 @@ def owner() -> Any:
 @pytest.fixture
 def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAccount]) -> Connection:
     """The emulated account by its keys, tested."""
-    keys = account[1].by_keys.access
-    assert isinstance(keys, AwsKeys)
-    made = make_connection(make_project(owner), owner, name="Lab", secret="", region="us-east-1")
-    made = connections.set_identity(
-        connection=made,
-        plain={"access_key_id": keys.access_key_id},
-        secrets={"secret_access_key": Secret(keys.secret_access_key)},
-    )
+    made = connect_by_keys(account[1], make_project(owner), owner, name="Lab")
     report = {"ok": True, "checks": [], "quotas": [], "account": "111122223333"}
     Connection.objects.filter(pk=made.pk).update(test_state=CheckState.DONE, test_report=report)
     made.refresh_from_db()

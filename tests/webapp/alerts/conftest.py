@@ -1,0 +1,24 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
+from tests.servers import reserved_port
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[WebReceiver]:
+    with web_receiver() as one:
+        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
+        yield one
+
+
+@pytest.fixture
+def catcher(settings: Any) -> Iterator[MailCatcher]:
+    port = reserved_port()
+    settings.STARLING_SMTP_URL = f"smtp+plain://127.0.0.1:{port}"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
+    with mail_catcher(port) as one:
+        yield one
