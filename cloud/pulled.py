@@ -19,7 +19,7 @@ from cloud.failures import Failure
 from cloud.outcomes import Learner, call_outcome, learner_outcome, read_answer
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training.environments import packages
+from training import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Delivery, Mailbox, Offer, Puller

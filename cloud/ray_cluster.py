@@ -33,7 +33,7 @@ from cloud.ray.head import NoRay, RayHead
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
-from training.environments import packages
+from training import packages
 from training.functions.body import Result
 from training.messages import BlobRef, Call, Outcome
 

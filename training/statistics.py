@@ -1,4 +1,4 @@
-"""What a few seeds allow to say, in numpy. Scores are arrays of [seeds, environments]; a vector is one environment.
+"""What a few seeds allow to say, in numpy. Scores are arrays of [seeds, tasks]; a vector is one task.
 
 IQM, stratified bootstrap and probability of improvement are those of rliable (Agarwal et al. 2021), against which the
 tests hold them.
@@ -40,7 +40,7 @@ def interquartile_mean(scores: npt.ArrayLike) -> float:
 
 
 def bootstrap(scores: npt.ArrayLike, *, repetitions: int = REPETITIONS) -> Interval:
-    """The interquartile mean of the scores and its interval: seeds are drawn again within each environment."""
+    """The interquartile mean of the scores and its interval: seeds are drawn again within each task."""
     matrix = matrix_of(scores)
     rng = np.random.default_rng(0)
     drawn: list[Doubles] = []
@@ -73,7 +73,7 @@ def student_t(level: float, freedom: int | None) -> float:
 
 
 def probability_of_improvement(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
-    """How often a seed of ours beats one of theirs, ties counting half: the mean over environments."""
+    """How often a seed of ours beats one of theirs, ties counting half: the mean over tasks."""
     x, y = matrix_of(ours), matrix_of(theirs)
     return float(_improvement(x[None], y[None])[0])
 
@@ -111,7 +111,7 @@ def matrix_of(scores: npt.ArrayLike) -> Doubles:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or not array.size:
-        raise ValueError("scores are a vector of seeds, or seeds × environments, and not empty")
+        raise ValueError("scores are a vector of seeds, or seeds × tasks, and not empty")
     if not np.isfinite(array).all():
         raise ValueError("every score must be a finite number")
     return array
@@ -131,7 +131,7 @@ def interquartile_means(rows: Doubles) -> Doubles:
 
 
 def _improvement(x: Doubles, y: Doubles) -> Doubles:
-    """[draws, seeds, environments] twice → how often x beats y, a draw."""
+    """[draws, seeds, tasks] twice → how often x beats y, a draw."""
     difference = x[:, :, None, :] - y[:, None, :, :]
     wins: Doubles = ((difference > 0) + 0.5 * (difference == 0)).mean(axis=(1, 2, 3))
     return wins

@@ -10,7 +10,7 @@ from cloud import failures
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.weights import Fetch, KeptWeights
 from cloud.wire import Answer, Refusal, Request, Work, pack_answer, read_request
-from training.environments import packages
+from training import packages
 from training.functions.body import WarmCache
 from training.functions.run import execute
 

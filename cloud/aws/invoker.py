@@ -17,7 +17,7 @@ from cloud.aws.weights import AwsWeights
 from cloud.blobs import MissingWeights
 from cloud.failures import Failure
 from cloud.outcomes import read_answer, unusable_answer
-from training.environments import packages
+from training import packages
 from training.messages import Call
 
 

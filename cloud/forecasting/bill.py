@@ -64,23 +64,23 @@ class Bill:
 
     def __init__(self, tariff: Tariff, training: Training) -> None:
         task = task_of(training)
-        rollout, evaluate, update = (
+        sampling, judging, learning = (
             first_call(training, kind) for kind in (task.sampling, task.judging, task.learning)
         )
         self._tariff = tariff
         self._parts = [part.key for part in forecast_parts()]
         self._kinds = [(kind.part.key, index_of(name, Billed.ACTOR_MS)) for name, kind in KINDS.items()]
-        self._actor = _Rate.of(tariff.actor, rollout)
-        self._ready = _Rate.of(tariff.actor, rollout, provisioned=True)
-        self._learner = _Rate.of(tariff.learner, update)
-        self._per_detour = _detour(tariff.actor, rollout)
+        self._actor = _Rate.of(tariff.actor, sampling)
+        self._ready = _Rate.of(tariff.actor, sampling, provisioned=True)
+        self._learner = _Rate.of(tariff.learner, learning)
+        self._per_detour = _detour(tariff.actor, sampling)
         self._pool_per_ns = 0.0
         if tariff.pool is not None:
             self._pool_per_ns = total(tariff.pool.actor_rent(1).lines(3600 * NS)) / (3600 * NS)
         self._evaluations, _ = task.most_judgings()
-        self._worst = max(tariff.worst_case(_of(rollout, _USUAL_DEADLINE_S)), 0)
-        self._worst_update = tariff.worst_case(update)
-        self._worst_evaluation = tariff.worst_case(evaluate)
+        self._worst = max(tariff.worst_case(_of(sampling, _USUAL_DEADLINE_S)), 0)
+        self._worst_update = tariff.worst_case(learning)
+        self._worst_evaluation = tariff.worst_case(judging)
 
     @property
     def costs_nothing(self) -> bool:

@@ -115,9 +115,9 @@ def _calls(
         configuration.tariff.learner,
     )
     task = task_of(training)
-    rollout, update = first_call(training, task.sampling), first_call(training, task.learning)
-    whole = configuration.tariff.worst_case(rollout)
-    attempted = _paid(actor, rollout, times.billed_s)
+    sampling, update = first_call(training, task.sampling), first_call(training, task.learning)
+    whole = configuration.tariff.worst_case(sampling)
+    attempted = _paid(actor, sampling, times.billed_s)
     flying = actors * ((attempts - 1) * attempted + whole)
     learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
     learning += configuration.tariff.worst_case(update)
@@ -126,12 +126,12 @@ def _calls(
         learning = _learning(configuration, training, loop, times, actors)
         if not loop.actors_wait:
             # Actors go on for as long as the round lasts.
-            return learning + flying + _by_time(actor, rollout, actors, longest_s)
+            return learning + flying + _by_time(actor, sampling, actors, longest_s)
     if isinstance(loop, Asynchronous):
         calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
         # An actor does one thing at a time, so it is billed for at most the whole time, and for each call's fee.
-        by_time = _by_time(actor, rollout, actors, longest_s)
-        by_time += calls * _price(actor, rollout, _A_MOMENT_S)
+        by_time = _by_time(actor, sampling, actors, longest_s)
+        by_time += calls * _price(actor, sampling, _A_MOMENT_S)
         # Attempts that are cut off make no data, so there may be any number of them.
         sampled = by_time if times.overruns else min(by_time, calls * attempted)
         return sampled + flying + learning

@@ -15,7 +15,7 @@ from typing import IO, Literal
 
 import cloud
 from cloud import frames
-from training.environments import packages
+from training import packages
 from training.messages import Call
 
 DEFAULT_COMMAND = (sys.executable, "-m", "cloud.workers.process")
@@ -25,9 +25,9 @@ _READ_BYTES = 1 << 18
 _TAIL_BYTES = 2000
 SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
 
-# Nothing is inherited, so a worker's environment is the same on every machine. Each has one thread: the workers are
+# Nothing is inherited, so a worker's variables are the same on every machine. Each has one thread: the workers are
 # the parallelism.
-_ENVIRONMENT = {
+_VARIABLES = {
     "PATH": os.defpath,
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
@@ -37,9 +37,9 @@ _ENVIRONMENT = {
 
 
 def clean_variables() -> dict[str, str]:
-    """Return a worker's environment. It imports from this process's path, which may have packages of environments."""
+    """Return a worker's variables. It imports from this process's path, which may have further packages."""
     places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
-    return {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
+    return {**_VARIABLES, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
 
 
 State = Literal["starting", "idle", "busy", "broken"]

@@ -15,7 +15,7 @@ import time
 
 from cloud import failures, frames
 from cloud.workers.processes import die_with_parent
-from training.environments import packages
+from training import packages
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.messages import Call

@@ -160,7 +160,7 @@ def test_reports_know_the_memory_of_its_functions() -> None:
     job.spec["platform"] = {"kind": "aws_lambda"}
     job.save()
     facts = facts_of([job.pk])[job.pk]
-    assert (facts.function_memory_mb, facts.algorithm, facts.environment) == (
+    assert (facts.function_memory_mb, facts.algorithm, facts.subject) == (
         1024,
         "descent",
         "Quadratic of 4",

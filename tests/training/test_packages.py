@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from cloud.local import LocalOptions
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
+from training import packages
 from training.engine import train
-from training.environments import packages
 from training.ports import Control
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "environments.md"

@@ -141,7 +141,7 @@ def require_known(environment_id: str) -> None:
         return
     import gymnasium
 
-    from training.environments import packages
+    from training import packages
     from training.environments.atari import atari_game
 
     packages.load()

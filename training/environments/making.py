@@ -26,7 +26,7 @@ def make(environment: EnvironmentSpec) -> Any:
     """A fresh Gymnasium environment, without the checker that would look at each step again."""
     import gymnasium
 
-    from training.environments import packages
+    from training import packages
     from training.environments.atari import AtariEnvironment, atari_game
 
     game = atari_game(environment.id)

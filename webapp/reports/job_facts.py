@@ -44,7 +44,7 @@ class JobFacts:
     connection: str = ""
     function_memory_mb: int = 0
     algorithm: str = ""
-    environment: str = ""
+    subject: str = ""
     env_steps: int = 0
     actors: int = 0
     mean_return: float | None = None
@@ -97,7 +97,7 @@ def _facts(job: Job) -> JobFacts:
         connection=str(platform.get("connection") or ""),
         function_memory_mb=_function_memory_mb(platform, facts),
         algorithm=(facts.method if facts else "") or str(training.get("kind") or ""),
-        environment=facts.subject if facts else "",
+        subject=facts.subject if facts else "",
         env_steps=job.env_steps,
         actors=job.actors,
         mean_return=job.episode_return_mean if mean is None else mean,

@@ -243,7 +243,7 @@ def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
         "ChargeCategory": "Usage" if sku else "Adjustment",
         "ChargeFrequency": "Usage-Based",
         "ChargeDescription": f"{sku or 'Booked in full: it could not be metered'}, {facts.id}",
-        "Tags": json.dumps({**tags, "environment": facts.environment, **dict.fromkeys(facts.tags, "")}),
+        "Tags": json.dumps({**tags, "environment": facts.subject, **dict.fromkeys(facts.tags, "")}),
     }
 
 
@@ -295,7 +295,7 @@ def _own(facts: JobFacts, basis: str) -> dict[str, Any]:
         "x_JobName": facts.name,
         "x_SeedGroupId": "; ".join(facts.groups),
         "x_Algorithm": facts.algorithm,
-        "x_EnvironmentId": facts.environment,
+        "x_EnvironmentId": facts.subject,
         "x_ActorCount": facts.actors,
         "x_EnvSteps": facts.env_steps,
         "x_MeanReturn": None if facts.mean_return is None else Decimal(f"{facts.mean_return:.6g}"),
