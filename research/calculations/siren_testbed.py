@@ -20,7 +20,6 @@ from research.siren_testbed import (
     WorkName,
     agent_arms,
     at_server,
-    can_pay,
     fixed_arms,
     kept,
     least_usd,
@@ -28,11 +27,11 @@ from research.siren_testbed import (
     money_of,
     reached,
     read_rows_of,
-    run_missing,
     server,
     target_of,
     without_start,
 )
+from research.siren_testbed_runs import can_pay, run_missing
 from research.statistics import paired_bootstrap
 from training.statistics import Interval
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from research import siren_testbed as testbed
+from research import siren_testbed_runs as runs
 from research.calculations import siren_testbed as calculation
 from research.siren_testbed import (
     PILOT_SEED,
@@ -22,16 +23,14 @@ from research.siren_testbed import (
     key_of,
     least_usd,
     library_arm,
-    missing,
     money_of,
     reached,
     read_rows_of,
-    run_missing,
     server,
     target_of,
-    train,
     without_start,
 )
+from research.siren_testbed_runs import missing, run_missing, train
 
 Found = dict[tuple[str, int], dict[str, Any]]
 
@@ -95,13 +94,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "optimiser": {"kind": "sgd", "learning_rate": 0.1},
         "minibatch": 64,
     }
-    monkeypatch.setattr(testbed, "WORKS", {"glyphs": Work(training, 1, 2, 4)})
-    for module in (testbed, calculation):
-        monkeypatch.setattr(module, "SERVERS", ("m4.large",))
-    monkeypatch.setattr(calculation, "WORKS", testbed.WORKS)
-    smaller = {"SEEDS": (0,), "FIXED": (2,), "FIXED_SEEDS": (0,), "REHEARSALS": 800}
+    smaller = {"SEEDS": (0,), "FIXED": (2,), "FIXED_SEEDS": (0,), "REHEARSALS": 800, "SERVERS": ("m4.large",)}
+    smaller["WORKS"] = {"glyphs": Work(training, 1, 2, 4)}
     for name, value in smaller.items():
-        monkeypatch.setattr(testbed, name, value)
+        for module in (testbed, runs, calculation):
+            monkeypatch.setattr(module, name, value, raising=False)
 
 
 @pytest.mark.slow
