@@ -66,7 +66,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 "idle and paid",
             ),
             tuple(rows),
-            "Functions and containers end with their call, so that nobody pays for their waiting.",
+            "Functions and containers end with their call, so that their waiting costs nothing.",
         )
     ], statements
 
@@ -76,7 +76,7 @@ CALCULATION = Calculation(
     question="How much of what a cluster of servers is paid for does nothing?",
     oracle=(
         "Sampling, waiting for others and waiting for the learner make up the whole round; with equal actors and an"
-        " update that takes no time nobody would wait but for transfers."
+        " update that takes no time actors would wait only for transfers."
     ),
     can_claim="Timing under the profiles' assumptions. How long the learner takes decides nearly all of it.",
     compute=compute,

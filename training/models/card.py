@@ -49,7 +49,7 @@ def model_card(trained: TrainedModel, sha256: str) -> str:
         ("Version", f"{trained.version:,}"),
         ("Trained on", f"{trained.samples:,} samples of {manifest.rows:,} rows"),
         ("Training seed", str(trained.seed)),
-        ("Data", f"{literal(manifest.name)}: {literal(manifest.source) or 'source not told'}"),
+        ("Data", f"{literal(manifest.name)}: {literal(manifest.source) or 'source unknown'}"),
         ("Data's hash", manifest.hash),
         ("Cost of the training", _cost(trained)),
         ("Exported with", f"numpy {version('numpy')}, onnx {version('onnx')}"),

@@ -93,7 +93,7 @@ def message_of(delivery: Delivery) -> Message:
     unreal = f" ({alert.unreal})" if alert.unreal else ""
     link = link_to(alert)
     over = "Over: " if delivery.over else ""
-    sentence = f"{alert.over_words} Told before: {alert.sentence}" if delivery.over else alert.sentence
+    sentence = f"{alert.over_words} Earlier: {alert.sentence}" if delivery.over else alert.sentence
     return Message(
         delivery_id=delivery.pk,
         identity=delivery.pk if not delivery.replays else f"{delivery.pk}.{delivery.replays}",

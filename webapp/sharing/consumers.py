@@ -1,7 +1,7 @@
 """The WebSocket of a shared page: of a job the messages of its live page, reduced to what the link shows; of a
 comparison or a report, that it has changed.
 
-Nobody signs in: the secret is in the address. Whether the link works is checked every second, as the access of people
+No one signs in: the secret is in the address. Whether the link works is checked every second, as the access of people
 is; a socket whose link was revoked or expired closes with 4404, and its page is loaded again.
 """
 
