@@ -22,8 +22,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
 from webapp.trackers.models import TrackedRun
-from webapp.trackers.stream import Stream
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, TryLater
+from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, Stream, TryLater
 
 FACTS = RunFacts("job_a", "First", {"training.seed": "7", "name": "x" * 900}, {"money": "actual"})
 PATIENT_S = 60.0

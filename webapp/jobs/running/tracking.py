@@ -20,8 +20,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import as_json
 from webapp.trackers import queries, services
 from webapp.trackers.models import Kind
-from webapp.trackers.stream import Stream
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts
+from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, Stream
 
 log = logging.getLogger(__name__)
 
