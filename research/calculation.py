@@ -73,7 +73,6 @@ class Workload:
 
 # Two layers of 256; the papers' three convolutions on 84 × 84 × 4. A MuJoCo step leaves 69 bytes, a picture 84 × 84.
 HOPPER = Workload("Hopper-v5", 256, 70_000, False, 282_000, 17_700)
-HUMANOID = Workload("Humanoid-v5", 256, 163_000, False, 660_000, 377_000)
 QBERT = Workload("QbertNoFrameskip-v4", 192, 3_450_000, True, 4_300_000, 192 * 84 * 84)
 
 

@@ -1,4 +1,4 @@
-"""What Nitro's and MinionsRL's experiments train: the first recipe, the papers' as their code runs it, and our own.
+"""What Nitro's and MinionsRL's experiments train: the first recipe, and the papers' as their code runs it.
 
 All of them: 50 rounds on the simulated cloud, 30 passes over a round's samples, judged after every round.
 """
@@ -77,17 +77,3 @@ def paper_recipe(**algorithm: Any) -> dict[str, Any]:
     """PPO as the papers' code runs it: no gradient clip, Adam's ε of 1e-8, and RLlib's value error."""
     document = merged(preset_document("hopper-papers"), _ROUNDS)
     return merged(document, {"training": {"algorithm": algorithm}})
-
-
-def own_recipe(**algorithm: Any) -> dict[str, Any]:
-    """The papers' numbers with what we would change: policy and critic are clipped apart, and the critic learns returns
-    and sees observations that are normalised.
-    """
-    changes = {
-        "gradient_clip": "separate",
-        "adam_epsilon": 1e-5,
-        "value_error": "half_square",
-        "normalise_observations": True,
-        "normalise_rewards": True,
-    }
-    return paper_recipe(**changes, **algorithm)

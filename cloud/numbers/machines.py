@@ -42,9 +42,6 @@ class Machine:
             raise ValueError(f"{self.gpus} GPUs of the kind {self.gpu!r}")
         return self
 
-    def rentable(self, on: datetime.date) -> bool:
-        return self.gone_since is None or on < self.gone_since
-
 
 @cache
 def load(path: Path = MACHINES) -> dict[str, Machine]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from research.experiment import Experiment, experiment_names, find_experiment
 from research.paper_tables import Paper, differences
-from research.recipes import first_recipe, own_recipe, paper_recipe
+from research.recipes import first_recipe, paper_recipe
 from research.reports.preregistration import declaration
 from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import run_file
@@ -55,7 +55,6 @@ def test_the_first_recipe_differs_where_it_was_found_to_and_the_papers_does_not(
     assert ours["algorithm.adam_epsilon"] == "1e-05"
     assert ours["algorithm.value_error"] == "half_square"
     assert not [path for path in paths(paper_recipe()) if path.startswith("algorithm.")]
-    assert paths(own_recipe())["algorithm.gradient_clip"] == "separate"
 
 
 def test_an_experiment_without_a_reason_for_a_difference_is_refused() -> None:
