@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from training.environments import catalogue
+from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.supervised import SupervisedLearning
 from webapp.accounts.access import live_page, project_page
 from webapp.accounts.models import Project
@@ -39,10 +40,12 @@ TABS = (
     ("events", "Events"),
     ("logs", "Logs"),
     ("cost", "Cost"),
-    ("checkpoints", "Checkpoints & video"),
+    ("checkpoints", "Checkpoints"),
     ("spec", "Spec"),
 )
 """By URL name, in order."""
+_ALSO = {ReinforcementLearning.kind: "video", SupervisedLearning.kind: "model"}
+"""What the tab of checkpoints has beside them, by kind of training."""
 EVENTS_A_PAGE = 200
 
 Gather = Callable[[HttpRequest, Job], dict[str, Any]]
@@ -57,12 +60,18 @@ def _tab(name: str) -> Callable[[Gather], View]:
         @require_safe
         def view(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
             job = queries.job_in(project, job_id)
-            context = {**_head(job), "tab": name, "tabs": TABS, **gather(request, job)}
+            context = {**_head(job), "tab": name, "tabs": _tabs_of(job), **gather(request, job)}
             return render(request, f"jobs/tabs/{name}.html", context)
 
         return view
 
     return view_of
+
+
+def _tabs_of(job: Job) -> list[tuple[str, str]]:
+    """Return the tabs of a job's page, by URL name and title."""
+    also = _ALSO.get(job.training_facts.kind)
+    return [(name, f"{title} & {also}" if name == "checkpoints" and also else title) for name, title in TABS]
 
 
 def _live_part(template: str, gather: Gather) -> View:

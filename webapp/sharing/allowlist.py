@@ -24,7 +24,8 @@ HEADER_MONEY = frozenset({"spent_usd", "reserved_usd", "limit_usd", "free_usd", 
 FIGURES = frozenset(
     {
         *("round", "steps", "platform_s", WALL, *(name for name, line in LINES.items() if not line.money)),
-        *("startup_s", "rollout_s", "transfer_s", "update_s", "detector_s", "idle_s"),
+        *("startup_s", "rollout_s", "fetch_s", "compute_s", "push_s", "transfer_s"),
+        *("update_s", "detector_s", "idle_s"),
         *("failed_calls", "cold_starts"),
     }
 )

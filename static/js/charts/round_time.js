@@ -7,6 +7,9 @@ import { count, shortTime } from "../format.js";
 const PARTS = [
   { name: "startup_s", title: "Start-up", variable: "--series-2", dash: [2, 2] },
   { name: "rollout_s", title: "Rollout", variable: "--series-1", dash: [] },
+  { name: "fetch_s", title: "Fetch", variable: "--series-3", dash: [6, 2, 2, 2] },
+  { name: "compute_s", title: "Compute", variable: "--series-1", dash: [] },
+  { name: "push_s", title: "Push", variable: "--series-7", dash: [4, 4] },
   { name: "transfer_s", title: "Transfer", variable: "--series-4", dash: [6, 3] },
   { name: "update_s", title: "Update", variable: "--series-5", dash: [10, 3] },
   { name: "detector_s", title: "Detector", variable: "--series-3", dash: [6, 2, 2, 2] },

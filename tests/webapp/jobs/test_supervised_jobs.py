@@ -85,8 +85,10 @@ def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client,
     assert "Pushed by functions" in page
     assert "Oldest push" in page
     assert "Episode length" not in page
-    series = client.get(reverse("jobs:series", args=[slug, job.pk]))
-    assert series.status_code == 200
+    assert "Checkpoints &amp; model" in page
+    series = client.get(reverse("jobs:series", args=[slug, job.pk])).json()["columns"]
+    assert min(series["compute_s"]) > 0
+    assert max(series["rollout_s"]) == 0
     assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after round 2.")
     assert reference_sentence(job).startswith("Reference loss 2.3025: always telling how often each class")
 

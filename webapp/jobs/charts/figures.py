@@ -35,16 +35,26 @@ def _update(key: str) -> Read:
 
 
 def _collecting(key: str) -> Read:
-    """Divide the round's collection time in proportion to the seconds of its calls: start-up, rollout, transfer."""
+    """Divide the round's collection time in proportion to the seconds that its calls took for each part."""
 
     def read(report: Report) -> float | None:
-        usage = _part(report, "usage")
-        whole = sum(usage.get(one) or 0.0 for one in ("startup_s", "run_s", "transfer_s"))
+        parts = _seconds_of_calls(report)
+        whole = sum(parts.values())
         if not whole:
-            return report["collect_s"] if key == "run_s" else 0.0
-        return float(report["collect_s"] * (usage.get(key) or 0.0) / whole)
+            return report["collect_s"] if key == "rollout_s" else 0.0
+        return float(report["collect_s"] * parts.get(key, 0.0) / whole)
 
     return read
+
+
+def _seconds_of_calls(report: Report) -> dict[str, float]:
+    """Return what the calls of a round took: rollouts as a whole, and calls that learn from data by what they did."""
+    usage = _part(report, "usage")
+    startup, run, transfer = (usage.get(one) or 0.0 for one in ("startup_s", "run_s", "transfer_s"))
+    learned = {part: usage.get(part) or 0.0 for part in ("fetch_s", "compute_s", "push_s")}
+    if not any(learned.values()):
+        return {"startup_s": startup, "rollout_s": run, "transfer_s": transfer}
+    return {"startup_s": startup, **learned, "transfer_s": max(0.0, run + transfer - sum(learned.values()))}
 
 
 def _detector_share(report: Report) -> float:
@@ -173,6 +183,11 @@ LINES: dict[str, Line] = {
         lambda report: report.get("staleness_mean"),
         _health("Age of data", "Versions behind", from_zero=True, shown_for="positive", training=""),
     ),
+    "memory_mb": Line(
+        "functions/memory_mb",
+        lambda report: report.get("memory_mb") or None,
+        Panel("Memory of a function", "MB", from_zero=True, shown_for="known"),
+    ),
     "pushed_mb": Line(
         "functions/pushed_mb",
         lambda report: report["pushed_bytes"] / 1e6 if "pushed_bytes" in report else None,
@@ -274,7 +289,10 @@ def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
 
 PARTS: dict[str, Read] = {
     "startup_s": _collecting("startup_s"),
-    "rollout_s": _collecting("run_s"),
+    "rollout_s": _collecting("rollout_s"),
+    "fetch_s": _collecting("fetch_s"),
+    "compute_s": _collecting("compute_s"),
+    "push_s": _collecting("push_s"),
     "transfer_s": _collecting("transfer_s"),
     "update_s": lambda report: report["update_s"] * (1.0 - _detector_share(report)),
     "detector_s": lambda report: report["update_s"] * _detector_share(report),

@@ -81,6 +81,23 @@ def test_parts_of_a_round_add_up_to_its_time() -> None:
     assert [point[one] for one in ("update_s", "detector_s", "idle_s")] == [2.0, 2.0, 1.0]
 
 
+def test_a_call_that_learns_from_data_is_drawn_by_what_it_did() -> None:
+    usage = {
+        "startup_s": 1.0,
+        "run_s": 2.0,
+        "transfer_s": 3.0,
+        "fetch_s": 1.5,
+        "compute_s": 2.0,
+        "push_s": 1.0,
+    }
+    report = _report(1, usage=usage, memory_mb=1769, collect_s=12.0, update_s=1.0, total_s=13.0)
+    point = point_of(report, 1.0)
+    parts = ("startup_s", "fetch_s", "compute_s", "push_s", "transfer_s", "rollout_s")
+    assert [point[one] for one in parts] == [2.0, 3.0, 4.0, 2.0, 1.0, 0.0]
+    assert point["memory_mb"] == 1769
+    assert "memory_mb" not in point_of(_report(1), 1.0), "only of policies that change it"
+
+
 def test_what_is_unknown_is_left_out() -> None:
     point = point_of(_report(1, episode_return_mean=None, curvature=None), 1.0)
     assert "return" not in point
