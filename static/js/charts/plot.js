@@ -24,7 +24,7 @@ export class Plot {
 
   /**
    * @param {object[]} lines uPlot's series after the first
-   * @param {{tick: (value: number) => string, increments?: number[]}} across the horizontal axis
+   * @param {{tick: (value: number) => string, label?: string, increments?: number[]}} across the horizontal axis
    * @param {(value: number, apart: number) => string} upWords values at ticks of the upright axis, which are so far apart
    */
   frame(lines, across, upWords) {
@@ -34,13 +34,14 @@ export class Plot {
       grid: { stroke: faint(colour("--line"), 0.8), width: 1 },
       ticks: { show: false },
     };
+    const label = across.label ? { label: across.label, labelSize: 14, labelGap: -2, labelFont: style.font } : {};
     return {
       width: this.place.clientWidth || 600,
       height: this.place.clientHeight || 200,
       legend: { show: false },
       padding: [8, 36, 0, 0],
       axes: [
-        { ...style, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(across.tick), ...(across.increments ? { incrs: across.increments } : {}) },
+        { ...style, ...label, grid: { show: false }, space: 80, size: 28, values: (plot, at) => at.map(across.tick), ...(across.increments ? { incrs: across.increments } : {}) },
         { ...style, space: 44, size: 60, values: (plot, at, axis, space, apart) => at.map((value) => (value === null ? "" : upWords(value, at.length > 1 ? apart : 0))) },
       ],
       series: [{}, ...lines],

@@ -7,18 +7,22 @@ import { axisMoney, axisTime, count, duration, money, wholeCount } from "../form
 
 /** What the horizontal axis can be: the column, its name, its values as text at ticks and in the legend. */
 export const AXES = {
-  steps: { column: "steps", name: "steps", least: 1000, tick: wholeCount, words: (value) => `${count(value)} steps`, nice: niceAbove },
-  rounds: { column: "round", name: "round", least: 10, tick: wholeCount, words: (value) => `round ${count(value)}`, nice: niceAbove },
-  wall: { column: "wall_s", name: "wall time [s]", least: 10, tick: axisTime, words: duration, nice: niceTimeAbove, increments: TIME_INCREMENTS_S },
-  time: { column: "platform_s", name: "platform time [s]", least: 10, tick: axisTime, words: duration, nice: niceTimeAbove, increments: TIME_INCREMENTS_S },
-  usd: { column: "spent_usd", name: "spent [USD]", least: 0.001, tick: axisMoney, words: money, nice: niceAbove },
+  steps: { column: "steps", name: "steps", label: "steps", least: 1000, tick: wholeCount, words: (value) => `${count(value)} steps`, nice: niceAbove },
+  rounds: { column: "round", name: "round", label: "rounds", least: 10, tick: wholeCount, words: (value) => `round ${count(value)}`, nice: niceAbove },
+  wall: { column: "wall_s", name: "wall time [s]", label: "wall time", least: 10, tick: axisTime, words: duration, nice: niceTimeAbove, increments: TIME_INCREMENTS_S },
+  time: { column: "platform_s", name: "platform time [s]", label: "time of the platform", least: 10, tick: axisTime, words: duration, nice: niceTimeAbove, increments: TIME_INCREMENTS_S },
+  usd: { column: "spent_usd", name: "spent [USD]", label: "dollars spent", least: 0.001, tick: axisMoney, words: money, nice: niceAbove },
 };
 /** Says what the progress of these runs counts. @param {string} unit */
 export function countProgressIn(unit) {
-  Object.assign(AXES.steps, { name: unit, words: (value) => `${count(value)} ${unit}` });
+  Object.assign(AXES.steps, { name: unit, label: unit, words: (value) => `${count(value)} ${unit}` });
 }
 
 const USUAL = { x: "steps", smooth: "0.9", log: "", from: "", to: "" };
+/** Says how much these runs are smoothed at first: returns of few episodes are noisy, a loss over all rows is not. */
+export function smoothAtFirst(weight) {
+  USUAL.smooth = weight;
+}
 
 export class View {
   /** @param {() => void} onChange called after each change */
