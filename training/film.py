@@ -22,9 +22,10 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,9 @@ from training.environments.model import EnvironmentSpec
 from training.functions.rollout import as_stored
 from training.trained import TrainedPolicy
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 FRAMES_AT_MOST = 300
 STEPS_AT_MOST = 2_000
 """An episode longer than the film is played to its end without filming, to know its return; but at most this many
@@ -44,10 +48,10 @@ steps.
 FILMS_A_PROCESS = 50
 """Drawing libraries lose memory, so a process that serves ends after so many films."""
 _ATARI_FRAMES_A_SECOND = 15
-_DRAWING_SHARE = 0.5
-"""Of a film's processor time; the rest is for writing it."""
 _LEAST_S = 0.1
 """Of processor time that a film gets, however long the start of its process took."""
+_METHOD = 2
+"""Of WebP: how hard it tries to save bytes, from 0 to 6."""
 _SENTENCE_AT_MOST = 300
 
 Picture = npt.NDArray[np.uint8]
@@ -114,7 +118,8 @@ def film(
 ) -> FilmFacts:
     """Play an episode and write it to `file`. Errors of the drawing libraries are raised unchanged.
 
-    Playing ends when most of `cpu_s` is used, so that the whole film takes about as much at most.
+    Playing ends when what is left of `cpu_s` is what writing the pictures takes, so that the whole film takes about as
+    much at most.
     """
     began_s = time.process_time()
     environment, shown_a_second = _drawable(trained.spec.environment, style)
@@ -123,6 +128,7 @@ def film(
     space = environment.action_space
     seen, _ = environment.reset(seed=seed)
     pictures: list[Picture] = [_picture(environment)]
+    writing_s = 0.0 if math.isinf(cpu_s) else _time_to_write(pictures[0], style)
     total, steps, over = 0.0, 0, False
     while not over and steps < STEPS_AT_MOST:
         action = policy.best(as_stored(seen)[None])[0]
@@ -132,7 +138,7 @@ def film(
         total, steps, over = total + float(reward), steps + 1, bool(ended or cut)
         if (steps % every == 0 or over) and len(pictures) < style.frames:
             pictures.append(_picture(environment))
-        if time.process_time() - began_s > _DRAWING_SHARE * cpu_s:
+        if time.process_time() - began_s + len(pictures) * writing_s > cpu_s:
             break
     pause_ms = round(1000 * every / shown_a_second)
     size = _size(pictures[0], style)
@@ -205,22 +211,37 @@ def _size(picture: Picture, style: Style) -> tuple[int, int]:
     return round(columns * scale), round(rows * scale)
 
 
-def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path, style: Style) -> int:
-    """Write the animation and its first picture, each aside and then renamed. Return the animation's size in bytes."""
+def _image(picture: Picture, size: tuple[int, int]) -> Image.Image:
     from PIL import Image
 
-    images = [Image.fromarray(picture) for picture in pictures]
-    if images[0].size != size:
-        # Small screens, such as games', are enlarged with sharp edges. Large ones are reduced in a third of the time
-        # that LANCZOS takes, and as well to the eye.
-        way = Image.Resampling.NEAREST if images[0].width < size[0] else Image.Resampling.HAMMING
-        images = [image.resize(size, way) for image in images]
+    image: Image.Image = Image.fromarray(picture)
+    if image.size == size:
+        return image
+    # Small screens, such as games', are enlarged with sharp edges. Large ones are reduced in a third of the time that
+    # LANCZOS takes, and as well to the eye.
+    return image.resize(size, Image.Resampling.NEAREST if image.width < size[0] else Image.Resampling.HAMMING)
+
+
+def _time_to_write(picture: Picture, style: Style) -> float:
+    """Return the processor time that writing this picture takes, once the library is loaded."""
+    took_s = 0.0
+    for _ in range(2):
+        began_s = time.process_time()
+        image = _image(picture, _size(picture, style))
+        image.save(BytesIO(), "WEBP", quality=style.qualities[0], method=_METHOD)
+        took_s = time.process_time() - began_s
+    return took_s
+
+
+def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path, style: Style) -> int:
+    """Write the animation and its first picture, each aside and then renamed. Return the animation's size in bytes."""
+    images = [_image(picture, size) for picture in pictures]
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     pauses_ms = [pause_ms] * (len(images) - 1) + [max(pause_ms, style.last_ms)]
     for quality in style.qualities:
         moving = {"save_all": True, "append_images": images[1:], "duration": pauses_ms, "loop": 0}
-        images[0].save(aside, "WEBP", quality=quality, method=2, **moving)
+        images[0].save(aside, "WEBP", quality=quality, method=_METHOD, **moving)
         if aside.stat().st_size <= style.bytes_at_most:
             break
     byte_count = aside.stat().st_size

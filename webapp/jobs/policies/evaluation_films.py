@@ -2,7 +2,7 @@
 
 Films take at most a twentieth of their job's time: the processor time of each is measured, with the start of the
 process that draws, and a film waits until its job has run long enough. The first may count on the time that the job
-will take at the pace of its completed rounds. A film that waits gives way to a newer one; one that still waits when
+will take at the pace of its newest rounds. A film that waits gives way to a newer one; one that still waits when
 its job has ended is drawn then. Films that are too many or too large are thinned out evenly over the rounds.
 """
 
@@ -28,7 +28,8 @@ KEPT_FILMS = 40
 KEPT_BYTES = 8_000_000
 _FIRST_CPU_S = 1.2
 """What a film takes with the start of its process, before one was measured."""
-_WARM_CPU_S = 0.3
+_WARM_CPU_S = 0.7
+"""What the first film of a job takes where the process is there: it prepares what it draws."""
 
 
 def queue_film(job_id: str, saved: CheckpointSaved, *, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -94,8 +95,10 @@ def _expected_s(job: Job) -> float:
     limit, last = job.training_facts.progress_limit, job.rounds.order_by("round_no").last()
     if not limit or last is None:
         return 0.0
-    # The time before the first round's end is left out: preparing belongs to no round.
-    first = job.rounds.filter(epoch=last.epoch).earliest("round_no")
+    # Of the newer half of its rounds: the first ones are slower, and preparing belongs to no round.
+    rounds = job.rounds.filter(epoch=last.epoch).order_by("round_no")
+    begun_at = rounds.values_list("round_no", flat=True)[0]
+    first = rounds.filter(round_no__gte=(begun_at + last.round_no) // 2)[0]
     made = last.report["total_env_steps"] - first.report["total_env_steps"]
     ahead = max(0, limit - last.report["total_env_steps"])
     return (last.at - first.at).total_seconds() * ahead / made if made > 0 else 0.0

@@ -23,6 +23,8 @@ from tests.factories import (
     round_finished,
 )
 from tests.webapp.jobs.policies.test_policy import PICTURE, written
+from training.film import SHORT
+from training.film import film as filmed
 from training.spec import TrainingSpec
 from training.trained import TrainedPolicy
 from webapp.jobs.models import Film, FilmState, Job
@@ -158,6 +160,18 @@ def test_the_first_film_counts_on_the_pace_of_completed_rounds(
 ) -> None:
     clock = FixedClock()
     assert allowed_s(started(clock, rounds=rounds, startup_s=startup_s), clock) == pytest.approx(allowed)
+
+
+def test_the_first_rounds_which_are_slower_are_no_pace() -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock, spec=make_spec(training__stop={"env_steps": 2560}))
+    Job.objects.filter(pk=job.pk).update(started_at=clock.now())
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, clock=clock)
+    for round_no, took_s in enumerate((3, 3, 1, 1), start=1):
+        clock.forward(took_s)
+        recorder.record(round_finished(round_no))
+    job.refresh_from_db()
+    assert evaluation_films._expected_s(job) == pytest.approx(6)
 
 
 def test_rounds_before_a_resume_are_no_pace() -> None:
@@ -319,6 +333,18 @@ def test_a_job_that_makes_no_films_has_no_place_for_them() -> None:
     before, _ = make_running_job()
     del before.spec["films"]  # launched before there were any
     assert film_card(before) is not None
+
+
+def test_a_film_holds_only_the_pictures_that_it_has_time_to_write(tmp_path: Path) -> None:
+    spec = TrainingSpec.model_validate({"environment": {"id": "CartPole-v1"}})
+    trained = TrainedPolicy.read(tmp_path / written(tmp_path, spec, 1).name)
+    long, short = (
+        filmed(trained, tmp_path / "a.webp", seed=0, style=SHORT, cpu_s=cpu_s) for cpu_s in (3.0, 0.0)
+    )
+    assert long.frames > short.frames
+    assert short.frames <= 2
+    assert long.ended
+    assert not short.ended
 
 
 def test_one_process_makes_short_films_until_it_is_idle_or_ends(tmp_path: Path) -> None:
