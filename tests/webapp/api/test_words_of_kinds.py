@@ -77,6 +77,16 @@ def test_tables_are_headed_by_the_words_of_their_jobs(walks: Job, descends: Job,
         assert {unit, score} <= {line.split()[0] for line in lines}
 
 
+def test_a_forecast_says_what_one_plain_machine_would_take_of_a_model_alone(
+    project: Any, capsys: Any
+) -> None:
+    set_to = ("--set", "training.stop.rounds=2", "--set", "budget_usd=1")
+    assert "One plain machine (c5.4xlarge): about $" in printed(
+        capsys, "jobs", "forecast", "siren-digits", *set_to
+    )
+    assert "plain machine" not in printed(capsys, "jobs", "forecast", "cartpole")
+
+
 def test_following_a_job_tells_its_loss(walks: Job, descends: Job, capsys: Any) -> None:
     followed = printed(capsys, "jobs", "watch", descends.pk)
     assert " samples  loss " in followed

@@ -36,6 +36,7 @@ COST = (
 )
 FORECAST = (
     Part(at="sentence"),
+    Part(at="one_machine"),
     Part(
         "dollars_10_%=dollars.p10:usd dollars_50_%=dollars.p50:usd dollars_90_%=dollars.p90:usd "
         "minutes_10_%=minutes.p10:number minutes_50_%=minutes.p50:number minutes_90_%=minutes.p90:number "

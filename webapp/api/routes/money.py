@@ -20,7 +20,7 @@ from webapp.api.routes.history import a_file
 from webapp.api.schemas import Request, Shape, Usd
 from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
-from webapp.jobs.launch.forecast_panel import headline
+from webapp.jobs.launch.forecast_panel import headline, on_one_machine
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
@@ -41,10 +41,12 @@ _By = Literal["day", "month", "job", "user", "cloud", "service", "tag"]
 @dataclass(frozen=True)
 class ForecastShape(Forecast):
     """What a job would take and cost, `whole_dollars` without the budget's limit. Dollars of a forecast are numbers,
-    because they are no exact amounts.
+    because they are no exact amounts. `one_machine`: what a model's training would take and cost on one plain machine;
+    empty for other jobs.
     """
 
     sentence: str
+    one_machine: str
 
 
 class ReportQuestion(Request):
@@ -103,7 +105,7 @@ def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
         raise spec_refused(refused)
     spec = cloud_requirements.fill_in_setup(project, spec)
     found = learned_forecast(project, spec)
-    return ForecastShape(**vars(found), sentence=headline(found, spec))
+    return ForecastShape(**vars(found), sentence=headline(found, spec), one_machine=on_one_machine(spec))
 
 
 @router.get("/projects/{slug}/costs", summary="Costs of a span of days, by dimension")

@@ -49,7 +49,7 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
         "assumptions": [keep_ranges_together(sentence) for sentence in found.assumptions],
         "parts": breakdown(found),
         "figures": [
-            ("Steps", format_count_range(found.steps)),
+            (spec.training.progress_unit.capitalize(), format_count_range(found.steps)),
             ("Rounds", format_count_range(found.rounds)),
             ("Calls", format_count_range(found.calls)),
             ("Cold starts", format_count_range(found.cold_starts)),

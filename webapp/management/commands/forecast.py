@@ -40,6 +40,8 @@ class Command(LineCommand):
     def _write(self, shown: dict[str, Any]) -> None:
         if shown["note"]:
             self.stdout.write(shown["note"])
+        if shown["machine"]:
+            self.stdout.write(shown["machine"])
         for title, figure in (*shown["parts"], *shown["figures"]):
             self.stdout.write(f"  {title:<14}{figure!s:>32}")
         for title, figure in shown["matters"]:
