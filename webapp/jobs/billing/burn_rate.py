@@ -169,7 +169,7 @@ class _Limit(NamedTuple):
 
 
 def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
-    hour = "an hour of simulated time" if job.simulated else "an hour"
+    hour = "a simulated hour" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
     if burn.done_in_s is not None and burn.ends_before(limit.in_s):
         margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
@@ -196,7 +196,7 @@ def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str,
         "line_usd": (burn.spent + burn.hourly * limit.in_s / 3600) / PICODOLLARS_PER_USD,
         "done_in_s": burn.done_in_s,
         "words": f"{'done' if burn.ends_before(limit.in_s) else f'meets {limit.what}'} {when}",
-        "end": "done" if burn.ends_before(limit.in_s) else "met",
+        "end": "done" if burn.ends_before(limit.in_s) else "reached",
         "when": f"{_shortly(job, ends_in_s, now)} (± {format_rough_duration(ends_in_s * burn.doubt)})",
     }
 
@@ -215,7 +215,7 @@ def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
 def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:
     band = f" (± {format_rough_duration(in_s * doubt)})" if with_band else ""
     if job.simulated:
-        return f"after {format_rough_duration(in_s)} more of it{band}"
+        return f"after another {format_rough_duration(in_s)} of simulated time{band}"
     then = now + timedelta(seconds=in_s)
     return f"at {format_moment(then, today=now.date())}{band}"
 

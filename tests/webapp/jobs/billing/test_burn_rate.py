@@ -91,7 +91,7 @@ def test_a_chart_marks_where_the_band_meets_which_line_and_when() -> None:
         "line_usd": pytest.approx(1.0),
         "done_in_s": pytest.approx(999_990),
         "words": owner_limit["words"],
-        "end": "met",
+        "end": "reached",
         "when": owner_limit["when"],
     }
     assert re.fullmatch(r"meets its limit at \d\d:\d\d UTC( on .*)? \(± 20 s\)", owner_limit["words"])
@@ -108,7 +108,7 @@ def test_simulated_time_is_not_the_time_of_day() -> None:
     stop = {"env_steps": None, "rounds": 10**6}
     job = _running(10, USD // 1000, spec=make_spec("hopper-simulated", training__stop=stop))
     assert forecast_spending(job, NOON)["burn"] == (
-        "At $3.60 an hour of simulated time it meets its limit after 16 min more of it (± 20 s)."
+        "At $3.60 a simulated hour it meets its limit after another 16 min of simulated time (± 20 s)."
     )
 
 
