@@ -45,7 +45,7 @@ def test_siren_trains_its_agent_for_a_data_set(live_site: str, live_worker: Path
     shown = page.inner_text("main")
     assert "Small Siren" in shown
     assert "1 to 2 functions of 256 to 3,008 MB" in shown
-    assert "of 2 real episodes reached the target" in page.inner_text(".version")
+    assert "of 2 real episodes" in page.inner_text(".version .figures")
     page.click(".page-head >> text=Schedulers")
     page.click("main >> text=Small Siren")
     page.click("text=Use it in a job")
@@ -73,7 +73,7 @@ def test_a_scheduler_is_trained_and_decides_for_a_job(
     assert page.locator(".scores rect").count() == 2
     version = Version.objects.get()
     page.click("text=Open the scheduler")
-    assert "of 2 real episodes reached the target" in page.inner_text(".version")
+    assert "of 2 real episodes" in page.inner_text(".version .figures")
     page.click("text=Use it in a job")
     assert page.input_value("[name='training.scaling.learned.scheduler']") == version.key
     assert page.locator("[name='training.scaling.learned.weights']").count() == 0

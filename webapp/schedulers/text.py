@@ -177,15 +177,15 @@ def chosen(facts: dict[str, Any]) -> str:
 
 
 def format_decisions(decided: Sequence[int]) -> str:
-    """The decisions of an episode as short text: repeated numbers are written once."""
+    """The decisions of an episode as short text, such as "26 → 24 ×2 → 21": repeated numbers are written once."""
     parts: list[tuple[int, int]] = []
     for one in decided:
         if parts and parts[-1][0] == one:
             parts[-1] = (one, parts[-1][1] + 1)
         else:
             parts.append((one, 1))
-    shown = [f"{count}×{size}" if count > 1 else f"{size}" for size, count in parts]
-    return " ".join(shown[:12]) + (" …" if len(shown) > 12 else "")
+    shown = [f"{size:,} ×{count}" if count > 1 else f"{size:,}" for size, count in parts]
+    return " → ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
 
 
 def step_line(step: Step) -> str:

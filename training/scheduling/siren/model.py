@@ -61,7 +61,7 @@ class SirenSettings(FrozenModel):
         None,
         gt=0,
         title="Deadline",
-        description="Of the least dollars. Empty: none.",
+        description="Where cost is kept small. Empty: none.",
         json_schema_extra={"unit": "s"},
     )
     beta: float = Field(0.1, gt=0, lt=1, title="Reward coefficient β", json_schema_extra=_ADVANCED)
