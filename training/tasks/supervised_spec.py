@@ -133,7 +133,7 @@ class Supervised(Training):
         "digits",
         pattern=r"^([0-9a-f]{64}|[a-z][a-z0-9_]{0,40})$",
         title="Data set",
-        description="The hash of a data set's manifest, or the name of one that comes with Starling.",
+        description="One of the project, by its hash, or one that comes with Starling, by its name.",
     )
     model: AnyModel = Field(default_factory=LogisticRegression, title="Model", validate_default=True)
     optimiser: AnyOptimiser = Field(default_factory=SGD, title="Optimiser")

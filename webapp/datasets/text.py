@@ -159,5 +159,5 @@ def feature_words(data_set: DataSet) -> str:
     if facts["picture"]:
         return f"pictures of {facts['picture'][0]} × {facts['picture'][1]}"
     if facts["kind"] == "sparse":
-        return f"{facts['width']:,} places, sparse"
+        return f"{facts['width']:,} hashed"
     return plural(facts["width"], "number")

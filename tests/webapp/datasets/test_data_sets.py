@@ -107,7 +107,7 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     assert "50 %" in text
     listed = client.get(reverse("datasets:list", args=[project.slug])).content.decode()
     assert "Flowers" in listed
-    assert "4,096 places, sparse" in listed
+    assert "4,096 hashed" in listed
 
 
 def test_shipped_data_sets_are_listed_and_lead_to_the_job_form() -> None:
