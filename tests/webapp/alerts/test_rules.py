@@ -231,7 +231,7 @@ def test_the_page_adds_and_removes_for_editors(client: Client, running: tuple[Jo
     job, _, owner = running
     client.force_login(owner)
     address = f"/p/{job.project.slug}/alerts/rules/"
-    assert "No rules yet" in client.get(address).content.decode()
+    assert "No rule yet" in client.get(address).content.decode()
     refused = client.post(f"{address}add/", {"text": "reward > 3"})
     assert refused.status_code == 422
     assert "reward is no figure of a round" in refused.content.decode()
