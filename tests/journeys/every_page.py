@@ -33,6 +33,7 @@ from tests.journeys.page_acts import (
     ask_to_delete,
     choose_three,
     invite,
+    join,
     keep_a_draft,
     make_link,
     make_token,
@@ -79,7 +80,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     project = accounts.ensure_personal_project(ada)
     accounts.join_project(project, bob, "viewer")
     people_scenes.confirm(ada)
-    _, join = people_scenes.invitations_of(project, ada)
+    _, invitation = people_scenes.invitations_of(project, ada)
     empty = accounts.create_project("A project with a name as long as people sometimes give to theirs", ada)
     old = people_scenes.archived_project(ada)
     scenes.jobs_in_every_state(project, ada)
@@ -234,7 +235,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "projects": ("/projects/", show_archived),
         "project-settings": (f"/p/{project.slug}/settings/", None),
         "project-archived": (f"/p/{old.slug}/settings/", None),
-        "join": (join, None),
+        "join": (invitation, None),
         "link-confirm": (accounts.one_time_sign_in_path(bob), None),
         "account": ("/account/", None),
         "account-email": ("/accounts/email/", None),
