@@ -68,7 +68,7 @@ EXPERIMENT = Experiment(
         _arm("ppo_1", "PPO, 1 version old", 1),
         _arm(
             "ppo_1_decoupled",
-            "PPO, 1 version old, clipped around the learner's policy as IMPACT is",
+            "PPO, 1 version old, decoupled objective",
             1,
             objective="decoupled",
         ),
