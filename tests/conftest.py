@@ -4,6 +4,7 @@ Tests use the database through pytest-django's `django_db` mark. A test with a s
 with a worker, a job process) needs `django_db(transaction=True)`, or the other process does not see its rows.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("endurance"):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """What is made here are millions of objects that live as long as the process: none is looked at for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header() -> str:

@@ -317,7 +317,8 @@ from webapp.api import reference
 assert reference.groups() and "JobSpec" in reference.models()  # the whole description of the API
 assert addresses > 10, addresses
 assert built, "no form was found"
-print([name for name in ("torch", "ray", "sklearn", "scipy", "pandas") if name in sys.modules])
+absent = ("torch", "ray", "sklearn", "scipy", "pandas", "boto3", "botocore", "azure", "msal", "research")
+print([name for name in absent if name in sys.modules])
 """
 
 

@@ -137,9 +137,10 @@ def test_its_tables_are_those_of_a_new_installation(migrated: Migrated) -> None:
     assert sorted(migrated.new_schema - migrated.schema) == []
 
 
-def test_its_people_go_on_with_it(migrated: Migrated) -> None:
-    """The books add up, secrets open, sessions and tokens hold, people sign in, and every page is there."""
-    command = [sys.executable, "-m", "tests.stored.use", str(FACTS)]
+@pytest.mark.parametrize("every", [pytest.param(1, id="every page", marks=pytest.mark.slow), 10])
+def test_its_people_go_on_with_it(migrated: Migrated, every: int) -> None:
+    """The books add up, secrets open, sessions and tokens hold, people sign in, and pages are there."""
+    command = [sys.executable, "-m", "tests.stored.use", str(FACTS), str(every)]
     faults = migrated.stored.run(command, DJANGO_SETTINGS_MODULE="tests.stored.settings")
     assert faults.splitlines() == []
 

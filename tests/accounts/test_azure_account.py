@@ -158,6 +158,7 @@ def _wears_and_goes(place: Place, shown: Mapping[str, ListedGroup], name: str) -
     finder.end(found)
 
 
+@pytest.mark.slow
 def test_an_actor_whose_gateway_is_gone_ends_by_itself(place: Place) -> None:
     """The dead-man time, where the container's own network decides what a gateway that is gone looks like."""
     groups, name = place.groups, place.name(2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from cProfile import Profile
 from functools import partial
 from typing import Any
 
@@ -280,18 +280,9 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
 
 def _calls_in(act: Callable[[], object]) -> int:
     """How many functions it calls: the same on every machine, however busy. Seconds are for benchmarks."""
-    count = 0
-
-    def counted(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        act()
-    finally:
-        sys.setprofile(None)
-    return count
+    profile = Profile()
+    profile.runcall(act)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 @pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])

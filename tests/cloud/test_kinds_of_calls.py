@@ -280,7 +280,7 @@ print(json.dumps(found))
 def test_one_file_and_one_row_run_on_workers_on_the_simulated_cloud_and_on_lambda(tmp_path: Path) -> None:
     """In a copy of the code, whose workers and functions know it as they know any other."""
     for room in ("training", "cloud"):
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("*.pyc.*"))
     shutil.copy(ROOT / "tests/training/adding.py", tmp_path / "training/calls/adding.py")
     table = tmp_path / "training/calls/__init__.py"
     text = table.read_text()

@@ -86,7 +86,9 @@ _RAY = (
     pytest.mark.slow,
     pytest.mark.skipif(not ray_driver.installed(), reason="Ray is not installed: make ray-setup"),
 )
-_ROWS = [pytest.param(name, marks=_RAY if name == "ray" else ()) for name in sorted(PLATFORMS)]
+# Azure's containers fetch their calls as `pulled` does. Both clouds' own quick tests run real functions and containers.
+_MARKS = {"aws_lambda": pytest.mark.slow, "azure_container": pytest.mark.slow, "ray": _RAY}
+_ROWS = [pytest.param(name, marks=_MARKS.get(name, ())) for name in sorted(PLATFORMS)]
 
 
 @pytest.fixture(params=_ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +66,20 @@ def test_prices_are_named_by_their_numbers_alone() -> None:
     assert numbers_hash(profile) == numbers_hash(other_words) != numbers_hash(other_numbers)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [("branching", "nitro_large"), pytest.param(experiment_names(), id="all", marks=pytest.mark.slow)],
+)
 def test_collecting_leaves_alone_what_has_not_changed(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str]
 ) -> None:
     settings.STARLING_DATA = tmp_path / "data"
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     reported: list[str] = []
     from webapp.management.commands import papers as command
 
-    for name in experiment_names():
+    monkeypatch.setattr(command, "experiment_names", lambda: names)
+    for name in names:
         experiment = find_experiment(name)
         folder = settings.STARLING_DATA / "papers" / name
         done = sum(command.run_file(experiment, folder, cell).complete for cell in experiment.cells())

@@ -1,7 +1,7 @@
 """Uses the stored installation as its people do, in a process of its own; prints each fault on a line.
 
-`python -m tests.stored.use FACTS`, with STARLING_DATA and DATABASE_URL naming the installation. Models are found by
-their tables, so that they may be called anything.
+`python -m tests.stored.use FACTS EVERY`, with STARLING_DATA and DATABASE_URL naming the installation, visits one in
+EVERY of its pages. Models are found by their tables, so that they may be called anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.core.management import call_command
 from django.test import Client
 
 
-def faults(facts: dict[str, Any]) -> Iterator[str]:
+def faults(facts: dict[str, Any], every: int) -> Iterator[str]:
     """A sentence for each fault."""
     yield from _commands()
     yield from _secrets(facts["secrets_sha256"])
@@ -37,7 +37,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
     person.post("/accounts/login/", {"login": facts["email"], "password": facts["password"]})
     if settings.SESSION_COOKIE_NAME not in person.cookies:
         yield f"{facts['email']} cannot sign in."
-    yield from _unlike(person, facts["pages"], 200)
+    yield from _unlike(person, facts["pages"][::every], 200)
     yield from _unlike(person, facts["gone"], 410)
 
 
@@ -93,5 +93,5 @@ def _opened(row: Any) -> str:
 
 if __name__ == "__main__":
     django.setup()
-    for fault in faults(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))):
+    for fault in faults(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), int(sys.argv[2])):
         print(fault)

@@ -185,7 +185,13 @@ LOPSIDED = {"critic counts for much": 30.0, "critic counts for all": 1000.0}
 
 
 @pytest.mark.parametrize("weight", LOPSIDED.values(), ids=LOPSIDED)
-@pytest.mark.parametrize("name", ["relu", "one hidden layer", "choices", "several choices"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one hidden layer",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("relu", "choices", "several choices")),
+    ],
+)
 def test_both_ends_of_a_lopsided_spectrum_within_one_percent_of_themselves(name, weight):
     """The whole loss with a heavy critic: up to 1,103 parameters, and one end several times as far out as the other."""
     network, spaces = NETWORKS[name]
@@ -360,7 +366,7 @@ def test_samples_that_cannot_be_distinguished_by_actors_say_so(slices, words):
 
 @pytest.mark.parametrize("loop", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "impala", "impact"])
-@pytest.mark.parametrize("objective", ["surrogate", "total_loss"])
+@pytest.mark.parametrize("objective", ["surrogate", pytest.param("total_loss", marks=pytest.mark.slow)])
 def test_a_round_reports_what_its_policy_requested(algorithm, loop, objective):
     spec = tiny(
         scaling=Boosting(

@@ -223,7 +223,9 @@ class Killed:
         return CheckpointRef(f"{round_no}", round_no, "", len(data))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
+)
 @pytest.mark.parametrize("drain", [False, True], ids=["killed", "paused"])
 def test_an_asynchronous_run_that_is_resumed_loses_no_data_and_learns_from_none_too_often(seed, drain):
     """Killed or paused at any event, with any order of answers. Whatever had been paid for when the checkpoint was

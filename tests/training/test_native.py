@@ -108,7 +108,9 @@ def test_every_family_and_all_of_the_catalogue_is_compared() -> None:
     assert {entry.id for entry in ENTRIES.values() if entry.family != "Atari"} <= set(TASKS)
 
 
-@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5", "Ant-v5"])
+@pytest.mark.parametrize(
+    "environment", ["CartPole-v1", "Hopper-v5", pytest.param("Ant-v5", marks=pytest.mark.slow)]
+)
 def test_a_synchronous_run_learns_the_same_weights(
     environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

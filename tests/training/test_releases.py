@@ -71,14 +71,14 @@ def check_releases(platform: Recording, learners: int, decay: float) -> Counter[
     ("seed", "learners", "decay", "waits"),
     [
         (0, 1, 0.9, True),
-        (1, 2, 0.5, True),
-        (2, 3, 0.1, True),
         (3, 5, 0.3, True),
-        (4, 6, 0.5, True),
-        (5, 6, 1.0, True),
-        (6, 1, 0.9, False),
         (7, 3, 0.1, False),
-        (8, 6, 0.5, False),
+        pytest.param(1, 2, 0.5, True, marks=pytest.mark.slow),
+        pytest.param(2, 3, 0.1, True, marks=pytest.mark.slow),
+        pytest.param(4, 6, 0.5, True, marks=pytest.mark.slow),
+        pytest.param(5, 6, 1.0, True, marks=pytest.mark.slow),
+        pytest.param(6, 1, 0.9, False, marks=pytest.mark.slow),
+        pytest.param(8, 6, 0.5, False, marks=pytest.mark.slow),
     ],
 )
 def test_each_release_has_one_reason_and_no_gradient_is_applied_twice_or_lost(

@@ -32,7 +32,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("order", ["arrival", "launch"])
+@pytest.mark.parametrize("order", ["arrival", pytest.param("launch", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_one_learner_with_whole_rounds_learns_what_the_synchronous_loop_learns(
     tmp_path: Path, name: str, order: str
@@ -98,7 +98,7 @@ def test_in_the_order_of_launch_failures_change_nothing(tmp_path: Path) -> None:
     assert len(learners) == 1
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize("rounds", [2, *(pytest.param(rounds, marks=pytest.mark.slow) for rounds in (1, 3))])
 def test_in_the_order_of_launch_a_resumed_run_is_the_same_run(tmp_path: Path, rounds: int) -> None:
     spec = tiny(**LAUNCH, checkpoints={"every_rounds": 1})
     whole = final_learner(spec, InlinePlatform(), tmp_path / "whole")

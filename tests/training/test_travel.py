@@ -17,6 +17,11 @@ OTHERS = [
     "InvertedDoublePendulum-v5",
     "MountainCarContinuous-v0",
 ]
+QUICK_GAMES = {"ALE/Pong-v5", "QbertNoFrameskip-v4"}
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow if entry.family == "Atari" and name not in QUICK_GAMES else ())
+    for name, entry in ENTRIES.items()
+]
 
 
 def played(environment, actions):
@@ -30,7 +35,7 @@ def played(environment, actions):
     return seen
 
 
-@pytest.mark.parametrize("name", [*ENTRIES, *OTHERS])
+@pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 def test_a_restored_environment_goes_on_bit_for_bit(name):
     spec = EnvironmentSpec(id=name)
     original, elsewhere = make(spec), make(spec)

@@ -90,16 +90,18 @@ def _many(piece: bytes) -> Iterable[bytes]:
     return (large for _ in range(_SENT_BYTES // len(large)))
 
 
+_CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("head", "piece"),
     [
-        (b"GET /", b"a"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: ", b"a"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-Many: a\r\n"),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X-After: a\r\n"),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"extension=a"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-Many: a\r\n", id="headers"),
+        pytest.param(_CHUNKED + b"0\r\n", b"X-After: a\r\n", id="trailers"),
+        pytest.param(b"GET /", b"a", id="address", marks=pytest.mark.slow),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: ", b"a", id="header", marks=pytest.mark.slow),
+        pytest.param(_CHUNKED + b"1;", b"extension=a", id="extensions", marks=pytest.mark.slow),
     ],
-    ids=["address", "header", "headers", "trailers", "extensions"],
 )
 async def test_what_is_beside_a_body_is_never_held_whole(head: bytes, piece: bytes) -> None:
     sent, most_held = await _sent(head, _many(piece))
@@ -121,17 +123,17 @@ def _frame(opcode: int, payload: bytes, *, last: bool = True) -> bytes:
 
 
 _TEXT, _MORE, _PING = 1, 0, 9
+_BEGUN = _frame(_TEXT, b"", last=False)
 
 
 @pytest.mark.parametrize(
     ("first", "piece"),
     [
-        (b"", _frame(_TEXT, b"a" * 5000)),
-        (_frame(_TEXT, b"", last=False), _frame(_MORE, b"", last=False)),
-        (_frame(_TEXT, b"", last=False), _frame(_MORE, b"a" * 4000, last=False)),
-        (b"", _frame(_PING, b"a" * 125)),
+        pytest.param(b"", _frame(_TEXT, b"a" * 5000), id="a long message"),
+        pytest.param(b"", _frame(_PING, b"a" * 125), id="pings"),
+        pytest.param(_BEGUN, _frame(_MORE, b"", last=False), id="empty parts", marks=pytest.mark.slow),
+        pytest.param(_BEGUN, _frame(_MORE, b"a" * 4000, last=False), id="long parts", marks=pytest.mark.slow),
     ],
-    ids=["a long message", "empty parts", "long parts", "pings"],
 )
 async def test_a_socket_holds_nothing_of_what_is_said_to_it(first: bytes, piece: bytes) -> None:
     sent, most_held = await _sent(_UPGRADE, [first, *_many(piece)], read_head=True)

@@ -36,12 +36,12 @@ class Operation:
 def groups() -> dict[str, list[Operation]]:
     """The operations by subject, in the order of the routes."""
     schema = api.get_openapi_schema()
-    scopes = _scopes()
+    scope_of = scopes()
     found: dict[str, list[Operation]] = {}
     for path, methods in schema["paths"].items():
         for method, one in methods.items():
             found.setdefault(one["tags"][0], []).append(
-                _operation(path, method, one, scopes[one["operationId"]])
+                _operation(path, method, one, scope_of[one["operationId"]])
             )
     return found
 
@@ -87,13 +87,14 @@ def models() -> dict[str, list[Parameter]]:
     return dict(sorted(found.items()))
 
 
-def _scopes() -> dict[str, str]:
-    """The scope that each operation requires, by its id."""
+def scopes() -> dict[str, str]:
+    """The scope that each described operation requires, by its id."""
     return {
         operation.operation_id or api.get_openapi_operation_id(operation): _scope_of(operation.auth_callbacks)
         for bound in api._get_bound_routers()
         for view in bound.path_operations.values()
         for operation in view.operations
+        if operation.include_in_schema
     }
 
 

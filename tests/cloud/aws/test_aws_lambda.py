@@ -175,8 +175,9 @@ def test_on_a_slower_function_the_deadline_is_that_of_its_clock() -> None:
 
 
 def test_a_call_that_arrives_too_late_is_not_run() -> None:
-    with lambdas.opened(start_cap_s=5.0) as (platform, aws):
-        aws.faults.slow_start_s = 5.5
+    with lambdas.opened() as (platform, aws):
+        platform._invoker._start_cap_s = 0.5
+        aws.faults.slow_start_s = 1.0
         aws.faults.order("slow_start")
         outcome = _one(platform)
         assert (outcome.status, outcome.reason_code) == ("failed", "expired")

@@ -138,7 +138,7 @@ def test_bad_days_are_bad(cloud: tuple[AwsEmulator, DemoAccount]) -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_processes_that_are_killed_in_the_middle_are_billed_to_the_digit(seed: int) -> None:
     """Real handlers this time: kills, broken connections and throttling; a failed call has its price too."""
     faults = AwsFaults(seed=seed, shares={"crash": 0.25, "lost_reply": 0.1, "throttle": 0.1})

@@ -90,7 +90,7 @@ def test_both_clouds_run_unless_one_is_named(tmp_path: Path) -> None:
         _stop(process)
 
 
-@pytest.mark.parametrize("fault", ["flood=0.1", "throttle=much"])
+@pytest.mark.parametrize("fault", ["flood=0.1", pytest.param("throttle=much", marks=pytest.mark.slow)])
 def test_a_fault_that_cannot_be_is_said(fault: str) -> None:
     command = [sys.executable, "manage.py", "emulator", "aws", "--port", "0", "--fault", fault]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)

@@ -96,7 +96,17 @@ def test_a_container_gets_its_token_and_nothing_of_ours() -> None:
         assert token not in " ".join(request.command)
 
 
-@pytest.mark.parametrize("kind", ["lost_reply", "error_after", "lost_request", "service_error", "throttle"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "lost_reply",
+        "throttle",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("error_after", "lost_request", "service_error")
+        ),
+    ],
+)
 def test_a_create_whose_answer_is_lost_makes_one_group(kind: AzureFault) -> None:
     """Sign-in comes first, so that the fault strikes the create."""
     with containers.opened() as (platform, azure):

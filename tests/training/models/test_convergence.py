@@ -40,7 +40,7 @@ def trained(
     return parameters
 
 
-@pytest.mark.parametrize("key", ["digits", "breast_cancer"])
+@pytest.mark.parametrize("key", ["digits", pytest.param("breast_cancer", marks=pytest.mark.slow)])
 def test_logistic_regression_ends_where_that_of_scikit_learn_ends(key):
     from sklearn.linear_model import LogisticRegression as Theirs
 

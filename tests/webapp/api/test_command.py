@@ -51,8 +51,9 @@ class TestTheTable:
             for many in reference.groups().values()
             for one in many
         }
+        command = parser()
         for row in COMMANDS[:-1]:
-            parser().parse_args(_words(row))
+            command.parse_args(_words(row))
             method, path, *_ = row.does.split()
             whole = path[1:] if path.startswith("//") else f"/projects/{{slug}}{path}"
             whole = whole.replace("{version}", "{scheduler}/versions/{number}")
@@ -63,10 +64,10 @@ class TestTheTable:
     def test_documents_and_table_tell_the_same_commands(self) -> None:
         printed = list(_documented_commands())
         assert len(printed) >= 20
-        names = set()
+        command, names = parser(), set()
         for where, line in printed:
             try:
-                request = parser().parse_args(shlex.split(line, comments=True))
+                request = command.parse_args(shlex.split(line, comments=True))
             except SystemExit:
                 pytest.fail(f"{where}: starling {line}")
             names.add(request.row.name)

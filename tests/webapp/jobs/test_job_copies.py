@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -25,6 +26,8 @@ from webapp.money.models import Budget
 
 pytestmark = pytest.mark.django_db
 CARTPOLE = presets()["cartpole"].spec
+TELLING = {"cartpole", "hopper-simulated", "hopper-stellaris", "siren-digits"}
+"""Presets that are unlike each other: what holds for these is quick to try."""
 
 
 @pytest.fixture
@@ -347,6 +350,10 @@ def test_the_list_is_live_and_names_the_first_fault_of_a_form_that_is_not_unders
 # Presets
 
 
+def _presets(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in TELLING else pytest.mark.slow) for name in names]
+
+
 def test_every_preset_says_where_it_is_from_and_what_to_expect() -> None:
     for preset in presets().values():
         assert preset.source, preset.name
@@ -359,7 +366,7 @@ def test_every_preset_says_where_it_is_from_and_what_to_expect() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, one in presets().items() if one.spec.simulated and one.expected_usd]
+    "name", _presets(name for name, one in presets().items() if one.spec.simulated and one.expected_usd)
 )
 def test_a_preset_s_expected_cost_is_what_its_forecast_says(name: str) -> None:
     preset = presets()[name]
@@ -375,7 +382,7 @@ def test_the_form_s_start_shows_score_cost_and_source(client: Client, address: s
     assert "about 2,767" in page
 
 
-@pytest.mark.parametrize("name", sorted(presets()))
+@pytest.mark.parametrize("name", _presets(sorted(presets())))
 def test_every_preset_has_a_form_and_a_check_list(client: Client, address: str, name: str) -> None:
     assert client.get(f"{address}?preset={name}").status_code == 200
     rows = client.post(f"{address}checks?preset={name}", posted(job_form(start=presets()[name].spec)))

@@ -139,7 +139,8 @@ def test_the_page_shows_both_and_run_this_opens_the_form_with_the_setting(client
     assert "No job of this project has finished" in empty.content.decode()
 
 
-def test_ten_thousand_jobs_take_as_many_queries_as_ten(client: Client) -> None:
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_thousands_of_jobs_take_as_many_queries_as_ten(client: Client, count: int) -> None:
     user = make_user()
     client.force_login(user)
     project = make_project(user)
@@ -155,7 +156,7 @@ def test_ten_thousand_jobs_take_as_many_queries_as_ten(client: Client) -> None:
                 created_at=like.created_at,
                 since=like.since,
             )
-            for at in range(10_000)
+            for at in range(count)
         ],
         batch_size=2_000,
     )
@@ -173,6 +174,6 @@ def test_ten_thousand_jobs_take_as_many_queries_as_ten(client: Client) -> None:
         began = time.perf_counter()
         page = client.get(address).content.decode()
         took_s = time.perf_counter() - began
-    assert "5,000" in page
+    assert ("5,000" in page) == (count > 5_000)
     assert len(many) == len(few)
-    print(f"the board of 10,000 jobs took {1000 * took_s:.0f} ms")
+    print(f"the board of {count:,} jobs took {1000 * took_s:.0f} ms")

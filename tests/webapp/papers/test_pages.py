@@ -263,6 +263,7 @@ def test_a_plain_claim_is_its_sentence() -> None:
     assert (found.what, found.tone, found.ruler) == ("PPO reaches 700.", "ok", None)
 
 
+@pytest.mark.slow
 def test_pages_load_neither_torch_nor_research() -> None:
     program = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings';"

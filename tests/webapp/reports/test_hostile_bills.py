@@ -80,7 +80,7 @@ def test_a_small_file_that_unpacks_without_end_is_refused_early(
     assert took_s <= 2
 
 
-@pytest.mark.parametrize("made", [wide_lines, lines_without_names])
+@pytest.mark.parametrize("made", [wide_lines, pytest.param(lines_without_names, marks=pytest.mark.slow)])
 def test_lines_are_not_kept_while_others_are_read(made: Callable[[], Iterator[str]]) -> None:
     bill = hand_over(make_project(), made())
     with memory_peak() as peak:

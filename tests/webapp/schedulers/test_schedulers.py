@@ -42,6 +42,7 @@ def test_a_training_makes_a_version_and_tells_all_that_it_cost() -> None:
     assert version.facts["rehearsed"]["score"] != version.facts["real"]["score"]
 
 
+@pytest.mark.slow
 def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_reported() -> None:
     training = scheduler_rows.ask()
     scheduler_rows.run(training)
@@ -99,6 +100,7 @@ def test_a_single_real_episode_leaves_nothing_to_choose() -> None:
     assert "chosen" not in training.version.facts
 
 
+@pytest.mark.slow
 def test_what_is_recorded_already_is_not_recorded_again() -> None:
     project = make_project()
     scheduler_rows.run(scheduler_rows.ask(project))

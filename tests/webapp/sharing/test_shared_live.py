@@ -134,6 +134,7 @@ async def test_what_ends_a_link_closes_its_socket(
 ) -> None:
     """Within a look of the database, which comes every second, whatever else is or is not sent."""
     assert viewers.CHECK_EVERY_S <= 1.0
+    monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.05)
     monkeypatch.setattr(inside, "HEARTBEAT_S", 3600.0)
     async with _viewer(shared.path) as viewer:
         await _message(viewer, "snapshot")

@@ -80,6 +80,8 @@ async def test_the_view_of_somebody_ends_who(
     what: Callable[[Seen], None], code: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within a look of the database that comes every second, whatever else is or is not sent."""
+    assert viewers.CHECK_EVERY_S <= 1.0
+    monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.05)
     monkeypatch.setattr(consumers, "HEARTBEAT_S", 3600.0)
     async with viewer_of(seen, seen.user) as viewer:
         await next_message(viewer, "snapshot")

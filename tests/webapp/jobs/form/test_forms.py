@@ -153,7 +153,11 @@ def test_values_are_shown_as_people_type_them(value: Any, typed: str) -> None:
 # The job form itself
 
 
-@pytest.mark.parametrize("name", list(presets()))
+# The flights take seconds to make.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name == "siren-flights" else ()) for name in presets()],
+)
 def test_each_preset_goes_through_the_form_unchanged(name: str) -> None:
     spec = presets()[name].spec
     form = job_form(posted(job_form(start=spec)))

@@ -193,6 +193,7 @@ def test_who_may_do_what(client: Client, project: Any, requested: list[int]) -> 
     assert not requested
 
 
+@pytest.mark.slow
 def test_the_web_process_exports_without_torch(project: Any) -> None:
     program = (
         "import django, sys; django.setup(); import webapp.urls, training.model_card, training.loader;"
