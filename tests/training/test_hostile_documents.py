@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory import memory_peak
-from training.codec import HEADER_LIMIT_BYTES, CodecError, decode, encode
+from training.codec import ENTRIES_LIMIT, HEADER_LIMIT_BYTES, CodecError, decode, encode
 
 MEGABYTE = 2**20
 SLACK_BYTES = 32 * MEGABYTE
@@ -204,3 +204,15 @@ def test_what_could_not_be_read_again_is_not_written(unreadable: dict[str, Any])
     """A checkpoint that no one can read must be known before its run goes on."""
     with pytest.raises(CodecError):
         encode(unreadable)
+
+
+def test_as_many_arrays_as_are_allowed_travel() -> None:
+    most = {f"a{at}": np.zeros(1, dtype=np.uint8) for at in range(ENTRIES_LIMIT)}
+    assert list(decode(encode(most))) == list(most)
+
+
+def test_a_header_above_the_limit_is_refused_even_if_it_is_all_there() -> None:
+    claimed = HEADER_LIMIT_BYTES + 1
+    whole = struct.pack("<5sBI", b"STRL1", 0, claimed) + b"\xc0" * claimed
+    with pytest.raises(CodecError, match=f"the header claims {claimed} bytes"):
+        decode(whole)

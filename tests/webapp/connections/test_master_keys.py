@@ -1,5 +1,6 @@
 """Master keys: where they are, how they are changed, and that nothing is lost meanwhile."""
 
+import fcntl
 import io
 import stat
 import threading
@@ -34,6 +35,25 @@ def test_a_keys_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "master_keys").chmod(0o640)
     with pytest.raises(key_ring.KeysUnusable, match="chmod 600"):
         key_ring.ring()
+
+
+def test_no_key_is_removed_while_a_process_seals_and_none_seals_while_one_is_removed(tmp_path: Path) -> None:
+    key_ring.ring()
+    path = tmp_path / "master_keys.lock"
+
+    def free(lock: int) -> bool:
+        with open(path, "r+") as another:
+            try:
+                fcntl.flock(another, lock | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+    with key_ring.locked():
+        assert (free(fcntl.LOCK_SH), free(fcntl.LOCK_EX)) == (True, False)
+    with key_ring.locked(alone=True):
+        assert (free(fcntl.LOCK_SH), free(fcntl.LOCK_EX)) == (False, False)
+    assert free(fcntl.LOCK_EX)
 
 
 @pytest.mark.parametrize("content", ["", "not a key", key_ring.new_key()[:-4]], ids=["empty", "words", "cut"])
@@ -131,6 +151,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"torch", "boto3
 """
 
 
+@pytest.mark.slow
 def test_the_web_process_starts_without_the_clouds_sdks(tmp_path: Path) -> None:
     """They take a second and tens of megabytes, and most pages never need them."""
     environment = {"STARLING_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "webapp.settings"}
