@@ -22,6 +22,8 @@ from training.data.store import FolderStore, MissingData
 
 MOST_UPLOADED_BYTES = 200_000_000
 _LEFT_AFTER = timedelta(hours=1)
+_WITHIN_S = 300.0
+"""For making a shipped data set."""
 
 
 class TooLarge(ValueError):
@@ -133,9 +135,6 @@ def missing_shards(manifest: Manifest) -> int:
         path = shards() / one.hash
         count += not path.is_file() or path.stat().st_size != one.byte_count
     return count
-
-
-_WITHIN_S = 300.0
 
 
 class DataFolderStore:

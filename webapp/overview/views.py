@@ -20,7 +20,7 @@ from webapp.money.models import Budget, Period, Scope
 from webapp.overview import month, running_jobs, search
 from webapp.overview.first_steps import guide_for
 from webapp.overview.recording import demo_card
-from webapp.overview.spend_rate import rate, state_sentence
+from webapp.overview.running_jobs import rate, state_sentence
 
 SHOWN_NEEDS = 4
 

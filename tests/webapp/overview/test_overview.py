@@ -31,8 +31,8 @@ from webapp.money.models import Charge
 from webapp.overview import month
 from webapp.overview.first_steps import guide_for
 from webapp.overview.month import Month, drawing
+from webapp.overview.running_jobs import rate
 from webapp.overview.search import find
-from webapp.overview.spend_rate import rate
 
 pytestmark = pytest.mark.django_db
 USD = 10**12
