@@ -39,24 +39,46 @@ def test_a_keys_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 def test_no_key_is_removed_while_a_process_seals_and_none_seals_while_one_is_removed(tmp_path: Path) -> None:
     key_ring.ring()
-    path = tmp_path / "master_keys.lock"
-
-    def free(lock: int) -> bool:
-        with open(path, "r+") as another:
-            try:
-                fcntl.flock(another, lock | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            return True
-
     with key_ring.locked():
-        assert (free(fcntl.LOCK_SH), free(fcntl.LOCK_EX)) == (True, False)
+        assert (_free(tmp_path, fcntl.LOCK_SH), _free(tmp_path, fcntl.LOCK_EX)) == (True, False)
     with key_ring.locked(alone=True):
-        assert (free(fcntl.LOCK_SH), free(fcntl.LOCK_EX)) == (False, False)
-    assert free(fcntl.LOCK_EX)
+        assert (_free(tmp_path, fcntl.LOCK_SH), _free(tmp_path, fcntl.LOCK_EX)) == (False, False)
+    assert _free(tmp_path, fcntl.LOCK_EX)
 
 
-@pytest.mark.parametrize("content", ["", "not a key", key_ring.new_key()[:-4]], ids=["empty", "words", "cut"])
+@pytest.mark.parametrize("change", ["add_first", "remove_others"])
+def test_a_rotation_changes_the_keys_while_no_process_seals(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, real = [], getattr(key_ring, change)
+
+    def changed(keys: Any) -> Any:
+        free.append(_free(tmp_path, fcntl.LOCK_SH))
+        return real(keys)
+
+    monkeypatch.setattr(key_ring, change, changed)
+    rotate(retire=True)
+    assert free == [False]
+
+
+def _free(folder: Path, lock: int) -> bool:
+    """Whether another process would get this lock of the key ring now."""
+    with open(folder / "master_keys.lock", "r+") as another:
+        try:
+            fcntl.flock(another, lock | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+_WITH_A_TYPO = f"{key_ring.new_key()[:9]}!{key_ring.new_key()[9:]}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "not a key", key_ring.new_key()[:-4], _WITH_A_TYPO],
+    ids=["empty", "words", "cut", "typo"],
+)
 def test_a_broken_keys_file_is_a_sentence_without_the_key(content: str, tmp_path: Path) -> None:
     (tmp_path / "master_keys").write_text(content)
     (tmp_path / "master_keys").chmod(0o600)

@@ -1,6 +1,7 @@
 """The database's ledger keeps the contract of all ledgers, holds under concurrency, and only for its own epoch."""
 
 import threading
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from webapp.jobs.running.leases import LEASE_TTL, take_lease
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.models import Account, Basis, Charge, ChargeState
-from webapp.money.services import settle_leftovers
+from webapp.money.services import LimitTooLow, lower_limit, settle_leftovers
 
 
 @pytest.mark.django_db
@@ -76,6 +77,18 @@ def test_the_usual_batch_takes_one_statement_or_two() -> None:
     charge = Charge.objects.get(name="last")
     assert (charge.kind, charge.state, charge.usage, charge.lines) == ("rollout", "open", {}, [])
     assert list(money_findings()) == []
+
+
+@pytest.mark.django_db
+def test_a_limit_may_come_down_to_what_is_spent_and_reserved_and_no_further() -> None:
+    job, _, ledger = _running()
+    ledger.reserve([reservation("a", 3_000_000), reservation("b", 2_000_000)])
+    ledger.settle([settlement("a", 1_000_000)])
+    lower_limit(job_id=job.pk, limit_usd=Decimal("0.000003"))
+    job.account.refresh_from_db()
+    assert job.account.limit_picodollars == 3_000_000
+    with pytest.raises(LimitTooLow, match=r"below \$0\.000003, which"):
+        lower_limit(job_id=job.pk, limit_usd=Decimal("0.000002"))
 
 
 @pytest.mark.django_db
