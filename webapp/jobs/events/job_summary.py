@@ -198,7 +198,7 @@ def why_waiting(job: Job, now: datetime) -> str:
         return _why_queued(job, now)
     if job.observed != Observed.RUNNING:
         return ""
-    if words := platform_notes.held_back(job):
+    if words := platform_notes.throttling_sentences(job):
         return words
     moments = list(
         Round.objects.filter(job=job).order_by("-round_no").values_list("at", flat=True)[:_USUAL_OVER]

@@ -80,7 +80,7 @@ class Notes:
             )
 
 
-def held_back(job: Job) -> str:
+def throttling_sentences(job: Job) -> str:
     """Return why the cloud limits the job's pace, in whole sentences; empty if it does not."""
     return PlatformNote.objects.filter(job=job).values_list("held_back", flat=True).first() or ""
 
