@@ -120,7 +120,7 @@ def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]
     """Begin the reason of each verdict about a target with what is known against that target."""
     for one in verdicts:
         claim = one.get("asked", {})
-        if claim.get("until") != "target":
+        if claim.get("until") != "target" or one["verdict"] == "open":
             continue
         here = [
             row

@@ -66,9 +66,11 @@ def _moved(one: Mapping[str, float], other: Mapping[str, float], *, ratio: bool)
 
 def _accounts(claim: Mapping[str, Any]) -> str:
     places = f"{claim.get('at', '')} {claim.get('against_at', '')}"
+    if claim["kind"] in ("sooner", "higher"):
+        return "new runs, on machines whose actors start together"
     if claim.get("accounting") == "paper":
         return "readings at equal steps on both sides"
-    if "cluster" in places or "machine" in places:
+    if "cluster" in places or "One plain CPU machine" in places:
         return "clusters, whose workers persist and whose actors start together; readings at equal steps"
     if claim["kind"] == "cheaper":
         return "workers built anew in 0.15 s as measured, not in 1.6 s; readings at equal steps"
