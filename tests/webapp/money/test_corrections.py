@@ -7,11 +7,13 @@ import pytest
 from tests.factories import FixedClock, make_running_job
 from tests.ledger_contract import reservation, settlement
 from training.ports import Settlement
+from webapp.clock import SYSTEM_CLOCK
 from webapp.money.budgets import create_budget
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Charge, Crossing
-from webapp.money.services import close_books, correct
+from webapp.money.services import book_late, close_books, correct
+from webapp.money.thresholds import note_crossings
 
 pytestmark = pytest.mark.django_db
 
@@ -36,6 +38,7 @@ def test_an_assumed_charge_becomes_the_metered_one_exactly_once() -> None:
     clock = FixedClock()
     job, epoch = _assumed(clock)
     booked_at = clock.now()
+    granted = Account.objects.get(job=job).granted_picodollars
     clock.forward(60)
     assert _correct(job, epoch, clock, 25)
     assert not _correct(job, epoch, clock, 10)
@@ -50,6 +53,7 @@ def test_an_assumed_charge_becomes_the_metered_one_exactly_once() -> None:
         0,
         0,
     )
+    assert account.granted_picodollars == granted, "no budget above holds any of it"
 
 
 def test_what_is_open_released_metered_or_unknown_is_not_corrected() -> None:
@@ -108,6 +112,31 @@ def test_a_month_that_is_over_is_not_touched(true: int) -> None:
     budget.refresh_from_db()
     assert (budget.spent_picodollars, budget.reserved_picodollars, budget.overrun_picodollars) == (0, 0, 0)
     assert list(money_findings()) == []
+
+
+def test_late_rent_is_booked_once_and_beyond_the_budget_if_it_must_be() -> None:
+    job, epoch = make_running_job()
+    limit = job.account.limit_picodollars
+    rent = {"account_id": job.account.pk, "epoch": epoch, "usage": {"seconds": 60}}
+    first, second = settlement("a", 60).lines, settlement("b", limit).lines
+    assert book_late(name="a", lines=first, **rent)
+    assert not book_late(name="a", lines=second, **rent)
+    charge = Charge.objects.get(account=job.account)
+    assert (charge.kind, charge.state, charge.basis) == ("rent", "settled", "metered")
+    assert (charge.reserved_picodollars, charge.settled_picodollars) == (0, 60)
+    assert book_late(name="b", lines=second, **rent)
+    account = Account.objects.get(job=job)
+    assert (account.spent_picodollars, account.overrun_picodollars, account.frozen) == (limit, 60, True)
+    assert list(money_findings()) == []
+
+
+def test_a_share_is_crossed_by_what_reaches_it_and_by_nothing_after_that() -> None:
+    account = make_running_job()[0].account
+    half, now = account.limit_picodollars // 2, SYSTEM_CLOCK.now()
+    note_crossings(account, half, half + 1, now)
+    assert not Crossing.objects.exists()
+    note_crossings(account, half - 1, half, now)
+    assert Crossing.objects.get().threshold == 50
 
 
 def test_a_share_crossed_twice_is_reported_once() -> None:
