@@ -134,11 +134,12 @@ def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]
 
 
 def _parted(reason: str) -> tuple[str, str]:
-    """That a sign turns stays first."""
-    if not reason.startswith("Its sign turns"):
-        return "", reason
-    first, _, rest = reason.partition(". ")
-    return f"{first}.", rest
+    """What turns or undoes the verdict stays first."""
+    first, rest = "", reason
+    while rest.startswith(("Its sign turns", "It is not decided")):
+        sentence, _, rest = rest.partition(". ")
+        first = f"{first} {sentence.rstrip('.')}.".strip()
+    return first, rest
 
 
 def _doubts(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -28,7 +28,15 @@ from cloud.numbers.ranges import (
 from cloud.place import Place
 from research.claims import Better, Cheaper, Meter
 from research.pricing_targets import Account, place_of
-from research.reports.judging import ONE_SIDED, Judgement, Variant, judge, judge_alike, undecided
+from research.reports.judging import (
+    ONE_SIDED,
+    Judgement,
+    Variant,
+    firmness,
+    judge,
+    judge_alike,
+    undecided,
+)
 from research.reports.run_cost import CLOUD_SEED, PricedRun, return_at
 from research.statistics import paired_bootstrap, paired_p_value
 from training.statistics import Interval
@@ -100,9 +108,7 @@ class CostComparisons:
                 "The best is at the edge of those tried: a better one may lie beyond.",
             )
         variants = self._variants(claim, opponents, interval)
-        turned = [one.words for one in variants if one.turned]
-        first = f"Its sign turns {', and '.join(turned)}." if turned else ""
-        why = " ".join(filter(None, (first, why, self._search_cost(claim))))
+        why = " ".join(filter(None, (*firmness(word, variants), why, self._search_cost(claim))))
         p_value = paired_p_value(ours, theirs, compare="ratio")
         more = {
             "over_environments": _as_drawn(ours, theirs, "ratio"),

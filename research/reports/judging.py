@@ -88,6 +88,15 @@ def judge_alike(
     return undecided(seeds), f"No difference is seen, but neither is it shown to be within {within}."
 
 
+def firmness(word: str, variants: Sequence[Variant]) -> list[str]:
+    """Say by which other accounts the sign of a verdict turns, and by which a decided one is not decided."""
+    turned = [one.words for one in variants if one.turned]
+    decided = word in ("holds", "does not hold")
+    weak = [one.words for one in variants if decided and not one.turned and one.word != word]
+    found = [f"Its sign turns {', and '.join(turned)}."] if turned else []
+    return [*found, f"It is not decided {', and '.join(weak)}."] if weak else found
+
+
 def undecided(seeds: int) -> str:
     return f"not decided by {seeds} seed{'s' * (seeds != 1)}"
 

@@ -24,6 +24,9 @@ _DRAWN = 6
 _SEEDS_DRAWN = 6
 
 
+_DECIDED = ("holds", "does not hold")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's."""
@@ -88,7 +91,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         kind == "higher" or claim.get("accounting") == "paper",
         _without_startup(figures),
         _earlier(figures, ratio=ratio),
-        tuple(_turned_by(figures)),
+        tuple(_turned_by(figures, found["verdict"])),
     )
 
 
@@ -113,11 +116,13 @@ def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
     return " ".join(filter(None, (before, found.get("why", ""))))
 
 
-def _turned_by(figures: dict[str, Any]) -> Iterator[str]:
-    """What turns the sign: other accounts of the same runs, and single numbers of the clouds within their ranges."""
+def _turned_by(figures: dict[str, Any], word: str) -> Iterator[str]:
+    """What turns the sign or undoes the verdict: other accounts of the same runs, and the clouds' numbers within their
+    ranges.
+    """
     for one in figures.get("variants", ()):
-        if one["turned"]:
-            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}"
+        if one["turned"] or (word in _DECIDED and one["word"] != word):
+            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}, {one['word']}"
     over = figures.get("over_draws") or {}
     if over:
         yield f"the clouds' numbers: ours is less in {over['cheaper_in']} of {over['draws']} draws"
