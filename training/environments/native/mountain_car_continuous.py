@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from math import cos
 from typing import Any
 
@@ -18,7 +17,7 @@ class MountainCarContinuous(Classic):
     def __init__(self, base: Any, first: Any) -> None:
         super().__init__(base, first)
         # Writing a number into this and reading it back rounds it: no quicker way was found.
-        self._single = memoryview(array("f", [0.0]))
+        self._single = memoryview(bytearray(4)).cast("f")
         self._power, self._goal = float(np.float32(base.power)), float(np.float32(base.goal_position))
         self._low, self._high = float(np.float32(base.min_position)), float(np.float32(base.max_position))
         self._max_speed, self._single_max_speed = base.max_speed, float(np.float32(base.max_speed))
