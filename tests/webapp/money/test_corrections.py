@@ -13,7 +13,7 @@ from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Charge, Crossing
 from webapp.money.services import book_late, close_books, correct
-from webapp.money.thresholds import note_crossings
+from webapp.money.thresholds import note_crossings, note_expected
 
 pytestmark = pytest.mark.django_db
 
@@ -137,6 +137,8 @@ def test_a_share_is_crossed_by_what_reaches_it_and_by_nothing_after_that() -> No
     assert not Crossing.objects.exists()
     note_crossings(account, half - 1, half, now)
     assert Crossing.objects.get().threshold == 50
+    note_expected(account, half, now, None)
+    assert Crossing.objects.get(kind="forecast").threshold == 100
 
 
 def test_a_share_crossed_twice_is_reported_once() -> None:

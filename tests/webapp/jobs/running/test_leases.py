@@ -103,6 +103,16 @@ def test_a_run_ends_once_someone_else_has_its_lease(monkeypatch: pytest.MonkeyPa
     assert _Heart(monkeypatch, [True, False]).beat() == ["someone else holds the lease"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_renewal_that_the_database_refused_is_soon_tried_again() -> None:
+    def refused() -> bool:
+        raise OperationalError("database is locked")
+
+    assert Heartbeat("job", 1, lambda: True)._renewed()
+    assert not Heartbeat("job", 1, refused)._renewed()
+    assert leases.RENEW_EVERY.total_seconds() > leases._RETRY_S
+
+
 def test_a_run_does_not_begin_inside_a_transaction_that_hides_its_lease() -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="outside of transactions"):
         Heartbeat(make_job().pk, 1).__enter__()
