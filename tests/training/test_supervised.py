@@ -136,12 +136,16 @@ def test_a_run_that_is_stopped_within_an_epoch_goes_on_without_learning_from_a_r
         sent = sum(call.kind == "sgd" for call in first.submitted)
         return Control(desired="paused" if sent >= stop_at else "run")
 
-    assert events_of(spec, first, control=control, checkpoints=store)[-1].reason_code == "paused"
+    before = events_of(spec, first, control=control, checkpoints=store)
+    assert before[-1].reason_code == "paused"
     (saved,) = store.saved.values()
     progress = Progress.decode(saved, spec)
     waiting = len(progress.waiting)
     again = InlinePlatform()
-    last = events_of(spec, again, resume=saved)[-1]
+    after = events_of(spec, again, resume=saved)
+    last = after[-1]
+    rounds = [event.report for event in (*before, *after) if isinstance(event, RoundFinished)]
+    assert sum(report.env_steps for report in rounds) == last.env_steps, "no row is left out of the rounds"
     beyond = 3 * spec.minibatch if loop == "fully_asynchronous" else 0
     assert 2 * spec.manifest.rows <= last.env_steps <= 2 * spec.manifest.rows + beyond
     assert last.rounds == 2

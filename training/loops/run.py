@@ -83,6 +83,7 @@ class Run:
         self._deciding_s = 0.0
         self._memory_mb = task.spec.memory_mb
         self._learned: list[_Learned] = []
+        self._made_before = _progress_in_no_round(progress)
         self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
@@ -246,6 +247,7 @@ class Run:
         """
         report = self._report(plan, tally, started_s, collect_s, dropped_trajectories, gradients)
         self._learned = []
+        self._made_before = 0
         self.progress = replace(
             self.progress,
             round_no=report.round_no,
@@ -384,7 +386,7 @@ class Run:
             plan_reason=plan.why,
             drawn=plan.drawn,
             memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
-            env_steps=self.learned_in_round,
+            env_steps=self._made_before + self.learned_in_round,
             total_env_steps=self.progress.total_env_steps,
             figures=self.task.round_figures_of([one.result for one in learned]),
             staleness_mean=_staleness_mean(learned),
@@ -410,6 +412,13 @@ def _staleness_mean(learned: Sequence[_Learned]) -> float:
         return learned[0].staleness_mean
     amount = sum(one.amount for one in learned)
     return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
+
+
+def _progress_in_no_round(progress: Progress) -> int:
+    """Return what the run had made within a round when it was saved: the round that goes on reports it too."""
+    if progress.history:
+        return progress.total_env_steps - progress.history[-1].total_env_steps
+    return progress.total_env_steps if progress.round_no == 0 else 0
 
 
 def _learner_usage(usages: Sequence[Usage]) -> Usage:
