@@ -115,6 +115,24 @@ def test_a_job_runs_by_it_with_functions_and_memory_and_each_epoch_says_why() ->
         assert "the agent's mean" in one["plan_reason"]
 
 
+def test_the_api_forecasts_and_launches_a_job_that_names_it() -> None:
+    user = make_user()
+    project = make_project(user)
+    version = scheduler_rows.make_version(project, of_data=True)
+    call, address = ApiCaller(user), f"/projects/{project.slug}/forecast"
+    found = call.post(address, _job_spec(version.key).model_dump(mode="json"))
+    assert found.status_code == 200
+    assert found.json()["one_machine"].startswith("One plain machine")
+    spec = _job_spec(version.key).model_dump(mode="json")
+    launched = [
+        call("POST", f"/projects/{project.slug}/jobs", spec, Idempotency_Key="once") for _ in range(2)
+    ]
+    assert [one.status_code for one in launched] == [201, 200]
+    assert Job.objects.get().parsed_spec().training.scaling.weights == version.weights
+    unknown = call.post(address, _job_spec("sch_nothing.1").model_dump(mode="json"))
+    assert "choose one of this project's trained schedulers" in unknown.json()["errors"][0]["sentence"]
+
+
 def test_its_page_leads_to_a_job_with_it_and_to_fine_tuning() -> None:
     user = make_user()
     project = make_project(user)

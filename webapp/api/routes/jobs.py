@@ -31,6 +31,7 @@ from webapp.api.router import (
 from webapp.api.schemas import Request
 from webapp.jobs import services
 from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.list import actions
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
@@ -144,7 +145,8 @@ def create_job(
 
 def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     """Refused if the key launched a job of another spec."""
-    if job.spec != cloud_requirements.fill_in_setup(project, spec).model_dump(mode="json"):
+    whole = cloud_requirements.fill_in_setup(project, schedulers().fill_in_weights(project, spec))
+    if job.spec != whole.model_dump(mode="json"):
         raise Refused(
             409,
             "key-used",

@@ -22,6 +22,7 @@ from webapp.jobs.form.spec_problems import problems
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.forecast_panel import headline, on_one_machine
 from webapp.jobs.launch.forecasts import learned_forecast
+from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.services import limits
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import Prices
@@ -101,9 +102,10 @@ class CostTable(BaseModel):
 @router.post("/projects/{slug}/forecast", summary="What a job would take and cost")
 def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to two seconds; the result for a spec is cached."""
-    if refused := [*spec.check_limits(limits()), *cloud_requirements.obstacles(project, spec)]:
+    decided, unknown = schedulers(), cloud_requirements.obstacles(project, spec)
+    if refused := [*spec.check_limits(limits()), *unknown, *decided.obstacles(project, spec)]:
         raise spec_refused(refused)
-    spec = cloud_requirements.fill_in_setup(project, spec)
+    spec = decided.fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
     found = learned_forecast(project, spec)
     return ForecastShape(**vars(found), sentence=headline(found, spec), one_machine=on_one_machine(spec))
 
