@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from typing import Any
 
 from training.data.readers.__main__ import answer
@@ -14,6 +15,17 @@ from webapp.datasets.models import DataSet, DataState
 FLOWERS = "length,width,colour,kind\n" + "".join(
     f"{at % 17 / 2},{at % 5},{('red', 'white', 'blue')[at % 3]},{at % 2}\n" for at in range(120)
 )
+
+
+def table_of_numbers(rows: int) -> str:
+    """A CSV of three numbers a row and a class that two of them decide nearly always."""
+    draw = random.Random(7)
+    lines = ["height,weight,age,ill"]
+    for _ in range(rows):
+        height, weight, age = draw.gauss(170, 10), draw.gauss(70, 12), draw.randrange(90)
+        ill = height - weight + draw.gauss(0, 4) < 100
+        lines.append(f"{height:.1f},{weight:.1f},{age},{'yes' if ill else 'no'}")
+    return "\n".join(lines) + "\n"
 
 
 def make_data_set(project: Any, **fields: Any) -> DataSet:
