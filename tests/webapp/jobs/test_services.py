@@ -169,6 +169,16 @@ def test_the_budget_of_a_finished_job_stays(change: Any) -> None:
         change(job=job, user=job.created_by, limit_usd=Decimal("5"))
 
 
+@pytest.mark.parametrize("usd", ["1000000.01", "0", "-1"])
+@pytest.mark.parametrize("change", [raise_budget, lower_budget])
+def test_a_budget_becomes_no_amount_that_a_job_could_not_be_launched_with(change: Any, usd: str) -> None:
+    job = make_job()
+    before = job.account.limit_picodollars
+    with pytest.raises(SpecRefused, match="budget_usd"):
+        change(job=job, user=job.created_by, limit_usd=Decimal(usd))
+    assert Account.objects.get(job=job).limit_picodollars == before
+
+
 @pytest.mark.parametrize("before", list(Observed))
 def test_states_change_along_the_graph_only(before: Observed) -> None:
     job = make_job()
