@@ -211,6 +211,12 @@ def test_as_many_arrays_as_are_allowed_travel() -> None:
     assert list(decode(encode(most))) == list(most)
 
 
+def test_an_array_of_more_than_eight_sides_is_refused() -> None:
+    assert decode(document([["a", "|u1", [1] * 8, 0]], b"1"))["a"].shape == (1,) * 8
+    with pytest.raises(CodecError, match="described wrongly"):
+        decode(document([["a", "|u1", [1] * 9, 0]], b"1"))
+
+
 def test_a_header_above_the_limit_is_refused_even_if_it_is_all_there() -> None:
     claimed = HEADER_LIMIT_BYTES + 1
     whole = struct.pack("<5sBI", b"STRL1", 0, claimed) + b"\xc0" * claimed
