@@ -1,8 +1,9 @@
 """A call's deadline, enforced in the process that runs it.
 
-First an alarm in the main thread raises `DeadlineExceeded`, which ends the call with a reason. If the body does not
-return even so, it is stuck in foreign code: then the process writes to its log where it is stuck, and ends. A thread of
-the interpreter does that, without Python's global lock.
+First an alarm in the main thread raises `DeadlineExceeded`, which ends the call with a reason. It rings again and
+again, because the interpreter drops what is raised in a destructor or while it collects garbage. If the body does not
+return even so, it is stuck in foreign code: then the process writes to its log where it is stuck, and ends. A thread
+of the interpreter does that, without Python's global lock.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from types import FrameType, TracebackType
 
 GRACE_S = 2.0
+_AGAIN_S = 0.25
 # The log of such a process has this, followed by the place where it was stuck.
 LAST_WORDS = "Timeout ("
 
@@ -36,7 +38,7 @@ class Watchdog:
         faulthandler.dump_traceback_later(hard_s, exit=True, file=sys.__stderr__ or sys.stderr)
         if self._alarmed:
             self._before = signal.signal(signal.SIGALRM, self._interrupt)
-            signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+            signal.setitimer(signal.ITIMER_REAL, self._limit_s, _AGAIN_S)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

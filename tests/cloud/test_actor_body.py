@@ -165,6 +165,26 @@ def test_a_body_that_raises_tells_where() -> None:
     assert "training/codec.py:" in answer.reason.splitlines()[0]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_alarm_that_rings_in_a_destructor_rings_again() -> None:
+    """The interpreter drops what is raised there, so that one alarm alone would be lost."""
+    rung = threading.Event()
+
+    class Deaf:
+        def __del__(self) -> None:
+            try:
+                while True:
+                    pass
+            finally:
+                rung.set()
+
+    with pytest.raises(DeadlineExceeded), Watchdog(0.05, grace_s=60.0):
+        Deaf()
+        assert rung.is_set()
+        while True:
+            pass
+
+
 def test_no_environment_can_keep_the_deadline_from_a_call() -> None:
     with pytest.raises(DeadlineExceeded), Watchdog(0.05):
         while True:
