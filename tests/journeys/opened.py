@@ -17,7 +17,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
     return {
         "open-account": (jobs, _press("summary[aria-label^=Account]")),
         "open-theme": (jobs, _press("summary[aria-label=Appearance]")),
-        "open-projects": (jobs, _press("summary[aria-label^=Project]")),
+        "open-projects": (jobs, _press(".menu > summary:has(> .name)")),
         "open-more": (jobs, _unfold(".bar-more details")),
         "open-folded": (live, _press("[data-fold-rail]")),
         "open-views": (jobs, _press("summary:has-text('Views')")),
