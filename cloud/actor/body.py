@@ -83,8 +83,9 @@ class Actor:
             )
         limit_s = call.deadline_s if within_s is None else min(call.deadline_s, within_s)
         began_s = time.perf_counter()
+        watchdog = Watchdog(limit_s)
         try:
-            with Watchdog(limit_s):
+            with watchdog:
                 packages.enable(request.packages)
                 weights = self._weights.of(request)
                 # The body's own time: fetching the weights counts as transfer.
@@ -93,6 +94,7 @@ class Actor:
         except Refusal as refusal:
             return self._failed(request, refusal.code, refusal.reason, 0.0)
         except DeadlineExceeded as error:
+            watchdog.end()
             return self._failed(request, "deadline", str(error), time.perf_counter() - began_s)
         except Exception as error:
             reason = failures.from_exception(error).reason

@@ -1,9 +1,10 @@
 """A call's deadline, enforced in the process that runs it.
 
 First an alarm in the main thread raises `DeadlineExceeded`, which ends the call with a reason. It rings again and
-again, because the interpreter drops what is raised in a destructor or while it collects garbage. If the body does not
-return even so, it is stuck in foreign code: then the process writes to its log where it is stuck, and ends. A thread
-of the interpreter does that, without Python's global lock.
+again, because the interpreter drops what is raised in a destructor or while it collects garbage; but not while its
+exception is on its way, so that the body can clean up. If the body does not return even so, it is stuck in foreign
+code: then the process writes to its log where it is stuck, and ends. A thread of the interpreter does that, without
+Python's global lock.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ring no more. Whoever catches `DeadlineExceeded` calls it: an alarm may ring as the block is being left."""
         if self._alarmed:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, self._before)
         faulthandler.cancel_dump_traceback_later()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if isinstance(sys.exception(), DeadlineExceeded):
+            return
         raise DeadlineExceeded(f"took longer than its deadline of {self._limit_s:g} s")

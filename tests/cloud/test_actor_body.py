@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import http.server
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from cloud import wire
+from cloud.actor import watchdog
 from cloud.actor import weights as actor_weights
 from cloud.actor.body import Actor
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
@@ -192,6 +194,21 @@ def test_no_environment_can_keep_the_deadline_from_a_call() -> None:
                 time.sleep(0.01)
             except Exception:
                 pass
+
+
+def test_the_alarm_leaves_time_to_clean_up_and_is_silent_afterwards() -> None:
+    cleaned, ended_s = False, 0.0
+    with pytest.raises(DeadlineExceeded), Watchdog(0.05, grace_s=60.0):
+        try:
+            while True:
+                pass
+        finally:
+            ended_s = time.monotonic() + 3 * watchdog._AGAIN_S
+            while time.monotonic() < ended_s:
+                pass
+            cleaned = True
+    assert cleaned
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_body_stuck_in_foreign_code_ends_its_process() -> None:
