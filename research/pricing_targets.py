@@ -139,7 +139,7 @@ PRICING_TARGETS: dict[str, PricingTarget] = {
 
 
 Account = Literal["full", "no_startup", "no_rebuild"]
-"""Everything; or without the start of machines, functions and processes; or without workers built anew in each call."""
+"""Everything; or without the start of machines, functions and processes; or without workers rebuilt in each call."""
 _LEFT_OUT: dict[Account, dict[str, tuple[str, ...]]] = {
     "full": {},
     "no_startup": {

@@ -38,7 +38,7 @@ def add_earlier(name: str, verdicts: Sequence[dict[str, Any]]) -> None:
 
 
 def changed_by(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Which repairs moved the estimate and turned the word; empty where neither changed."""
+    """Name the repairs between two verdicts that concern the estimate or the word; empty where neither changed."""
     figures, claim = now["figures"], now["asked"]
     interval = figures.get("interval")
     if interval is None or before["interval"] is None:
@@ -55,7 +55,7 @@ def changed_by(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         causes.append(_accounts(claim))
     if now["verdict"] != before["verdict"]:
         causes += _of_the_word(before, now)
-    return "" if not causes else f"Changed by {'; '.join(causes)}."
+    return "" if not causes else f"Repairs between the two: {'; '.join(causes)}."
 
 
 def _moved(one: Mapping[str, float], other: Mapping[str, float], *, ratio: bool) -> bool:
@@ -73,8 +73,8 @@ def _accounts(claim: Mapping[str, Any]) -> str:
     if "cluster" in places or "One plain CPU machine" in places:
         return "clusters, whose workers persist and whose actors start together; readings at equal steps"
     if claim["kind"] == "cheaper":
-        return "workers built anew in 0.15 s as measured, not in 1.6 s; readings at equal steps"
-    return "workers built anew in 0.15 s as measured, not in 1.6 s"
+        return "workers are rebuilt in 0.15 s as measured, not in 1.6 s; readings at equal steps"
+    return "workers are rebuilt in 0.15 s as measured, not in 1.6 s"
 
 
 def _of_the_word(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

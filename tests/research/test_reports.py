@@ -135,11 +135,17 @@ def test_what_changed_an_earlier_verdict_is_said() -> None:
     before = {"verdict": "holds", "interval": {"value": 0.7, "low": 0.6, "high": 0.9}}
     open_now = "not decided by 5 seeds"
     assert changed_by(before, now("holds", 0.7)) == ""
-    assert changed_by(before, now(open_now, 0.7)) == "Changed by intervals, which are wider for few seeds."
+    assert (
+        changed_by(before, now(open_now, 0.7))
+        == "Repairs between the two: intervals, which are wider for few seeds."
+    )
     many = changed_by(before, now(open_now, 0.7, "Alone it would be decided; among 9 claims."))
-    assert many == "Changed by Holm's correction for many claims."
+    assert many == "Repairs between the two: Holm's correction for many claims."
     assert "equality" in changed_by(before, now(open_now, 0.7, alike=True))
     stop_rule = changed_by(before, now("holds", 0.8, until_first=0.7))
-    assert stop_rule == "Changed by what is paid until: the last of three readings, no longer the first."
+    assert (
+        stop_rule
+        == "Repairs between the two: what is paid until: the last of three readings, no longer the first."
+    )
     assert "clusters" in changed_by(before, now("holds", 0.8, against_at="Nitro's server cluster"))
     assert "0.15 s" in changed_by(before, now("holds", 0.8))
