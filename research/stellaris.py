@@ -32,20 +32,21 @@ PLACES = (
 )
 """Where the others are priced as well: the slides' testbeds under both stacks, and one plain machine."""
 
-_ROUNDS: dict[str, Any] = {
-    "training": {"evaluation": {"every_rounds": 4, "episodes": 5}, "stop": {"rounds": 20}},
-    "platform": {"profile": "stellaris-cluster", "learner_lanes": LEARNERS},
-}
+ROUNDS = 20
 REASONS = {
-    "evaluation.every_rounds": "Every fourth round: an evaluation takes as long as a round, and delays actors."
+    "evaluation.every_rounds": "More seldom: an evaluation takes as long as a round, and delays actors."
 }
 
 
-def recipe(learning_rate: float = LEARNING_RATE) -> dict[str, Any]:
-    """PPO as the released code runs it: 20 rounds of 4,096 steps, 10 passes, 10 steps of the optimiser a round."""
+def recipe(learning_rate: float = LEARNING_RATE, rounds: int = ROUNDS) -> dict[str, Any]:
+    """PPO as the released code runs it: rounds of 4,096 steps, 10 passes, 10 steps of the optimiser a round."""
+    evaluation = {"every_rounds": 4 if rounds == ROUNDS else 20, "episodes": 5}
     return merged(
         paper_recipe(learning_rate=learning_rate, epochs=_PASSES, minibatch_size=ROUND),
-        _ROUNDS,
+        {
+            "training": {"evaluation": evaluation, "stop": {"rounds": rounds}},
+            "platform": {"profile": "stellaris-cluster", "learner_lanes": LEARNERS},
+        },
     )
 
 
@@ -290,7 +291,12 @@ def ablation_claims(environment: str) -> tuple[Higher | Sooner, ...]:
     )
 
 
-ENDPOINT = "mean return of a final evaluation after 20 rounds: 20 episodes, deterministic, held-out seeds"
+def endpoint(rounds: int = ROUNDS) -> str:
+    return (
+        f"mean return of a final evaluation after {rounds} rounds: 20 episodes, deterministic, held-out seeds"
+    )
+
+
 ORACLE = (
     "Stellaris on other seeds must come out equal. One learner of whole rounds, for which actors wait, is the"
     " synchronous loop bit for bit (a test of the engine), so that a difference comes from staleness, weights or"
@@ -314,28 +320,37 @@ BESIDE = (
 )
 
 
+def _compared(claim: Higher | NotWorse | Sooner | Cheaper) -> tuple[str, ...]:
+    against = (claim.against,) if isinstance(claim, NotWorse) else claim.against
+    return (claim.arm, *against)
+
+
 def headline_experiment(
     *,
     title: str,
     question: str,
     environment: str = HOPPER,
     learning_rate: float = LEARNING_RATE,
+    rounds: int = ROUNDS,
+    arms: tuple[Arm, ...] = headline(),
+    can_claim: str = CAN_CLAIM,
     reasons: dict[str, str] | None = None,
 ) -> Experiment:
     """Stellaris against its comparators on one task: final reward, time and cost."""
+    names = {arm.name for arm in arms}
     return Experiment(
         title=title,
         question=question,
-        endpoint=ENDPOINT,
+        endpoint=endpoint(rounds),
         oracle=ORACLE,
-        can_claim=CAN_CLAIM,
-        base=recipe(learning_rate),
+        can_claim=can_claim,
+        base=recipe(learning_rate, rounds),
         paper="stellaris",
         reasons={**REASONS, **(reasons or {})},
-        arms=headline(),
+        arms=arms,
         settings=(Setting(environment=environment, seeds=SEEDS),),
         pricing_targets=PLACES,
-        run_s=60.0,
-        claims=claims(environment),
+        run_s=3.0 * rounds,
+        claims=tuple(claim for claim in claims(environment) if names.issuperset(_compared(claim))),
         beside=BESIDE,
     )

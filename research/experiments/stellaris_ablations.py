@@ -6,13 +6,13 @@ from research.stellaris import (
     BESIDE,
     CAN_CLAIM,
     COMPARATORS,
-    ENDPOINT,
     HOPPER,
     ORACLE,
     PLACE,
     REASONS,
     SEEDS,
     ablation_claims,
+    endpoint,
     recipe,
     stellaris,
 )
@@ -20,7 +20,7 @@ from research.stellaris import (
 EXPERIMENT = Experiment(
     title="Stellaris, part by part",
     question="What do holding, weights and truncation each bring, against learners that do none of it?",
-    endpoint=ENDPOINT,
+    endpoint=endpoint(),
     oracle=ORACLE,
     can_claim=CAN_CLAIM,
     base=recipe(),

@@ -4,12 +4,12 @@ from research.claims import Cheaper, NotWorse
 from research.experiment import Experiment, Setting, merged
 from research.stellaris import (
     CAN_CLAIM,
-    ENDPOINT,
     HOPPER,
     MARGIN,
     ORACLE,
     REASONS,
     SEEDS,
+    endpoint,
     headline,
     recipe,
     stellaris,
@@ -39,7 +39,7 @@ _ON_LAMBDA = _STELLARIS.model_copy(
 EXPERIMENT = Experiment(
     title="Stellaris' learners on Lambda, without a GPU",
     question="Is it cheaper to sample and learn on CPU functions than on one machine that does both?",
-    endpoint=ENDPOINT,
+    endpoint=endpoint(),
     oracle=ORACLE,
     can_claim=CAN_CLAIM,
     base=recipe(),
