@@ -16,6 +16,10 @@ from cloud.place import Place
 
 _STEPS = 5
 _AT_ITS_VALUE = 0.5
+_CALLS_AT_ONCE = 500_000
+"""So many calls of actors, those of all lanes together, are replayed at once, so that an array has 4 MB. All lanes at
+once would take 1.6 GB an array: that is 200 draws of a run of a million calls.
+"""
 
 Key = tuple[str, ...]
 """A number's path: the title of its profile or stack, then the names of its fields."""
@@ -66,18 +70,43 @@ class Replays:
 
     def times_and_costs(self, places: Sequence[Place], seeds: Sequence[int]) -> list[TimeAndCost]:
         """Return the run's time and cost at each place, with its seed. All places are one cloud with other numbers."""
-        times_s, picodollars = [0.0] * len(places), [0] * len(places)
+        found = [TimeAndCost(0.0, 0)] * len(places)
         for schedule, waves in self._runs:
-            found = None if waves is None else replay_waves(waves, places, seeds)
-            for lane, (place, seed) in enumerate(zip(places, seeds, strict=True)):
-                if found is None or found.left_out[lane]:
-                    one = retime(schedule, place, seed=seed)
-                    time_s, cost = one.time_s, one.bill.picodollars
-                else:
-                    time_s, cost = found.time_and_cost(lane)
-                times_s[lane] += time_s
-                picodollars[lane] += cost
-        return [TimeAndCost(*one) for one in zip(times_s, picodollars, strict=True)]
+            sitting = _replay_sitting(schedule, waves, places, seeds)
+            found = [
+                TimeAndCost(before.time_s + one.time_s, before.picodollars + one.picodollars)
+                for before, one in zip(found, sitting, strict=True)
+            ]
+        return found
+
+
+def _replay_sitting(
+    schedule: ReplaySchedule, waves: WaveRun | None, places: Sequence[Place], seeds: Sequence[int]
+) -> list[TimeAndCost]:
+    """Return one sitting's time and cost in each lane."""
+    if waves is None:
+        return [_replay_events(schedule, place, seed) for place, seed in zip(places, seeds, strict=True)]
+    at_once = max(1, _CALLS_AT_ONCE // waves.actors)
+    batches = [slice(first, first + at_once) for first in range(0, len(places), at_once)]
+    return [one for batch in batches for one in _replay_lanes(schedule, waves, places[batch], seeds[batch])]
+
+
+def _replay_lanes(
+    schedule: ReplaySchedule, waves: WaveRun, places: Sequence[Place], seeds: Sequence[int]
+) -> list[TimeAndCost]:
+    """Return a sitting's time and cost in each lane: those by waves together, the others event by event."""
+    found = replay_waves(waves, places, seeds)
+    return [
+        _replay_events(schedule, place, seed)
+        if found is None or found.left_out[lane]
+        else TimeAndCost(*found.time_and_cost(lane))
+        for lane, (place, seed) in enumerate(zip(places, seeds, strict=True))
+    ]
+
+
+def _replay_events(schedule: ReplaySchedule, place: Place, seed: int) -> TimeAndCost:
+    run = retime(schedule, place, seed=seed)
+    return TimeAndCost(run.time_s, run.bill.picodollars)
 
 
 def time_and_cost(schedules: Sequence[ReplaySchedule], place: Place, seed: int) -> TimeAndCost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from cloud.billing.wave_replay import WaveTimes, replay_waves
 from cloud.billing.waves import WaveRun
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
+from cloud.numbers import ranges
 from cloud.numbers.ranges import Replays, TimeAndCost, drawn_places
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
@@ -161,6 +163,28 @@ def test_lanes_where_something_rare_happens_are_left_to_the_events() -> None:
     slow = schedule_of((4, 4), env_steps=200_000)
     run = retime(slow, place, seed=7)
     assert Replays([slow]).times_and_costs([place], [7]) == [TimeAndCost(run.time_s, run.bill.picodollars)]
+
+
+def test_many_draws_take_no_more_memory_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes are replayed in batches; what comes out is the same, whatever the batch."""
+    monkeypatch.setattr(ranges, "_CALLS_AT_ONCE", 30_000)
+    schedule, place = schedule_of((200,) * 5), place_named("one machine")
+    replays = Replays([schedule, schedule_of((3, 2))])
+
+    def replayed(lanes: int) -> tuple[list[TimeAndCost], int]:
+        seeds = [lane % 3 for lane in range(lanes)]
+        tracemalloc.start()
+        try:
+            found = replays.times_and_costs([place] * lanes, seeds)
+            return found, tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert not times_of(schedule, [place] * 3).left_out.any()
+    few, few_bytes = replayed(30)
+    many, many_bytes = replayed(75)
+    assert many == few[:3] * 25
+    assert many_bytes < 1.2 * few_bytes
 
 
 def test_runs_that_do_not_go_by_waves_are_none() -> None:
