@@ -7,27 +7,16 @@ anew, and by another stop rule. A verdict whose sign turns with one of them says
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cloud.numbers.ranges import (
-    Move,
-    TimeAndCost,
-    drawn_places,
-    outcomes_moved,
-    reversals,
-    uncertain_numbers,
-)
-from cloud.place import Place
-from research.claims import Better, Cheaper, Meter
-from research.pricing_targets import Account, place_of
+from research.claims import Better, Cheaper
+from research.pricing_targets import Account
+from research.reports.cost_draws import CostDraws
 from research.reports.judging import (
     ONE_SIDED,
     Judgement,
@@ -37,14 +26,10 @@ from research.reports.judging import (
     judge_alike,
     undecided,
 )
-from research.reports.run_cost import CLOUD_SEED, PricedRun, return_at
+from research.reports.paired_runs import PENALTY, Pair, PairedRuns, Runs
+from research.reports.run_cost import return_at
 from research.statistics import paired_bootstrap, paired_p_value
 from training.statistics import Interval
-
-_PENALTY = 2.0
-Runs = Mapping[tuple[str, str], Mapping[int, PricedRun]]
-"""Complete runs by arm and environment, then by seed."""
-
 
 _VARIANTS: tuple[tuple[str, str, Account, bool], ...] = (
     ("no_startup", "without the start of machines and functions on both sides", "no_startup", False),
@@ -53,41 +38,23 @@ _VARIANTS: tuple[tuple[str, str, Account, bool], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """One seed of one environment on both sides, each with its target's round and whether it got there."""
-
-    ours: PricedRun
-    theirs: PricedRun
-    rounds: tuple[int, int]
-    observed: tuple[bool, bool]
-
-
 class CostComparisons:
     """Judges claims on the runs there are."""
 
     def __init__(
         self, runs: Runs, targets: Mapping[str, float], training_targets: Mapping[str, float] | None = None
     ) -> None:
-        self._runs = runs
-        self._targets: dict[Meter, Mapping[str, float]] = {
-            "evaluation": targets,
-            "training": training_targets or {},
-        }
-        # A run's draws are the same in every claim that asks for them.
-        self._drawn: dict[tuple[int, int, str, int], list[TimeAndCost]] = {}
-
-    def seeds_of(self, arm: str, environment: str) -> list[int]:
-        return sorted(self._runs.get((arm, environment), {}))
+        self._paired = PairedRuns(runs, targets, training_targets)
+        self._draws = CostDraws()
 
     def cheaper(self, claim: Cheaper) -> Judgement:
-        opponents = self._opponents(claim)
+        opponents = self._paired.opponents(claim)
         if not opponents:
             return _incomplete(claim)
         seeds = len(opponents)
-        pairs = self._pairs(claim, opponents)
+        pairs = self._paired.pairs(claim, opponents)
         spent, observed = self._amounts(claim, pairs)
-        ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
+        ours, theirs = np.moveaxis(np.where(observed, 1.0, PENALTY) * spent, 2, 0)
         interval = paired_bootstrap(ours, theirs, compare="ratio")
         reached = (
             ""
@@ -118,7 +85,7 @@ class CostComparisons:
         return Judgement(interval, seeds, against, word, why, reached, p_value, claim.alike, more)
 
     def _amounts(
-        self, claim: Cheaper, pairs: Sequence[Sequence[_Pair]], account: Account = "full"
+        self, claim: Cheaper, pairs: Sequence[Sequence[Pair]], account: Account = "full"
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """What was spent, and whether the target was reached, by seed, environment and side."""
         spent = np.array([[self._spent(claim, pair, account) for pair in row] for row in pairs])
@@ -130,14 +97,14 @@ class CostComparisons:
         for name, words, account, begin in _VARIANTS:
             if (claim.accounting == "paper" and account == "no_startup") or (begin and claim.until == "end"):
                 continue
-            spent, observed = self._amounts(claim, self._pairs(claim, opponents, begin=begin), account)
-            ours, theirs = np.moveaxis(np.where(observed, 1.0, _PENALTY) * spent, 2, 0)
+            spent, observed = self._amounts(claim, self._paired.pairs(claim, opponents, begin=begin), account)
+            ours, theirs = np.moveaxis(np.where(observed, 1.0, PENALTY) * spent, 2, 0)
             interval = paired_bootstrap(ours, theirs, compare="ratio")
             turned = not claim.alike and (interval.value < 1.0) != (usual.value < 1.0)
             found.append(Variant(name, words, interval, _ratio_verdict(claim, ours, theirs)[0], turned))
         return found
 
-    def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[_Pair]]) -> list[float]:
+    def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[Pair]]) -> list[float]:
         """What share of ours and of theirs is start-up, by the claim's measure: the mean of all pairs."""
         if claim.accounting == "paper":
             return []
@@ -150,7 +117,7 @@ class CostComparisons:
         return len(claim.against) > 2 and against in (claim.against[0], claim.against[-1])
 
     def better(self, claim: Better) -> Judgement:
-        opponents = self._opponents(claim)
+        opponents = self._paired.opponents(claim)
         if not opponents:
             return _incomplete(claim)
         rows = [
@@ -170,44 +137,6 @@ class CostComparisons:
             interval, len(rows), _most_often(opponents), word, why, "", p_value, claim.alike, more
         )
 
-    def _opponents(self, claim: Cheaper | Better) -> dict[int, str]:
-        """Whom the claim is against, by the seed that it is judged on.
-
-        Of several the best is chosen for each seed on all the others (cross-fitting), or a lucky one would win.
-        """
-        every = [claim.arm, *claim.against]
-        seeds = sorted(
-            set.intersection(*(set(self.seeds_of(arm, name)) for arm in every for name in claim.environments))
-        )
-        if len(claim.against) == 1:
-            return dict.fromkeys(seeds, claim.against[0])
-        if len(seeds) < 2:
-            return {}
-        target = self._targets[claim.meter]
-        logs = {
-            (arm, seed): sum(
-                math.log(
-                    _penalised(
-                        self._runs[arm, name][seed],
-                        target.get(name),
-                        claim,
-                        self._reading_steps(claim, name),
-                    )
-                )
-                for name in claim.environments
-            )
-            for arm in claim.against
-            for seed in seeds
-        }
-        found = {}
-        for judged_on in seeds:
-            others = [seed for seed in seeds if seed != judged_on]
-            found[judged_on] = min(
-                claim.against,
-                key=lambda arm: sum(logs[arm, seed] for seed in others),
-            )
-        return found
-
     def _search_cost(self, claim: Cheaper | Better) -> str:
         """What it cost to find the best of several, which is on neither side."""
         if len(claim.against) == 1:
@@ -216,38 +145,13 @@ class CostComparisons:
             run.cost(claim.against_at, run.rounds).usd
             for arm in claim.against
             for name in claim.environments
-            for run in self._runs[arm, name].values()
+            for run in self._paired.runs[arm, name].values()
         )
         return f"To find the best of {len(claim.against)} cost another ${usd:,.2f}, which is on neither side."
 
-    def _pairs(
-        self, claim: Cheaper, opponents: Mapping[int, str], *, begin: bool = False
-    ) -> list[list[_Pair]]:
-        def pair(name: str, seed: int, against: str) -> _Pair:
-            sides = self._runs[claim.arm, name][seed], self._runs[against, name][seed]
-            if claim.until == "end":
-                return _Pair(*sides, (sides[0].rounds, sides[1].rounds), (True, True))
-            target = self._targets[claim.meter][name]
-            steps = self._reading_steps(claim, name)
-            reached = [side.reached(target, claim.meter, begin=begin, every_steps=steps) for side in sides]
-            rounds = int(reached[0].at), int(reached[1].at)
-            return _Pair(*sides, rounds, (reached[0].observed, reached[1].observed))
-
-        return [
-            [pair(name, seed, against) for name in claim.environments] for seed, against in opponents.items()
-        ]
-
-    def _reading_steps(self, claim: Cheaper | Better, environment: str) -> int:
-        """How far apart all arms of the claim are read: by the largest round that any of them has there."""
-        return max(
-            run.outcome.round_steps
-            for arm in (claim.arm, *claim.against)
-            for run in self._runs[arm, environment].values()
-        )
-
-    def _spent(self, claim: Cheaper, pair: _Pair, account: Account) -> tuple[float, float]:
+    def _spent(self, claim: Cheaper, pair: Pair, account: Account) -> tuple[float, float]:
         found = []
-        for run, until, _, pricing_target in _sides(claim, pair):
+        for run, until, _, pricing_target in pair.sides(claim):
             cost = run.cost(pricing_target, until, account)
             value = cost.seconds if claim.measure == "seconds" else cost.usd
             found.append(cost.paper_usd if claim.accounting == "paper" else value)
@@ -257,76 +161,18 @@ class CostComparisons:
         """At the money that both sides spent, and as shares of the evaluations' target, whatever the meter: that of
         training may be below 0.
         """
-        ours = self._runs[claim.arm, name][seed].dollars_curve(claim.at, claim.meter)
-        theirs = self._runs[against, name][seed].dollars_curve(claim.against_at, claim.meter)
+        ours = self._paired.runs[claim.arm, name][seed].dollars_curve(claim.at, claim.meter)
+        theirs = self._paired.runs[against, name][seed].dollars_curve(claim.against_at, claim.meter)
         money = min(ours[0][-1], theirs[0][-1])
-        target = self._targets["evaluation"][name]
+        target = self._paired.targets["evaluation"][name]
         return return_at(ours, money) / target, return_at(theirs, money) / target
 
     def judge_over_draws(self, claim: Cheaper, draws: int) -> dict[str, Any]:
-        """Over how many draws of the clouds' numbers ours is cheaper by the point estimate, and what turns that."""
-        opponents = self._opponents(claim)
+        """Return how sure the claim is of the clouds' numbers; nothing if no seed is complete."""
+        opponents = self._paired.opponents(claim)
         if not opponents or not draws:
             return {}
-        pairs = self._pairs(claim, opponents)
-        places = place_of(claim.at), place_of(claim.against_at)
-
-        def ratio(value: Callable[[_Pair, int], float]) -> float:
-            """Of the geometric means over seeds and environments: a faster stand-in for the ratio of IQMs."""
-            logs = [math.log(value(pair, 0) / value(pair, 1)) for row in pairs for pair in row]
-            return math.exp(sum(logs) / len(logs))
-
-        by_draw: dict[tuple[int, int], list[float]] = {}
-        for row in pairs:
-            for pair in row:
-                for side, (run, until, seen, pricing_target) in enumerate(_sides(claim, pair)):
-                    by_draw[id(pair), side] = [
-                        _value(claim, one) * (1 if seen else _PENALTY)
-                        for one in self._draws_of(run, until, pricing_target, draws)
-                    ]
-        ratios = [
-            ratio(lambda pair, side, draw=draw: by_draw[id(pair), side][draw])  # type: ignore[misc]
-            for draw in range(draws)
-        ]
-        return {
-            "draws": draws,
-            "cheaper_in": sum(one < 1.0 for one in ratios),
-            "ratio_p10": float(np.quantile(ratios, 0.1)),
-            "ratio_p90": float(np.quantile(ratios, 0.9)),
-            "turned_by": self._turned_by(claim, pairs[0], places),
-        }
-
-    def _draws_of(self, run: PricedRun, until: int, pricing_target: str, draws: int) -> list[TimeAndCost]:
-        key = id(run), until, pricing_target, draws
-        if key not in self._drawn:
-            seeds = range(CLOUD_SEED, CLOUD_SEED + draws)
-            self._drawn[key] = run.replays(until).times_and_costs(_drawn(pricing_target, draws), seeds)
-        return self._drawn[key]
-
-    def _turned_by(
-        self, claim: Cheaper, pairs: Sequence[_Pair], places: tuple[Place, Place]
-    ) -> list[dict[str, Any]]:
-        """Single numbers that turn the comparison within their ranges, tried on the first seed's runs."""
-
-        def cheaper(moves: Sequence[Move]) -> list[bool]:
-            logs = np.zeros(len(moves))
-            for pair in pairs:
-                for side, (run, until, seen, _) in enumerate(_sides(claim, pair)):
-                    found = outcomes_moved(run.replays(until), places[side], moves, CLOUD_SEED)
-                    values = [_value(claim, one) * (1 if seen else _PENALTY) for one in found]
-                    logs += [math.log(value) * (1 if side == 0 else -1) for value in values]
-            return [bool(one < 0.0) for one in logs]
-
-        scripts = [script for pair in pairs for script in pair.ours.scripts(pair.rounds[0])]
-        return [
-            {"of": flip.of, "name": flip.name, "value": flip.value, "at": flip.at, "kind": flip.quantity.kind}
-            for flip in reversals(uncertain_numbers(scripts, places), cheaper)
-        ]
-
-
-@cache
-def _drawn(pricing_target: str, draws: int) -> list[Place]:
-    return drawn_places(place_of(pricing_target), draws, CLOUD_SEED)
+        return self._draws.judge(claim, self._paired.pairs(claim, opponents), draws)
 
 
 def _ratio_verdict(claim: Cheaper, ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[str, str]:
@@ -376,7 +222,7 @@ def _why_undecidable(
 
     if short[:, favoured].any():
         return f"{where(favoured)}: what that would have cost is not known."
-    penalty = np.where(observed, 1.0, _PENALTY)
+    penalty = np.where(observed, 1.0, PENALTY)
     penalty[:, short[:, other], other] = 1.0
     once = paired_bootstrap(*np.moveaxis(penalty * spent, 2, 0), compare="ratio")
     if judge(once, 1.0, len(spent), less=True)[0] != word:
@@ -384,25 +230,3 @@ def _why_undecidable(
             f"{where(other)}; counted as what was spent in vain, and not as twice that, it decides nothing."
         )
     return ""
-
-
-def _sides(claim: Cheaper, pair: _Pair) -> list[tuple[PricedRun, int, bool, str]]:
-    return [
-        (pair.ours, pair.rounds[0], pair.observed[0], claim.at),
-        (pair.theirs, pair.rounds[1], pair.observed[1], claim.against_at),
-    ]
-
-
-def _value(claim: Cheaper, found: TimeAndCost) -> float:
-    return found.time_s if claim.measure == "seconds" else float(found.picodollars)
-
-
-def _penalised(run: PricedRun, target: float | None, claim: Cheaper | Better, every_steps: int) -> float:
-    """The other side's dollars to the target, or to the end where none is given; twice what was spent where the target
-    was not reached.
-    """
-    if target is None or (isinstance(claim, Cheaper) and claim.until == "end"):
-        return run.cost(claim.against_at, run.rounds).usd
-    reached = run.reached(target, claim.meter, every_steps=every_steps)
-    usd = run.cost(claim.against_at, int(reached.at)).usd
-    return usd if reached.observed else _PENALTY * usd

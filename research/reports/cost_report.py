@@ -16,10 +16,11 @@ from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS
 from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import judge_seconds
-from research.reports.cost_comparison import CostComparisons, Runs
+from research.reports.cost_comparison import CostComparisons
 from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.judging import Judgement, corrected
 from research.reports.outcomes import Summary
+from research.reports.paired_runs import Runs
 from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
 from research.reports.return_comparison import judge_final_returns
 from research.reports.run_cost import PricedRun
