@@ -1,8 +1,8 @@
 """Which arm is cheaper, which is better for the same money: judged over seeds, environments and clouds.
 
 The words are those of `judging.py`. An arm that reached the target in fewer than half of its runs is never called
-cheaper. Each ratio of costs is judged by other accounts as well: without start-ups, without workers that are built
-anew, and by another stop rule. A verdict whose sign turns with one of them says so first.
+cheaper. Each ratio of costs is judged by other accounts as well: without start-ups, without calls that rebuild
+their workers, and by another stop rule. A verdict whose sign turns with one of them says so first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from training.statistics import Interval
 
 _VARIANTS: tuple[tuple[str, str, Account, bool], ...] = (
     ("no_startup", "without the start of machines and functions on both sides", "no_startup", False),
-    ("no_rebuild", "if nobody built workers anew in a call", "no_rebuild", False),
+    ("no_rebuild", "if no call rebuilt its workers", "no_rebuild", False),
     ("begin", "if the first of three readings at the target ended it", "full", True),
 )
 
