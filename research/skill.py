@@ -92,7 +92,7 @@ def target_rows(
     the judged runs' own first `readings` still say whether a policy that is next to untrained is there already.
     """
     rows = []
-    for meter, targets in _targets(experiment):
+    for meter, targets in targets_by_meter(experiment):
         measured = spans(data, meter, experiment.pilots) if targets else {}
         for environment, target in targets.items():
             span = measured.get(environment)
@@ -134,9 +134,9 @@ def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]
 
 
 def _parted(reason: str) -> tuple[str, str]:
-    """What turns or undoes the verdict stays first."""
+    """What makes the claim untestable, and what turns or undoes the verdict, stays first."""
     first, rest = "", reason
-    while rest.startswith(("Its sign turns", "It is not decided")):
+    while rest.startswith(("Not testable", "Its sign turns", "It is not decided")):
         sentence, _, rest = rest.partition(". ")
         first = f"{first} {sentence.rstrip('.')}.".strip()
     return first, rest
@@ -171,7 +171,7 @@ def why_not_skilled(experiment: Experiment, data: Path) -> str:
     return ""
 
 
-def _targets(experiment: Experiment) -> list[tuple[Meter, dict[str, float]]]:
+def targets_by_meter(experiment: Experiment) -> list[tuple[Meter, dict[str, float]]]:
     """Targets by meter, of environments that the experiment runs."""
     run = {setting.environment for setting in experiment.settings}
     meters: list[tuple[Meter, dict[str, float]]] = [

@@ -28,6 +28,7 @@ from webapp.money.amounts import PICODOLLARS_PER_USD
 NICENESS = 10
 # A budget that binds is an end that an experiment asks about.
 _WHOLE_ENDS = OWN_ENDS | {"budget"}
+_DRAWN_STEPS = 512
 
 
 class RunFailed(RuntimeError):
@@ -274,11 +275,52 @@ def held_out_returns(spec: JobSpec, checkpoint: Path, seeds: list[int]) -> tuple
 
 def untrained_returns(spec: JobSpec, seeds: list[int]) -> tuple[list[float], list[int]]:
     """The same of the policy before its first update."""
+    return _returns_of(spec, _untrained_weights(spec), 0, seeds)
+
+
+def drawn_returns(spec: JobSpec, episodes: int) -> list[float]:
+    """The first so many training episodes of the policy before its first update: its actions are drawn."""
+    from training.calls.rollout import RolloutRequest
+    from training.codec import decode
+    from training.functions.body import WarmCache
+    from training.functions.rollout import rollout
+    from training.messages import Call
+
+    training, weights, cache = reinforcement_of(spec), _untrained_weights(spec), WarmCache()
+    request = RolloutRequest(
+        environment=training.environment,
+        environments=1,
+        steps=_DRAWN_STEPS,
+        slot=0,
+        discount=training.algorithm.discount,
+    )
+    returns: list[float] = []
+    state: bytes | None = None
+    number = 0
+    while len(returns) < episodes:
+        number += 1
+        call = Call(
+            id=f"drawn-{number}",
+            request=request,
+            where="actor",
+            round_no=0,
+            seed=derive(training.seed, "drawn", number),
+            deadline_s=training.rollout.deadline_s,
+            memory_mb=training.rollout.memory_mb,
+            env_state=state,
+        )
+        result = rollout(call, request, weights, cache)
+        state = result.env_state
+        returns += [float(one) for one in decode(result.payload)["episode_returns"]]
+    return returns[:episodes]
+
+
+def _untrained_weights(spec: JobSpec) -> bytes:
     training = reinforcement_of(spec)
     state = training.algorithm.initial_state(
         training.network, spaces_of(training.environment), derive(training.seed, "network")
     )
-    return _returns_of(spec, state.actor_weights(training.network), 0, seeds)
+    return state.actor_weights(training.network)
 
 
 def _returns_of(

@@ -100,13 +100,18 @@ def test_without_pilots_the_judged_runs_say_what_an_untrained_policy_scores(data
     assert found["Humanoid-v5"] == (99.6, None, None)
     until = {"until": "target", "meter": "training", "environments": ["HalfCheetah-v5", "Humanoid-v5"]}
     claims = [
-        {"verdict": "holds", "asked": until, "reason": "Its sign turns. It is so."},
+        {
+            "verdict": "holds",
+            "asked": until,
+            "reason": "Not testable at this price. Its sign turns. It is so.",
+        },
         {"verdict": "holds", "asked": {**until, "until": "end"}, "reason": ""},
         {"verdict": "open", "asked": until, "reason": ""},
     ]
     add_skill(claims, rows)
     assert [one["reason"] for one in claims[1:]] == ["", ""]
     assert claims[0]["reason"] == (
-        "Its sign turns. The target asks for little or no skill; first readings: HalfCheetah-v5 −348 of −345. No pilots"
-        " say whether the target asks for skill; first readings: Humanoid-v5 100 of 115. It is so."
+        "Not testable at this price. Its sign turns. The target asks for little or no skill; first readings:"
+        " HalfCheetah-v5 −348 of −345. No pilots say whether the target asks for skill; first readings: Humanoid-v5 100"
+        " of 115. It is so."
     )
