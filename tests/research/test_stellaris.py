@@ -23,7 +23,7 @@ from research.runs.seed_run import SeedRun
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
 from training.loops.model import StalenessAware
-from webapp.papers.pages import verdict
+from webapp.papers.verdicts import verdict
 
 NAMES = (
     "stellaris_82k",

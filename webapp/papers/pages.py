@@ -2,162 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from webapp.papers.drawing import Panel, Ruler, Series, panel, ruler
+from webapp.papers.drawing import Panel, Series, panel
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
+from webapp.papers.verdicts import Verdict, pill_of, verdict
 
-_TONES = {
-    "holds": ("ok", "check-circle-fill"),
-    "does not hold": ("failed", "x-circle-fill"),
-    "open": ("waiting", "hourglass-split"),
-    "not run": ("waiting", "slash-circle"),
-    "shown": ("waiting", "eye"),
-    "on demand": ("waiting", "eye"),
-}
-_UNDECIDED = ("warning", "question-circle")
-LETTERS = {"learned": "L", "assumed timing": "T", "bill": "B", "measured": "M"}
 _DRAWN = 6
 _SEEDS_DRAWN = 6
-
-
-_DECIDED = ("holds", "does not hold")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's."""
-
-    word: str
-    tone: str
-    icon: str
-    label: str
-    letter: str
-    what: str
-    ours: str
-    theirs: str
-    where: str
-    figure: str
-    interval: dict[str, float] | None
-    ruler: Ruler | None
-    paper: str
-    reason: str
-    environments: str
-    alone: tuple[tuple[str, str, str], ...]
-    repeats: tuple[str, ...]
-    primary: bool
-    by_paper: bool
-    without_startup: str
-    earlier: str
-    turned_by: tuple[str, ...]
-
-
-def verdict(found: dict[str, Any]) -> Verdict:
-    claim, figures = found.get("asked", {}), found.get("figures", {})
-    kind = claim.get("kind", "plain")
-    ratio = kind in ("cheaper", "higher", "sooner")
-    interval = figures.get("interval")
-    tone, icon = _TONES.get(found["verdict"], _UNDECIDED)
-    where = ""
-    if claim.get("at"):
-        same = claim["at"] == claim["against_at"]
-        where = claim["at"] if same else f"{claim['at']}, against {claim['against_at']}"
-    return Verdict(
-        found["verdict"],
-        tone,
-        icon,
-        found.get("label", ""),
-        LETTERS.get(found.get("label", ""), ""),
-        _what(claim, found),
-        claim.get("ours", ""),
-        claim.get("theirs", ""),
-        where,
-        "" if interval is None else interval_words(interval, ratio=ratio),
-        interval,
-        None if interval is None else ruler(interval, ratio=ratio, paper=claim.get("paper_value")),
-        found.get("paper", ""),
-        found.get("reason", ""),
-        ", ".join(claim.get("environments", ())),
-        tuple(
-            (row["environment"], interval_words(row["interval"], ratio=ratio), row["word"])
-            for row in figures.get("by_environment", ())
-            if row["interval"] is not None
-        ),
-        tuple(claim.get("repeats", ())),
-        bool(claim.get("primary")),
-        kind == "higher" or claim.get("accounting") == "paper",
-        _without_startup(figures),
-        _earlier(figures, ratio=ratio),
-        tuple(_turned_by(figures, found["verdict"])),
-    )
-
-
-def _without_startup(figures: dict[str, Any]) -> str:
-    """The figure without the start of machines and functions, and how much of both bills or times that start is."""
-    found = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
-    if found is None:
-        return ""
-    ours, theirs = (f"{100 * share:.0f} %" for share in figures["startup_shares"])
-    return (
-        f"Without start-ups {interval_words(found['interval'], ratio=True)}: {found['word']}. They are {ours} of ours"
-        f" and {theirs} of theirs."
-    )
-
-
-def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
-    """What was said of the claim before the questions were repaired, and what changed it."""
-    found = figures.get("earlier")
-    if found is None:
-        return ""
-    before = f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
-    return " ".join(filter(None, (before, found.get("why", ""))))
-
-
-def _turned_by(figures: dict[str, Any], word: str) -> Iterator[str]:
-    """What turns the sign or undoes the verdict: other accounts of the same runs, and the clouds' numbers within their
-    ranges.
-    """
-    for one in figures.get("variants", ()):
-        if one["turned"] or (word in _DECIDED and one["word"] != word):
-            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}, {one['word']}"
-    over = figures.get("over_draws") or {}
-    if over:
-        yield f"the clouds' numbers: ours is less in {over['cheaper_in']} of {over['draws']} draws"
-
-
-def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
-    kind = claim.get("kind", "plain")
-    if kind == "better":
-        meter = " in training" if claim.get("meter") == "training" else ""
-        return f"Return{meter} at equal dollars, as a share of the target"
-    if kind == "higher":
-        return "Return after all rounds"
-    if kind == "sooner":
-        return "Seconds for all rounds" + ("" if claim["startup"] else ", without the start of machines")
-    if kind == "repeatable":
-        return "Reliability of R, measured twice"
-    if kind == "foretells":
-        return "Rank correlation of R with what more actors bring, the round taken out"
-    if kind == "cheaper":
-        what = "Seconds" if claim["measure"] == "seconds" else "Dollars"
-        how = ", by the paper's own formula" if claim["accounting"] == "paper" else ""
-        if claim.get("until") == "end":
-            return f"{what} for all rounds{how}"
-        target = "target in training" if claim.get("meter") == "training" else "target"
-        return f"{what} to the {target}{how}"
-    return str(found["claim"])
-
-
-def interval_words(interval: dict[str, float], *, ratio: bool) -> str:
-    """A ratio is written as a change, as in the papers."""
-
-    def words(value: float) -> str:
-        return (f"{100 * (value - 1):+.0f} %" if ratio else f"{value:+.2f}").replace("-", "−")
-
-    return f"{words(interval['value'])} [{words(interval['low'])}, {words(interval['high'])}]"
 
 
 @dataclass(frozen=True)
@@ -169,7 +24,8 @@ class FigureRow:
     tone: str
     icon: str
     leading: Verdict | None
-    counted: str
+    differs: int
+    led_by: str
     links: tuple[tuple[str, str], ...]
     ran: str
 
@@ -179,26 +35,35 @@ def figure_rows(paper: str) -> list[FigureRow]:
 
 
 def figure_row(figure: PaperFigure) -> FigureRow:
+    """`led_by` is the experiment of the leading claim; `differs`: in how many settings it is not the paper's."""
     results = [(name, found) for name in figure.repeated_by if (found := find_result(name)) is not None]
     answers = [
-        verdict(one)
-        for _, found in results
+        (verdict(one), name, found)
+        for name, found in results
         for one in found["verdicts"]
         if found["kind"] == "calculation" or figure.key in one.get("asked", {}).get("repeats", ())
     ]
-    leading = _leading(answers)
+    leading = _leading([one for one, _, _ in answers])
+    led_by, declared = next(((name, found) for one, name, found in answers if one is leading), ("", {}))
     word = leading.word if leading else "on demand" if figure.elsewhere else "shown" if results else "not run"
-    tone, icon = _TONES.get(word, _UNDECIDED)
-    counted = [f"{len(list(group))} {word}" for word, group in groupby(sorted(one.word for one in answers))]
     ran = [f"{found['runs_complete']} of {found['runs']} runs" for _, found in results if found.get("runs")]
     links = tuple((name, found["title"]) for name, found in results)
-    return FigureRow(figure, word, tone, icon, leading, ", ".join(counted), links, "; ".join(ran))
+    differs = len(changed_settings(declared))
+    return FigureRow(figure, word, *pill_of(word), leading, differs, led_by, links, "; ".join(ran))
 
 
 def _leading(answers: Sequence[Verdict]) -> Verdict | None:
-    """The claim that a row shows: the first with a figure, primary ones before others; else the first."""
+    """The claim that a row shows: the first with a figure. The paper's own claim goes before others, and among those
+    and the others the primary one.
+    """
     known = [one for one in answers if one.figure] or list(answers)
-    return next((one for one in known if one.primary), next(iter(known), None))
+    return min(known, key=lambda one: (not one.paper, not one.primary), default=None)
+
+
+def changed_settings(results: dict[str, Any]) -> list[str]:
+    """The settings of the recipe that are not the paper's, in words."""
+    paths = dict.fromkeys(row["path"] for row in results.get("differences", ()))
+    return [path.partition(".")[2].replace("_", " ") for path in paths]
 
 
 def others() -> list[dict[str, Any]]:
@@ -239,6 +104,8 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "results": results,
         "figures": figures_of(name),
+        "changed": changed_settings(results),
+        "skill": targets(results),
         "accounts": [
             (words, _groups(claims))
             for words, claims in (
@@ -262,6 +129,22 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
         "costs": cost_groups(results),
         "made_with": [_words_of(one) for one in results.get("made_with", [])],
     }
+
+
+def targets(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Targets beside what says whether they ask for skill: the pilots' span, and how many untrained policies are there
+    already, by the stored result of `untrained_policies`.
+    """
+    untrained = find_result("untrained_policies") or {"tables": []}
+    reached = {
+        (environment, meter, target): f"{there:.0f} of {seeds:.0f}"
+        for table in untrained["tables"]
+        for environment, meter, target, there, seeds, *_ in table["rows"]
+    }
+    return [
+        {**row, "reached": reached.get((row["environment"], row["meter"], row["target"]), "")}
+        for row in results.get("skill", [])
+    ]
 
 
 def _groups(claims: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:

@@ -15,7 +15,8 @@ from tests.factories import make_user
 from webapp.papers import figures
 from webapp.papers.drawing import RULER_WIDTH, Series, nice_ticks, panel, ruler
 from webapp.papers.figures import FIGURES
-from webapp.papers.pages import figure_rows, page_of, verdict
+from webapp.papers.pages import figure_rows, page_of
+from webapp.papers.verdicts import interval_words, verdict
 
 
 @pytest.fixture
@@ -199,6 +200,92 @@ def test_a_page_says_the_paper_s_account_ours_what_turns_it_what_it_rests_on_and
     places = [page.find(words) for words in parts]
     assert -1 not in places, parts[places.index(-1)]
     assert places == sorted(places)
+
+
+@pytest.mark.django_db
+def test_what_a_verdict_hangs_on_is_said_first_on_its_page_and_on_the_list(results: Path) -> None:
+    """By start-ups, by a target without skill, and by settings that the paper does not have."""
+    said = (
+        "Its sign turns without the start of machines and functions on both sides. The target asks for little or no"
+        " skill; first readings: CartPole-v1 99 of 100. Reached the target, ours and theirs: CartPole-v1: 5 and 5 of 5."
+    )
+    without = {"name": "no_startup", "words": "without starts", "word": "does not hold", "turned": True}
+    claim = _claim(verdict="holds", reason=said)
+    claim["figures"] = {
+        "interval": {"value": 0.5, "low": 0.4, "high": 0.6},
+        "variants": [{**without, "interval": {"value": 1.1, "low": 1.05, "high": 1.2}}],
+        "startup_shares": [0.1, 0.6],
+    }
+    row = {"path": "algorithm.gradient_clip", "paper": "none", "ours": "joint", "source": "C"}
+    _stored(results, "nitro_rewards", claim, differences=[{**row, "reason": "Why.", "environments": ["C"]}])
+    listed, page = _page("/papers/"), _page("/papers/nitro_rewards/")
+    assert page.find("Its sign turns") < page.find("Without start-ups")
+    assert "1 setting of its recipe is not the paper's: gradient clip." in page
+    for words in (
+        "Its sign turns without the start of machines and functions on both sides.",
+        "The target asks for little or no skill.",
+        '#rests-title">1 setting</a>',
+    ):
+        assert words in listed
+
+
+def test_stored_verdicts_that_start_ups_turn_say_so_first() -> None:
+    """Of all results that come with Starling; and no figure of the list leads with one unsaid."""
+    turned = 0
+    for name in figures.result_names():
+        for one in (figures.find_result(name) or {"verdicts": []})["verdicts"]:
+            variants = one.get("figures", {}).get("variants", ())
+            if any(variant["turned"] for variant in variants):
+                turned += 1
+                assert any("sign turns" in words for words in verdict(one).caveats), one["claim"]
+    assert turned > 20
+
+
+def test_the_paper_s_own_claim_leads_its_figure(results: Path) -> None:
+    own = _claim(claim="Own")
+    own["asked"] = {**own["asked"], "primary": False, "ours": "As in the paper"}
+    _stored(results, "nitro_rewards", _claim(paper=""), own)
+    (row,) = [one for one in figure_rows("Nitro") if one.figure.key == "nitro-14"]
+    assert row.leading is not None
+    assert (row.leading.ours, row.led_by) == ("As in the paper", "nitro_rewards")
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.352, 0.3518, 0.3523), "−65 %, alike on all seeds"),
+        ((0.998, 0.99, 1.004), "0 % [−1 %, 0 %]"),
+        ((1.5, 1.25, 1.75), "+50 % [+25 %, +75 %]"),
+    ],
+)
+def test_an_interval_without_width_is_not_drawn_as_one(
+    interval: tuple[float, float, float], words: str
+) -> None:
+    found = dict(zip(("value", "low", "high"), interval, strict=True))
+    assert interval_words(found, ratio=True) == words
+
+
+@pytest.mark.django_db
+def test_a_target_says_how_many_untrained_policies_reach_it(results: Path) -> None:
+    row = {"environment": "Hopper-v5", "meter": "training", "untrained": 20.0, "reference": 300.0}
+    skill = [{**row, "least": 160.0, "target": 200.0, "skilled": True}]
+    _stored(results, "nitro_rewards", _claim(), skill=skill)
+    table = {
+        "title": "Targets",
+        "columns": [
+            "environment",
+            "meter",
+            "target",
+            "reached",
+            "seeds",
+            "mean return",
+            "most",
+            "experiments",
+        ],
+        "rows": [["Hopper-v5", "training", 200.0, 0.0, 20.0, 14.0, 20.0, "nitro_rewards"]],
+    }
+    _stored(results, "untrained_policies", kind="calculation", tables=[table], runs=0)
+    assert "0 of 20" in _page("/papers/nitro_rewards/")
 
 
 @pytest.mark.parametrize(

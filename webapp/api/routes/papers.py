@@ -14,6 +14,7 @@ from webapp.api.router import ApiRouter
 from webapp.api.schemas import IntervalShape, Shape
 from webapp.papers import pages
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
+from webapp.papers.verdicts import verdict
 
 router = ApiRouter(tags=["the papers"])
 
@@ -101,7 +102,7 @@ def get_experiment(experiment: str) -> ExperimentResult:
         can_claim=results.get("can_claim", ""),
         beside=results.get("beside", ""),
         figures=[_figure(one) for one in figures_of(experiment)],
-        claims=[VerdictShape.of(pages.verdict(one)) for one in results["verdicts"]],
+        claims=[VerdictShape.of(verdict(one)) for one in results["verdicts"]],
         **{name: results.get(name, []) for name in ("arms", "tables", "costs", "made_with")},
         targets=results.get("targets", {}),
     )

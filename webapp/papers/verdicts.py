@@ -1,0 +1,188 @@
+"""A stored verdict as a row of a page: its word, the claim in parts, our figure beside the paper's, and what is known
+against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from webapp.papers.drawing import Ruler, ruler
+
+_TONES = {
+    "holds": ("ok", "check-circle-fill"),
+    "does not hold": ("failed", "x-circle-fill"),
+    "open": ("waiting", "hourglass-split"),
+    "not run": ("waiting", "slash-circle"),
+    "shown": ("waiting", "eye"),
+    "on demand": ("waiting", "eye"),
+}
+_UNDECIDED = ("warning", "question-circle")
+LETTERS = {"learned": "L", "assumed timing": "T", "bill": "B", "measured": "M"}
+_DECIDED = ("holds", "does not hold")
+# How sentences begin that say what a verdict hangs on. They stand first in its reason.
+_CAVEATS = (
+    "Not testable",
+    "Its sign turns",
+    "It is not decided",
+    "The target asks",
+    "No pilots say",
+)
+
+
+def pill_of(word: str) -> tuple[str, str]:
+    """The tone and the icon of a verdict's word."""
+    return _TONES.get(word, _UNDECIDED)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's."""
+
+    word: str
+    tone: str
+    icon: str
+    label: str
+    letter: str
+    what: str
+    ours: str
+    theirs: str
+    where: str
+    figure: str
+    interval: dict[str, float] | None
+    ruler: Ruler | None
+    paper: str
+    reason: str
+    environments: str
+    alone: tuple[tuple[str, str, str], ...]
+    repeats: tuple[str, ...]
+    primary: bool
+    by_paper: bool
+    without_startup: str
+    earlier: str
+    turned_by: tuple[str, ...]
+    caveats: tuple[str, ...]
+
+
+def verdict(found: dict[str, Any]) -> Verdict:
+    claim, figures = found.get("asked", {}), found.get("figures", {})
+    kind = claim.get("kind", "plain")
+    ratio = kind in ("cheaper", "higher", "sooner")
+    interval = figures.get("interval")
+    tone, icon = pill_of(found["verdict"])
+    where = ""
+    if claim.get("at"):
+        same = claim["at"] == claim["against_at"]
+        where = claim["at"] if same else f"{claim['at']}, against {claim['against_at']}"
+    return Verdict(
+        found["verdict"],
+        tone,
+        icon,
+        found.get("label", ""),
+        LETTERS.get(found.get("label", ""), ""),
+        _what(claim, found),
+        claim.get("ours", ""),
+        claim.get("theirs", ""),
+        where,
+        "" if interval is None else interval_words(interval, ratio=ratio),
+        interval,
+        None if interval is None else ruler(interval, ratio=ratio, paper=claim.get("paper_value")),
+        found.get("paper", ""),
+        found.get("reason", ""),
+        ", ".join(claim.get("environments", ())),
+        tuple(
+            (row["environment"], interval_words(row["interval"], ratio=ratio), row["word"])
+            for row in figures.get("by_environment", ())
+            if row["interval"] is not None
+        ),
+        tuple(claim.get("repeats", ())),
+        bool(claim.get("primary")),
+        kind == "higher" or claim.get("accounting") == "paper",
+        _without_startup(figures),
+        _earlier(figures, ratio=ratio),
+        tuple(_turned_by(figures, found["verdict"])),
+        tuple(_caveats(found.get("reason", ""))),
+    )
+
+
+def _caveats(reason: str) -> Iterator[str]:
+    """What the verdict hangs on, without the figures behind it."""
+    for sentence in reason.split(". "):
+        if not sentence.startswith(_CAVEATS):
+            return
+        yield sentence.partition("; first readings")[0].rstrip(".") + "."
+
+
+def _without_startup(figures: dict[str, Any]) -> str:
+    """The figure without the start of machines and functions, and how much of both bills or times that start is."""
+    found = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
+    if found is None:
+        return ""
+    ours, theirs = (f"{100 * share:.0f} %" for share in figures["startup_shares"])
+    return (
+        f"Without start-ups {interval_words(found['interval'], ratio=True)}: {found['word']}. They are {ours} of ours"
+        f" and {theirs} of theirs."
+    )
+
+
+def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
+    """What was said of the claim before the questions were repaired, and what changed it."""
+    found = figures.get("earlier")
+    if found is None:
+        return ""
+    before = f"Before the repairs: {interval_words(found['interval'], ratio=ratio)}, {found['verdict']}."
+    return " ".join(filter(None, (before, found.get("why", ""))))
+
+
+def _turned_by(figures: dict[str, Any], word: str) -> Iterator[str]:
+    """What turns the sign or undoes the verdict: other accounts of the same runs, and the clouds' numbers within their
+    ranges.
+    """
+    for one in figures.get("variants", ()):
+        if one["turned"] or (word in _DECIDED and one["word"] != word):
+            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}, {one['word']}"
+    over = figures.get("over_draws") or {}
+    if over:
+        low, high = (_change(over[name]) for name in ("ratio_p10", "ratio_p90"))
+        yield (
+            f"the clouds' numbers: ours is less in {over['cheaper_in']} of {over['draws']} draws;"
+            f" eight of ten are from {low} to {high}"
+        )
+
+
+def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
+    kind = claim.get("kind", "plain")
+    if kind == "better":
+        meter = " in training" if claim.get("meter") == "training" else ""
+        return f"Return{meter} at equal dollars, as a share of the target"
+    if kind == "higher":
+        return "Return after all rounds"
+    if kind == "sooner":
+        return "Seconds for all rounds" + ("" if claim["startup"] else ", without the start of machines")
+    if kind == "repeatable":
+        return "Reliability of R, measured twice"
+    if kind == "foretells":
+        return "Rank correlation of R with what more actors bring, the round taken out"
+    if kind == "cheaper":
+        what = "Seconds" if claim["measure"] == "seconds" else "Dollars"
+        how = ", by the paper's own formula" if claim["accounting"] == "paper" else ""
+        if claim.get("until") == "end":
+            return f"{what} for all rounds{how}"
+        target = "target in training" if claim.get("meter") == "training" else "target"
+        return f"{what} to the {target}{how}"
+    return str(found["claim"])
+
+
+def interval_words(interval: dict[str, float], *, ratio: bool) -> str:
+    """A ratio is written as a change, as in the papers. Seeds that do not differ leave no interval."""
+    value, low, high = (
+        _change(interval[name]) if ratio else f"{interval[name]:+.2f}".replace("-", "−")
+        for name in ("value", "low", "high")
+    )
+    return f"{value}, alike on all seeds" if value == low == high else f"{value} [{low}, {high}]"
+
+
+def _change(ratio: float) -> str:
+    percent = round(100 * (ratio - 1))
+    return f"{percent:+d} %".replace("-", "−") if percent else "0 %"
