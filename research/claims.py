@@ -33,7 +33,7 @@ class Reaches(FrozenModel):
 
 
 class NotWorse(FrozenModel):
-    """The lower 95 % bound of the paired IQM ratio, `arm` over `against`, is at least `margin`."""
+    """The paired IQM ratio, `arm` over `against`, is at least `margin` with its whole 95 % interval."""
 
     kind: Literal["not_worse"] = "not_worse"
     arm: str
@@ -54,8 +54,8 @@ class NotBelow(FrozenModel):
 class Cheaper(FrozenModel):
     """Cost to the target, `arm` at `at` over `against` at `against_at`: below 1 with its whole 95 % interval.
 
-    Geometric mean over `environments`, paired by seed. Several in `against`: the cheapest of them on the first half
-    of the seeds is compared with on the other half. `alike`: the interval must contain 1, as for an A/A pair.
+    Geometric mean over `environments`, paired by seed. Several in `against`: for each seed the cheapest of them on all
+    other seeds is compared with. `alike`: equal within `margin`, as an A/A pair must be.
     By the meter of training episodes the experiment's `training_targets` are to be reached.
     """
 

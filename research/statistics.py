@@ -69,6 +69,15 @@ def paired_p_value(
     return min(1.0, max(2.0 * rarer, 1.0 / repetitions))
 
 
+def widened_interval(
+    value: float, drawn: Sequence[float] | Doubles, seeds: int, level: float = 0.95
+) -> Interval:
+    """The interval of draws of a mean over so many seeds, as much wider as Student's t is than the normal."""
+    draws = np.asarray(drawn, dtype=np.float64)
+    middle = float(draws.mean())
+    return percentile_interval(value, _widened(middle, draws, (seeds, 1), "difference", level), level)
+
+
 def _pairs(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[Doubles, Doubles]:
     x, y = matrix_of(ours), matrix_of(theirs)
     if x.shape != y.shape:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from research.reports.judging import Judgement, judge
-from research.statistics import rank_correlation
+from research.statistics import rank_correlation, widened_interval
 from training.statistics import Interval
 
 _REPETITIONS = 2_000
@@ -56,22 +56,32 @@ def judge_forks(
     for _ in range(repetitions):
         picked = [usable[place] for place in rng.integers(0, len(usable), len(usable))]
         drawn.append(np.mean([correlation(_redrawn(forks, rng)) for forks in picked]))
-    low, high = np.quantile(drawn, [0.025, 0.975])
     value = float(np.mean([correlation(forks) for forks in usable]))
-    interval = Interval(value, float(low), float(high))
+    interval = _within_one(widened_interval(value, drawn, len(usable)))
     word, why = judge(interval, 0.0, len(usable), less=True)
     gains = float(np.mean([gain_reliability(forks) for forks in usable]))
     more: dict[str, Any] = {"gain_reliability": gains, "r_reliability": r_reliability}
     power = f"The mean gain of a round's replicates has a reliability of {gains:.2f}"
-    power += " and R is taken as exact" if r_reliability is None else f" and R one of {r_reliability:.2f}"
+    power += (
+        ", and that of R is not known here and taken as 1"
+        if r_reliability is None
+        else f" and R one of {r_reliability:.2f}"
+    )
     product = gains * (1.0 if r_reliability is None else r_reliability)
-    if product > 0:
-        freed = Interval(*(one / math.sqrt(product) for one in interval))
+    freed = _within_one(Interval(*(one / math.sqrt(product) for one in interval))) if product > 0 else None
+    if freed is not None:
         more["disattenuated"] = freed._asdict()
-        power += f": without that noise the correlation is within {freed.low:.2f} to {freed.high:.2f}."
-    else:
+    if freed is None or (freed.low, freed.high) == (-1.0, 1.0):
         power += ": nothing can be said of the correlation without that noise."
+    else:
+        limits = f"{freed.low:.2f} to {freed.high:.2f}".replace("-", "−")
+        power += f": without that noise the correlation is within {limits}."
     return Judgement(interval, len(usable), "", word, " ".join(filter(None, (why, power))), more=more)
+
+
+def _within_one(interval: Interval) -> Interval:
+    """No correlation is beyond 1."""
+    return Interval(*(min(1.0, max(-1.0, one)) for one in interval))
 
 
 def gain_reliability(forks: Mapping[int, Fork]) -> float:

@@ -13,6 +13,7 @@ from research.claims import Better, Cheaper, Higher, RanksForks, Repeatable
 from research.experiment import Experiment
 from research.reports.judging import ENOUGH_SEEDS, Judgement, undecided
 from research.reports.outcomes import Summary
+from research.statistics import widened_interval
 from training.statistics import Interval
 
 _REPETITIONS = 1_000
@@ -87,8 +88,7 @@ def settings_table(summary: Summary) -> list[dict[str, Any]]:
 def _interval(values: Sequence[float]) -> Interval:
     """Of the mean over seeds."""
     drawn = np.random.default_rng(0).choice(values, (_REPETITIONS, len(values))).mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(np.mean(values)), float(low), float(high))
+    return widened_interval(float(np.mean(values)), drawn, len(values))
 
 
 def judge_repeatability(
@@ -107,7 +107,8 @@ def judge_repeatability(
         word, why = "holds", "It is the cheapest that repeats."
     else:
         best = max(affordable or table, key=lambda one: one["reliability"]["value"])
-        word = "does not hold"
+        possible = any(one["reliability"]["high"] >= claim.least for one in affordable)
+        word = undecided(seeds) if possible else "does not hold"
         why = (
             f"It is the best within {100 * claim.share:.0f} % of a round."
             if affordable

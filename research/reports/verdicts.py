@@ -10,6 +10,7 @@ import numpy as np
 
 from research.claims import NotBelow, NotWorse, Reaches
 from research.experiment import Experiment
+from research.reports.judging import undecided
 from research.reports.outcomes import Summary
 from research.statistics import paired_bootstrap
 from training.statistics import Interval, probability_of_improvement
@@ -98,7 +99,13 @@ def _compared(sentence: str, claim: NotWorse | NotBelow, ours: Summary, theirs: 
         f"The paired ratio of IQMs is {ratio.value:.2f}, 95 % interval {ratio.low:.2f} to {ratio.high:.2f}, over"
         f" {len(seeds)} seeds. {better}"
     )
-    return Verdict(sentence, "holds" if ratio.low >= claim.margin else "does not hold", reason)
+    if ratio.low >= claim.margin:
+        return Verdict(sentence, "holds", reason)
+    if ratio.high < claim.margin:
+        return Verdict(sentence, "does not hold", f"{reason} All of the interval is below {claim.margin:g}.")
+    return Verdict(
+        sentence, undecided(len(seeds)), f"{reason} The interval contains {claim.margin:g}: neither is shown."
+    )
 
 
 def sentence_of(experiment: Experiment, claim: Reaches | NotWorse | NotBelow) -> str:
@@ -109,8 +116,8 @@ def sentence_of(experiment: Experiment, claim: Reaches | NotWorse | NotBelow) ->
     against = experiment.arm(claim.against).title
     if isinstance(claim, NotWorse):
         return (
-            f"{arm} is not worse than {against} on {claim.environment}: the lower 95 % bound of the ratio of IQMs is"
-            f" at least {claim.margin:g}."
+            f"{arm} is not worse than {against} on {claim.environment}: the ratio of IQMs is at least"
+            f" {claim.margin:g}."
         )
     return (
         f"{arm} is not shown to be below {against} on {claim.environment}: the 95 % interval of the difference contains"

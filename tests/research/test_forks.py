@@ -153,3 +153,8 @@ def test_noise_is_taken_out_of_a_correlation() -> None:
     assert freed["low"] < -0.95 < freed["value"] + 0.2
     exact = judge_forks([seed_of() for _ in range(6)], repetitions=200, r_reliability=0.25)
     assert "R one of 0.25" in exact.reason
+    # No correlation is beyond 1, and one that may be anything is not given as a figure.
+    nothing = judge_forks([seed_of() for _ in range(6)], repetitions=200, r_reliability=0.0001)
+    assert nothing.more["disattenuated"]["low"] == -1.0
+    chance = [forks_of(_rows(lambda ratio, rng: rng.normal(), seed)) for seed in range(6)]
+    assert "nothing can be said" in judge_forks(chance, repetitions=200, r_reliability=0.0001).reason
