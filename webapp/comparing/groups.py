@@ -13,6 +13,7 @@ from django.db.models import F, QuerySet
 from training.tasks.score import Score
 from webapp.formatting import read_whole
 from webapp.job_states import TERMINAL
+from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.list.columns import mean_score
 from webapp.jobs.list.seed_rows import state_of
 from webapp.jobs.models import Job, JobGroup
@@ -157,12 +158,18 @@ def _of_group(
     return [
         (
             key,
-            ", ".join(f"{path.rpartition('.')[2]} {format_value(each.get(path))}" for path in paths),
+            ", ".join(_field_in_words(path, each[path], one[0].spec) for path in paths if path in each),
             one,
             group,
         )
         for one, each in zip(questions, documents, strict=True)
     ]
+
+
+def _field_in_words(path: str, value: Any, spec: Mapping[str, Any]) -> str:
+    """A field and its value as the form has them: "Learning rate 0.001"."""
+    shown = format_value(value)
+    return f"{title_at(path, [spec])} {variant_titles(path).get(shown, shown)}"
 
 
 def _limited(found: Sequence[tuple[str, str, list[Job], JobGroup | None]], unknown: int) -> Picked:

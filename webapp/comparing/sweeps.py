@@ -39,37 +39,41 @@ class SweepRefused(ValueError):
     """The sweep cannot be run; the message says what to change."""
 
 
-def _number(path: str, text: str) -> float:
+def _number(called: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.inf
     if not math.isfinite(number):
-        raise SweepRefused(f"{path}: “{text}” is no number that a field could have.")
+        raise SweepRefused(f"{called}: “{text}” is no number that a field could have.")
     return number
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A field by its path, and its values: a list, or a range."""
+    """A field by its path, and its values: a list, or a range. Refusals call it by its title, if one is given."""
 
     path: str
     values: tuple[str, ...] = ()
     low: float = 0.0
     high: float = 0.0
+    title: str = ""
 
     @classmethod
-    def read(cls, path: str, text: str) -> Axis:
+    def read(cls, path: str, text: str, title: str = "") -> Axis:
         """From "0.001, 0.0003" or "1e-4 .. 1e-2"."""
+        called = title or path
         if match := _RANGE.match(text):
-            low, high = _number(path, match[1]), _number(path, match[2])
+            low, high = _number(called, match[1]), _number(called, match[2])
             if not low < high:
-                raise SweepRefused(f"{path}: the first end of “{text.strip()}” must be below the second.")
-            return cls(path, (), low, high)
+                raise SweepRefused(f"{called}: the first end of “{text.strip()}” must be below the second.")
+            return cls(path, (), low, high, title)
         values = tuple(dict.fromkeys(value.strip() for value in text.split(",") if value.strip()))
         if not values:
-            raise SweepRefused(f"{path}: write values such as 0.001, 0.0003 or a range such as 1e-4 .. 1e-2.")
-        return cls(path, values)
+            raise SweepRefused(
+                f"{called}: write values such as 0.001, 0.0003 or a range such as 1e-4 .. 1e-2."
+            )
+        return cls(path, values, title=title)
 
     def drawn(self, chance: random.Random, whole: bool) -> str:
         """A random value; from a range that spans a factor of ten or more, evenly over its logarithm."""
@@ -117,7 +121,7 @@ class Sweep:
         return list(found.values())
 
     def _grid(self) -> list[dict[str, str]]:
-        if ranged := [axis.path for axis in self.axes if not axis.values]:
+        if ranged := [axis.title or axis.path for axis in self.axes if not axis.values]:
             raise SweepRefused(f"{ranged[0]}: a grid needs its values one by one, such as 0.001, 0.0003.")
         if (points := math.prod(len(axis.values) for axis in self.axes)) > MOST_RUNS:
             raise SweepRefused(f"{points:,} points are too many: at most {MOST_RUNS} runs go in one sweep.")
@@ -142,6 +146,11 @@ class Sweep:
             for seed in range(first, first + self.seeds)
         ]
 
+    def words_of(self, point: Mapping[str, str]) -> str:
+        """Return a point by its fields' titles: "Learning rate 0.001, Steps a call 64"."""
+        known = fields_of(self.base)
+        return ", ".join(f"{known[path].own_title} {value}" for path, value in point.items())
+
     def _at(self, point: Mapping[str, str], share: Decimal) -> JobSpec:
         document = self.base.model_dump(mode="json")
         for path, value in point.items():
@@ -150,8 +159,11 @@ class Sweep:
             for table in tables:
                 here = here[table]
             here[field] = value
-        values = ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in point.items())
-        document |= {"name": f"{self.name}: {values}"[:88], "budget_usd": str(share), "group": ""}
+        document |= {
+            "name": f"{self.name}: {self.words_of(point)}"[:88],
+            "budget_usd": str(share),
+            "group": "",
+        }
         try:
             return JobSpec.model_validate(document)
         except ValidationError as error:
@@ -160,11 +172,15 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Field:
-    """A value of a spec that may be swept."""
+    """A value of a spec that may be swept. `title` begins with the titles of what it is part of."""
 
     path: str
     title: str
     value: Any
+
+    @property
+    def own_title(self) -> str:
+        return self.title.rpartition(": ")[2]
 
 
 def fields_of(spec: JobSpec) -> dict[str, Field]:
@@ -210,9 +226,9 @@ def launch_sweep(
     return group
 
 
-def axes_from(rows: Sequence[tuple[str, str]]) -> tuple[Axis, ...]:
-    """The axes in a form's rows of (path, values); empty rows are left out."""
-    return tuple(Axis.read(path, text) for path, text in rows if path)
+def axes_from(rows: Sequence[tuple[str, str]], titles: Mapping[str, str]) -> tuple[Axis, ...]:
+    """The axes in a form's rows of (path, values), by the titles of their paths; empty rows are left out."""
+    return tuple(Axis.read(path, text, titles.get(path, "")) for path, text in rows if path)
 
 
 MOST_AXES = 3
@@ -267,7 +283,7 @@ class SweepForm(forms.Form):
         return Sweep(
             base=self.base,
             name=given["name"].strip(),
-            axes=axes_from(rows),
+            axes=axes_from(rows, {path: one.title for path, one in fields_of(self.base).items()}),
             way=given["way"],
             points=given["points"],
             seeds=given["seeds"],

@@ -162,7 +162,8 @@ def sweep_new(request: HttpRequest, project: Project) -> HttpResponse:
         if form.is_valid():
             try:
                 sweep = form.sweep()
-                context["points"], context["specs"] = sweep.changes(), sweep.specs()
+                context["points"] = [sweep.words_of(point) for point in sweep.changes()]
+                context["specs"] = sweep.specs()
                 context["share"] = picodollars(context["specs"][0].budget_usd)
                 if request.POST.get("launch"):
                     made = launch_sweep(

@@ -63,7 +63,7 @@ def test_a_group_of_several_questions_is_as_many_sides() -> None:
     _group(project, [1.0, 2.0], training__algorithm__learning_rate=0.001)
     group = _group(project, [3.0, 4.0], training__algorithm__learning_rate=0.01)
     found = picked(project, [f"group_{group.pk}"])
-    assert [side.name for side in found.sides] == ["learning_rate 0.001", "learning_rate 0.01"]
+    assert [side.name for side in found.sides] == ["Learning rate 0.001", "Learning rate 0.01"]
     assert [len(side.jobs) for side in found.sides] == [2, 2]
     (difference,) = differences(found.sides)
     assert difference.path == "training.algorithm.learning_rate"

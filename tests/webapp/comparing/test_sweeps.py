@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_spec, make_user
-from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, fields_of, launch_sweep
+from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, axes_from, fields_of, launch_sweep
 from webapp.jobs.models import Job
 from webapp.money.models import Budget, Scope
 
@@ -28,7 +28,7 @@ def test_a_grid_takes_every_combination_with_every_seed() -> None:
     assert {spec.budget_usd for spec in specs} == {Decimal("0.833333")}
     assert sum(spec.budget_usd for spec in specs) <= 10
     assert [spec.training.seed for spec in specs[:2]] == [0, 1]
-    assert specs[0].name == "Rates: learning_rate 0.001, steps_per_call 64, seed 0"
+    assert specs[0].name == "Rates: Learning rate 0.001, Steps per call 64, seed 0"
     assert specs[-1].training.rollout.steps_per_call == 256
 
 
@@ -62,6 +62,14 @@ def test_random_points_are_drawn_evenly_over_the_logarithm_and_are_the_same_next
 def test_what_cannot_be_swept_says_why(sweep: Any, said: str) -> None:
     with pytest.raises(SweepRefused, match=said):
         sweep().specs()
+
+
+def test_a_refusal_calls_a_field_of_a_form_by_its_title() -> None:
+    titles = {RATE: "Algorithm: Learning rate"}
+    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: a grid needs its values"):
+        _sweep(*axes_from([(RATE, "1e-4..1e-2")], titles)).specs()
+    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: write values such as"):
+        axes_from([(RATE, ","), ("", "")], titles)
 
 
 def test_the_fields_of_a_job_are_known_by_path_and_title() -> None:
@@ -124,7 +132,10 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     assert refused.status_code == 422
     assert "learning_rate" in refused.content.decode()
     fields["values_0"] = "0.001, 0.01"
-    assert "2 points, 4 runs of at most $0.500 each" in client.post(address, fields).content.decode()
+    page = client.post(address, fields).content.decode()
+    assert "2 points, 4 runs of at most $0.500 each" in page
+    assert "<li>Learning rate 0.001</li>" in page
+    assert f"{RATE}</code>" not in page
     assert project.jobs.count() == 1
     answer = client.post(address, {**fields, "launch": "1"})
     group = project.job_groups.get()
