@@ -74,7 +74,7 @@ def forecast_in(configuration: Configuration, training: Training, budget_picodol
     except AllCallsFail:
         raise NoForecast(
             f"Calls would not come back within their {training.longest_call_s:g} s, so that the job would stop."
-            " Ask for fewer steps per call, or for a longer longest call."
+            f" Ask for fewer {training.progress_unit} per call, or for a longer longest call."
         ) from None
 
 
@@ -104,7 +104,7 @@ class _Forecaster:
         ):
             raise NoForecast(
                 "How long this takes cannot be predicted: it ends when it has learned enough, and nothing else ends it."
-                " Set steps, rounds or time."
+                f" Set {self._training.progress_unit}, {self._training.round_name}s or time."
             )
         uncertain = {
             name: quantity
@@ -192,7 +192,10 @@ class _Forecaster:
         course = Extrapolation(self._training, plan, trial)
         found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
-            raise NoForecast("This job would run for years. Set steps, rounds or time.")
+            raise NoForecast(
+                f"This job would run for years. Set {self._training.progress_unit},"
+                f" {self._training.round_name}s or time."
+            )
         return found
 
     def _warm_up(self) -> int:

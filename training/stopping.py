@@ -26,7 +26,11 @@ class Halt:
 
 
 def verdict(
-    rule: StopLimits, progress: Progress, score: Score = RETURN, progress_unit: str = "steps"
+    rule: StopLimits,
+    progress: Progress,
+    score: Score = RETURN,
+    progress_unit: str = "steps",
+    round_name: str = "round",
 ) -> Halt | None:
     """Return why the run is over now, or None. A target counts before a limit that was reached in the same round."""
     scores, target, limit = progress.evaluation_means, rule.target_score, rule.progress_limit
@@ -38,7 +42,7 @@ def verdict(
     if limit is not None and progress.total_env_steps >= limit:
         return Halt("steps", f"reached {limit:,} {progress_unit}")
     if rule.rounds is not None and progress.round_no >= rule.rounds:
-        return Halt("rounds", f"reached {rule.rounds:,} rounds")
+        return Halt("rounds", f"reached {rule.rounds:,} {round_name}s")
     if rule.minutes is not None and progress.elapsed_s >= rule.minutes * 60:
         return Halt("minutes", f"{rule.minutes:g} minutes of platform time have passed")
     patience = rule.no_progress_evaluations

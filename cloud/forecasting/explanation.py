@@ -252,7 +252,7 @@ def sentences(facts: ForecastFacts) -> tuple[str, ...]:
         and relevant(name, facts.training, facts.configuration)
         and _says_something(known[name])
     ]
-    return (*_unknowable(facts), *found)
+    return tuple(map(facts.training.declaration.in_its_words, (*_unknowable(facts), *found)))
 
 
 def _says_something(quantity: Quantity) -> bool:

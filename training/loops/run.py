@@ -93,7 +93,7 @@ class Run:
     def over(self) -> Halt | None:
         """Return why the run ends before the next round, or None: by its stop rule, by the user or by the budget."""
         spec = self.spec
-        halt = verdict(spec.stop, self.progress, spec.score, spec.progress_unit)
+        halt = verdict(spec.stop, self.progress, spec.score, spec.progress_unit, spec.round_name)
         if halt is not None:
             return halt
         drain = self._control().drain

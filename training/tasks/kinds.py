@@ -36,8 +36,8 @@ def score_of(stored: Mapping[str, Any]) -> Score:
 
 def declaration_of(kind: str | None) -> Declaration:
     """Return what a stored kind of training declares. None: the kind of specs that do not name theirs."""
-    spec_model = _task_class({"kind": kind or ReinforcementLearning.kind}).spec_model
-    return Declaration(spec_model.progress_unit, spec_model.score, spec_model.learned)
+    declared: Declaration = _task_class({"kind": kind or ReinforcementLearning.kind}).spec_model.declare()
+    return declared
 
 
 def read_training(stored: Mapping[str, Any]) -> AnyTraining:

@@ -1,7 +1,8 @@
-"""What a kind of training is judged by: the name of its score, and whether more of it is better."""
+"""What a kind of training is judged by and what its parts are called."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,11 +34,30 @@ class Score:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a kind of training declares: what its progress counts, what it is judged by, and what it learns."""
+    """What a kind of training declares: what its progress counts, what it is judged by, what it learns, and what it
+    calls an actor and a round.
+    """
 
     progress_unit: str
     score: Score
     learned: str
+    actor_name: str = "actor"
+    round_name: str = "round"
+
+    def in_its_words(self, text: str) -> str:
+        """Return a text about actors and rounds in the words of this kind of training."""
+        return _ACTOR_OR_ROUND.sub(self._word, text)
+
+    def _word(self, found: re.Match[str]) -> str:
+        article, usual, plural = found.groups(default="")
+        word = self.actor_name if usual.lower() == "actor" else self.round_name
+        if article:
+            new = "an " if word[0] in "aeiou" else "a "
+            return (new.capitalize() if article[0].isupper() else new) + word
+        return (word.capitalize() if usual[0].isupper() else word) + plural
+
+
+_ACTOR_OR_ROUND = re.compile(r"\b(an? )?(actor|round)(s?)\b(?! trip)", re.IGNORECASE)
 
 
 RETURN = Score("return")

@@ -119,6 +119,8 @@ class Supervised(Training):
     progress_unit: ClassVar[str] = "samples"
     score: ClassVar[Score] = Score("loss", higher_is_better=False, decimals=4)
     learned: ClassVar[str] = "model"
+    actor_name: ClassVar[str] = "function"
+    round_name: ClassVar[str] = "epoch"
     reviewed: ClassVar[tuple[tuple[str, str], ...]] = (
         ("Data", "data"),
         ("Model", "model.kind"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from training.base_model import FrozenModel
-from training.tasks.score import Score
+from training.tasks.score import Declaration, Score
 
 if TYPE_CHECKING:
     from training.loops.model import LoopOfAnyKind
@@ -62,14 +62,16 @@ class Training(FrozenModel):
     """A spec of one kind of training. Each kind lists all its fields itself, in the order of its form.
 
     `progress_unit` is what its progress counts, `score` what it is judged by, `learned` what people take away of it: a
-    policy, a model. `reviewed` are the fields that sum a new
-    run up, each a word and its path; `limit_field` is the path of the limit of its progress, `memory_field` that of the
-    memory of a call's place.
+    policy, a model. `actor_name` and `round_name` are its words for an actor and a round, `reviewed` the fields that
+    sum a new run up, each a word and its path. `limit_field` is the path of the limit of its progress, `memory_field`
+    that of the memory of a call's place.
     """
 
     progress_unit: ClassVar[str]
     score: ClassVar[Score]
     learned: ClassVar[str]
+    actor_name: ClassVar[str] = "actor"
+    round_name: ClassVar[str] = "round"
     reviewed: ClassVar[tuple[tuple[str, str], ...]]
     limit_field: ClassVar[str]
     memory_field: ClassVar[str]
@@ -98,6 +100,15 @@ class Training(FrozenModel):
     def method(self) -> str:
         """The name of the algorithm that learns."""
         raise NotImplementedError
+
+    @property
+    def declaration(self) -> Declaration:
+        return self.declare()
+
+    @classmethod
+    def declare(cls) -> Declaration:
+        """Return what this kind of training declares."""
+        return Declaration(cls.progress_unit, cls.score, cls.learned, cls.actor_name, cls.round_name)
 
     @property
     def facts(self) -> TrainingFacts:

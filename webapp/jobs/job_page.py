@@ -28,7 +28,7 @@ from webapp.jobs.events.event_text import EVENT_ICONS
 from webapp.jobs.form.spec_documents import shorten_values
 from webapp.jobs.models import Job
 from webapp.jobs.policies import policy_views
-from webapp.jobs.reasons import look_of_job, looks_for_script, reason_in_words, stopped_by_budget
+from webapp.jobs.reasons import look_of_job, looks_for_script, reason_beside_pill, stopped_by_budget
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
 from webapp.money.queries import budgets_above, find_limiting_budget
@@ -71,7 +71,8 @@ def _tab(name: str) -> Callable[[Gather], View]:
 def _tabs_of(job: Job) -> list[tuple[str, str]]:
     """Return the tabs of a job's page, by URL name and title."""
     also = _ALSO.get(job.training_facts.kind)
-    return [(name, f"{title} & {also}" if name == "checkpoints" and also else title) for name, title in TABS]
+    titles = {"checkpoints": f"Checkpoints & {also}"} if also else {}
+    return [(name, titles.get(name, job.declaration.in_its_words(title))) for name, title in TABS]
 
 
 def _live_part(template: str, gather: Gather) -> View:
@@ -92,12 +93,13 @@ def _head(job: Job) -> dict[str, Any]:
         "section": "jobs",
         "job": job,
         "state": look_of_job(job),
-        "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_in_words(job),
+        "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_beside_pill(job),
         **bill_panel.spent_of(job),
         "header": queries.header(job),
         "states": looks_for_script(),
         "event_icons": EVENT_ICONS,
         "steps_wanted": job.training_facts.progress_limit,
+        "declared": job.declaration,
         "progress_unit": job.training_facts.progress_unit,
         "over": job.observed in TERMINAL,
         "stopped_by_budget": stopped_by_budget(job),

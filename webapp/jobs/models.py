@@ -181,7 +181,9 @@ class Job(models.Model):
 
         listed = self.__dict__
         return declaration_of(
-            listed["training_kind"] if "training_kind" in listed else kind_of(self.spec["training"])
+            listed["training_kind"]
+            if "training_kind" in listed
+            else kind_of((self.spec or {}).get("training", {}))
         )
 
     @cached_property

@@ -205,8 +205,18 @@ def reason_in_words(job: Job) -> str:
     if job.reason:
         return job.reason
     if job.observed == Observed.RUNNING:
-        return f"Round {job.round_no + 1:,} is under way."
+        return job.declaration.in_its_words(f"Round {job.round_no + 1:,} is under way.")
     return f"{look_of_job(job).word}."
+
+
+def reason_beside_pill(job: Job) -> str:
+    """Return why the job is in its state, for where its pill is shown: without what that says. It may be empty."""
+    words = reason_in_words(job)
+    how = _HOW.get(words.removeprefix(look_of_job(job).word))
+    return words if how is None else how
+
+
+_HOW = {".": "", " on request.": "On request.", " by hand.": "By hand."}
 
 
 def looks_for_script() -> dict[str, dict[str, str]]:

@@ -21,7 +21,7 @@ from webapp.jobs.charts.sparklines import polyline, scores_of
 from webapp.jobs.list.seed_rows import Seeds, fold_seeds
 from webapp.jobs.models import Job
 from webapp.jobs.queries import TRAINING_KIND
-from webapp.jobs.reasons import look_of_job, reason_in_words, stopped_by_budget
+from webapp.jobs.reasons import look_of_job, reason_beside_pill, stopped_by_budget
 
 SHOWN = 8
 RECENT = 6
@@ -71,7 +71,7 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
     return Running(
         job=job,
         state=look_of_job(job),
-        reason=reason_in_words(job),
+        reason=reason_beside_pill(job),
         line=polyline(returns),
         line_words=words,
         spent=spent,
@@ -133,7 +133,7 @@ def recent(project: Any) -> list[Recent]:
         step, words = _next_step(job)
         spent = job.account.spent_picodollars + job.account.overrun_picodollars
         seeds = others.get(job.pk, 0)
-        rows.append(Recent(job, look_of_job(job), reason_in_words(job), spent, step, words, seeds))
+        rows.append(Recent(job, look_of_job(job), reason_beside_pill(job), spent, step, words, seeds))
     return rows
 
 

@@ -83,6 +83,7 @@ def _job(link: SharedLink, embedded: bool) -> dict[str, Any]:
         "facts": _facts(job),
         "score": job.declaration.score,
         "learned": job.declaration.learned,
+        "declared": job.declaration,
         "progress_unit": training.progress_unit,
         "steps_wanted": training.progress_limit,
         "cloud_time": job.simulated,

@@ -7,8 +7,8 @@ import { FromZero } from "./scale.js";
 import { count, wholeCount } from "../format.js";
 
 export class ActorsRecipe extends LineRecipe {
-  constructor(sight) {
-    super(sight, { name: "actors", title: "Actors", variable: "--series-1", words: count, ticks: wholeCount });
+  constructor(sight, { legendName: title }) {
+    super(sight, { name: "actors", title, variable: "--series-1", words: count, ticks: wholeCount });
     this.y = new FromZero(4);
     this.mayBeLog = false;
     this.decisions = new Decisions(sight);

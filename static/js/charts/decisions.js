@@ -1,5 +1,6 @@
 /** Reasons for each round's actors: shown below the chart for the round under the cursor, and marked where they change. */
 import { colour } from "./colours.js";
+import { ACTOR, ROUND, capitalized } from "./names.js";
 import { count, plural } from "../format.js";
 
 const AGAIN_MS = 1000;
@@ -65,7 +66,7 @@ export class Decisions {
     const why = this.of(round);
     if (!why) return;
     this.usual ??= this.place.textContent;
-    this.place.textContent = `Round ${count(round)} had ${plural(actors, "actor")}: ${why}.`;
+    this.place.textContent = `${capitalized(ROUND)} ${count(round)} had ${plural(actors, ACTOR)}: ${why}.`;
   }
 
   /** A dot wherever the number was changed, as long as dots do not overlap. */

@@ -1,5 +1,6 @@
 /** A chart of one figure over the run: smoothed with the raw line behind it, and the range of what each point holds. */
 import { colour, faint } from "./colours.js";
+import { ROUND } from "./names.js";
 import { AroundData, FromZero } from "./scale.js";
 import { smooth } from "./smoothing.js";
 import { axisNumber, plural } from "../format.js";
@@ -76,10 +77,10 @@ export class LineRecipe {
   summary() {
     const { columns } = this.sight;
     const values = (columns.values[this.what.name] ?? []).filter((value) => value !== null);
-    if (!values.length) return `${this.what.title}: no rounds yet.`;
+    if (!values.length) return `${this.what.title}: no ${ROUND}s yet.`;
     const words = this.what.words;
     const [least, most] = values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
-    return `${this.what.title} over ${plural(columns.lastRound, "round")}: last ${words(values.at(-1))}, least ${words(least)}, most ${words(most)}, ${trend(values)}.`;
+    return `${this.what.title} over ${plural(columns.lastRound, ROUND)}: last ${words(values.at(-1))}, least ${words(least)}, most ${words(most)}, ${trend(values)}.`;
   }
 
   table() {

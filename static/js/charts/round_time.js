@@ -1,5 +1,6 @@
 /** Where a round's time goes, one part on top of the other. */
 import { colour } from "./colours.js";
+import { ROUND } from "./names.js";
 import { FromZero } from "./scale.js";
 import { count, shortTime } from "../format.js";
 
@@ -68,9 +69,9 @@ export class RoundTimeRecipe {
 
   summary() {
     const { columns } = this.sight;
-    if (!columns.length) return "Where a round goes: no rounds yet.";
+    if (!columns.length) return `No ${ROUND}s yet.`;
     const last = PARTS.map(({ name, title }) => [title, columns.values[name]?.at(-1) ?? 0]).filter(([, value]) => value > 0);
-    return `The last round took ${shortTime(this.totals?.at(-1) ?? 0)}: ${last.map(([title, value]) => `${title.toLowerCase()} ${shortTime(value)}`).join(", ")}.`;
+    return `The last ${ROUND} took ${shortTime(this.totals?.at(-1) ?? 0)}: ${last.map(([title, value]) => `${title.toLowerCase()} ${shortTime(value)}`).join(", ")}.`;
   }
 
   table() {

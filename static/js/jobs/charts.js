@@ -1,6 +1,7 @@
 /** The chart tab: all charts share one view and the same columns, of the whole run or of the zoomed part. */
 import { Columns } from "../charts/columns.js";
 import { LiveChart } from "../charts/live_chart.js";
+import { ROUND } from "../charts/names.js";
 import { recipeFor } from "../charts/panels.js";
 import { FromZero } from "../charts/scale.js";
 import { View, countProgressIn, smoothAtFirst, startBar } from "../charts/view.js";
@@ -121,8 +122,8 @@ function tells({ chart: name, shownFor }) {
 
 function tellPoints() {
   const { perPoint } = sight.columns;
-  const what = perPoint === 1 ? "1 point = 1 round" : `1 point = ${count(perPoint)} rounds, their least and most as a band`;
-  const zoom = view.zoom ? `rounds ${count(view.zoom[0])} to ${count(view.zoom[1])}; ` : "";
+  const what = perPoint === 1 ? `1 point = 1 ${ROUND}` : `1 point = ${count(perPoint)} ${ROUND}s, their least and most as a band`;
+  const zoom = view.zoom ? `${ROUND}s ${count(view.zoom[0])} to ${count(view.zoom[1])}; ` : "";
   words.textContent = columns.length ? zoom + what : "";
 }
 

@@ -1,9 +1,11 @@
 /** The head of a job's page: state, sentences and figures, updated from each message's header. */
+import { ROUND, capitalized } from "../charts/names.js";
 import { UNKNOWN, count, duration, money, plural, score } from "../format.js";
 import { inLocalTime, timeElement } from "../frame/clocks.js";
 import { icon } from "./icons.js";
 
 const OVER = new Set(["succeeded", "failed", "cancelled"]);
+const HOW = { ".": "", " on request.": "On request.", " by hand.": "By hand." };
 const PAUSABLE = new Set(["queued", "starting", "running", "recovering"]);
 const states = JSON.parse(document.getElementById("job-states").textContent);
 const slots = {};
@@ -17,7 +19,7 @@ export function showHeader(job) {
   write("evaluation", job.judged);
   write("steps", count(job.env_steps));
   write("actors", job.actors ? count(job.actors) : UNKNOWN);
-  write("round", job.round_no ? `round ${count(job.round_no)}` : "no round yet");
+  write("round", job.round_no ? `${ROUND} ${count(job.round_no)}` : `no ${ROUND} yet`);
   if (slots.spent) {
     write("spent", money(job.spent_usd));
     write("limit", money(job.limit_usd));
@@ -39,10 +41,11 @@ function stateOf(job) {
   return states[`${job.observed}:${job.reason_code}`] ?? states[job.observed];
 }
 
-/** The reason, or a default text of the state. */
+/** The reason without what the pill says. */
 function reasonInWords(job) {
-  if (job.reason) return job.reason;
-  return job.observed === "running" ? `Round ${count(job.round_no + 1)} is under way.` : `${stateOf(job).word}.`;
+  if (!job.reason) return job.observed === "running" ? `${capitalized(ROUND)} ${count(job.round_no + 1)} is under way.` : "";
+  const word = stateOf(job).word;
+  return HOW[job.reason.startsWith(word) ? job.reason.slice(word.length) : job.reason] ?? job.reason;
 }
 
 /** A heartbeat brings the reason for waiting; it is shown until the next event. */

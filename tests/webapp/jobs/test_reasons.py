@@ -26,6 +26,7 @@ from webapp.jobs.reasons import (
     ReasonCode,
     fail_after_retries,
     look_of,
+    reason_beside_pill,
     reason_in_words,
 )
 from webapp.templatetags.look import _symbols
@@ -52,6 +53,18 @@ def test_each_code_has_a_reason_with_a_state_words_and_an_icon() -> None:
         assert (change.state, change.code) == (reason.state, reason.code)
         assert reason_in_words(Job(observed=change.state, reason_code=change.code, reason=change.sentence))
         assert reason.code.label
+
+
+def test_a_reason_beside_the_pill_does_not_repeat_it() -> None:
+    for observed, reason, said in (
+        (Observed.SUCCEEDED, "", ""),
+        (Observed.PAUSED, "Paused on request.", "On request."),
+        (Observed.PAUSED, "Paused.", ""),
+        (Observed.CANCELLED, "Stopped by hand.", "By hand."),
+        (Observed.STARTING, "Starting its workers.", "Starting its workers."),
+        (Observed.SUCCEEDED, "Reached 250,000 steps.", "Reached 250,000 steps."),
+    ):
+        assert reason_beside_pill(Job(observed=observed, reason=reason)) == said
 
 
 def test_each_look_is_drawn_with_a_tone_and_an_icon_that_exist() -> None:

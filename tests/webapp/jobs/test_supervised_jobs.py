@@ -24,12 +24,16 @@ from training.data.store import MemoryStore
 from training.tasks.supervised import judge_model
 from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
+from webapp.jobs.form.field_titles import title_at
+from webapp.jobs.form.form_prefill import begun_with
+from webapp.jobs.form.forms import job_form
 from webapp.jobs.launch.cloud_requirements import _too_many_rows
 from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
 from webapp.jobs.policies import judgements
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.judgements import report_of
+from webapp.jobs.reasons import reason_in_words
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
@@ -89,8 +93,36 @@ def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client,
     series = client.get(reverse("jobs:series", args=[slug, job.pk])).json()["columns"]
     assert min(series["compute_s"]) > 0
     assert max(series["rollout_s"]) == 0
-    assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after round 2.")
+    assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after epoch 2.")
     assert reference_sentence(job).startswith("Reference loss 2.3025: always telling how often each class")
+
+
+def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: Job) -> None:
+    client.force_login(job.created_by)
+    page = text(client.get(reverse("jobs:detail", args=[job.project.slug, job.pk])))
+    for word in ("<dt>Functions</dt>", ">Epochs</button>", "<h2>Where an epoch goes</h2>", ">Functions</a>"):
+        assert word in page, word
+    assert live_sentences(job)["plan"].startswith("Epoch 2 used 3 functions: ")
+    assert reason_in_words(job) == "Epoch 3 is under way."
+    walks, _ = make_running_job(project=job.project)
+    page = text(client.get(reverse("jobs:detail", args=[job.project.slug, walks.pk])))
+    for word in ("<dt>Actors</dt>", ">Rounds</button>", "<h2>Where a round goes</h2>", ">Actors</a>"):
+        assert word in page, word
+
+
+def test_its_form_and_forecast_call_rounds_epochs_and_actors_functions() -> None:
+    _, spec = begun_with({"preset": "siren-digits"})
+    form = job_form(start=spec)
+    assert form["training.supervised.scaling.fixed.actors"].label == "Functions"
+    assert form["training.scaling.fixed.actors"].label == "Actors"
+    words = panel(spec)
+    assert words["until"] == "for 20 epochs"
+    assert "Epochs" in dict(words["figures"])
+    said = " ".join([*words["assumptions"], *(title for title, _ in words["matters"])])
+    assert "from epoch to epoch unless an epoch takes longer" in said
+    assert "A call's round trip takes" in said
+    assert "actor" not in said
+    assert title_at("training.scaling.actors", [spec.model_dump(mode="json")]) == "Functions"
 
 
 def test_a_job_that_is_over_says_how_good_its_model_is(client: Client, job: Job) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from training.tasks.kinds import declaration_of
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.score import Score
 from training.tasks.supervised import SupervisedLearning
@@ -259,7 +260,7 @@ LINES: dict[str, Line] = {
 
 _OWN = {
     "return": Panel("Return", nothing="The first round has not ended yet.", wide=True),
-    "actors": Panel("Actors", nothing="No actors have worked yet.", sentence="plan"),
+    "actors": Panel("Actors", legend="Actors", nothing="No actors have worked yet.", sentence="plan"),
     "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="burn"),
     "round_time": Panel("Where a round goes", nothing="The first round has not ended yet."),
 }
@@ -274,12 +275,17 @@ PANELS = {
 
 
 def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
-    """Return the charts of a training of this kind. The first is named after its score."""
+    """Return the charts of a training of this kind, in its words. The first is named after its score."""
+    words = declaration_of(training.kind).in_its_words
     return {
         group: {
-            name: replace(panel, title=training.score.name.capitalize(), score=training.score)
-            if name == "return"
-            else panel
+            name: replace(
+                panel,
+                title=training.score.name.capitalize() if name == "return" else words(panel.title),
+                legend=words(panel.legend),
+                nothing=words(panel.nothing),
+                score=training.score if name == "return" else panel.score,
+            )
             for name, panel in panels.items()
             if panel.training in {"", training.kind}
         }

@@ -65,7 +65,7 @@ def live_sentences(job: Job) -> dict[str, str]:
             history.spent_usd_after(job.round_no) - history.spent_usd_after(best.round_no) if best else 0.0
         )
         reached = _reached(job, history)
-    return {
+    found = {
         "judged": judged_words(judged[-1] if judged else None, job.training_facts.score),
         "progress": _progress(job, judged),
         "reached": reached,
@@ -73,6 +73,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         "plan": _plan(job),
         **_bill_sentences(job),
     }
+    return {name: job.declaration.in_its_words(sentence) for name, sentence in found.items()}
 
 
 def spent_since_best(job: Job) -> int | None:
@@ -192,6 +193,10 @@ def numbers_sentence(job: Job) -> str:
 
 def why_waiting(job: Job, now: datetime) -> str:
     """Return why the job waits; empty if it does not."""
+    return job.declaration.in_its_words(_why_waiting(job, now))
+
+
+def _why_waiting(job: Job, now: datetime) -> str:
     if words := _why_no_core(job, now):
         return words
     if job.observed == Observed.QUEUED:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from training.tasks.kinds import declaration_of, kind_of
 from webapp.jobs.form.spec_fields import Shape, describe_model, shape_of, title_of
 from webapp.jobs.spec import JobSpec
 
@@ -20,8 +21,15 @@ def title_at(path: str, documents: Sequence[Mapping[str, Any]]) -> str:
     for document in documents:
         title = _title(path.split("."), document)
         if title:
-            return title
+            return _in_words_of(document, path, title)
     return path
+
+
+def _in_words_of(document: Mapping[str, Any], path: str, title: str) -> str:
+    """Scaling policies are shared by all kinds of training, which name actors and rounds in their own words."""
+    if not path.startswith("training.scaling."):
+        return title
+    return declaration_of(kind_of(document["training"])).in_its_words(title)
 
 
 def variant_titles(path: str) -> dict[str, str]:

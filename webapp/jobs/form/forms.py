@@ -15,7 +15,7 @@ from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.platform_kinds import CLOUD_OF
 from cloud.ray import driver as ray_driver
-from training.tasks.kinds import TASKS
+from training.tasks.kinds import TASKS, declaration_of
 from training.tasks.reinforcement import ReinforcementLearning
 from webapp.jobs.form import learner_places as places
 from webapp.jobs.form.form_tree import Change, Choice, Group, Leaf, Variant, changes_in, mark_changes
@@ -279,6 +279,7 @@ def job_form(
         **({_DATA: data_sets} if data_sets else {}),
     }
     form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE, _UNTAGGED)
+    _name_actors_and_rounds(form)
     for name in form.controls_at(_ENVIRONMENT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
     for kind, words in (without_connections or {}).items():
@@ -291,6 +292,21 @@ def job_form(
     if not ray_driver.installed():
         form["platform.ray.address"].help_text = "Ray is not installed here. It is an extra: make ray-setup."
     return form
+
+
+def _name_actors_and_rounds(form: SpecForm) -> None:
+    """Let scaling policies, which all kinds of training share, speak of actors and rounds in the words of each."""
+    for kind in TASKS:
+        words = declaration_of(kind).in_its_words
+        inside = f"training.{kind}.scaling."
+        for leaf in form.tree.leaves():
+            if leaf.name.startswith(inside):
+                leaf.bound.label, leaf.bound.help_text = words(leaf.bound.label), words(leaf.bound.help_text)
+                leaf.unit = words(leaf.unit)
+        for choice in form.tree.choices():
+            for variant in choice.variants:
+                if f"{variant.of}.".startswith(inside):
+                    variant.description = words(variant.description)
 
 
 def _schedulers_by_control(schedulers: Mapping[str, Sequence[Named]]) -> dict[str, Sequence[Named]]:

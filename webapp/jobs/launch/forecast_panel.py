@@ -38,7 +38,7 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
     except NoForecast as refusal:
         return {"refusal": str(refusal)}
     if found.rounds.p90 == 0:
-        return {"refusal": nothing_begins(found)}
+        return {"refusal": nothing_begins(found, spec)}
     return {
         "forecast": found,
         "cost": None if found.costs_nothing else money(found.dollars),
@@ -50,11 +50,14 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
         "parts": breakdown(found),
         "figures": [
             (spec.training.progress_unit.capitalize(), format_count_range(found.steps)),
-            ("Rounds", format_count_range(found.rounds)),
+            (f"{spec.training.round_name}s".capitalize(), format_count_range(found.rounds)),
             ("Calls", format_count_range(found.calls)),
             ("Cold starts", format_count_range(found.cold_starts)),
         ],
-        "matters": [(matter.title, spread(matter, found)) for matter in found.matters],
+        "matters": [
+            (spec.training.declaration.in_its_words(matter.title), spread(matter, found))
+            for matter in found.matters
+        ],
     }
 
 
@@ -89,15 +92,16 @@ def keep_ranges_together(sentence: str) -> str:
 def headline(found: Forecast, spec: JobSpec) -> str:
     """Return the whole forecast as one sentence."""
     if found.rounds.p90 == 0:
-        return nothing_begins(found)
+        return nothing_begins(found, spec)
     if found.costs_nothing:
         return f"Costs nothing; about {time(found.minutes)} on this machine {until(found, spec)}."
     return f"About {money(found.dollars)} and {time(found.minutes)} {until(found, spec)}."
 
 
-def nothing_begins(found: Forecast) -> str:
+def nothing_begins(found: Forecast, spec: JobSpec) -> str:
     least = display_least_usd(round(found.least_budget * PICODOLLARS_PER_USD))
-    return f"Nothing would begin: the budget must hold what the first round may cost at worst, {least}."
+    first = f"the first {spec.training.round_name}"
+    return f"Nothing would begin: the budget must hold what {first} may cost at worst, {least}."
 
 
 def until(found: Forecast, spec: JobSpec) -> str:
@@ -105,7 +109,7 @@ def until(found: Forecast, spec: JobSpec) -> str:
     stop, unit = spec.training.stop, spec.training.progress_unit
     match found.ends_by:
         case "rounds":
-            return f"for {stop.rounds:,} rounds"
+            return f"for {stop.rounds:,} {spec.training.round_name}s"
         case "minutes":
             return f"for about {format_count_range(found.steps).usual} {unit}"
         case "budget":

@@ -73,8 +73,9 @@ def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
     if needs.least <= picodollars(spec.budget_usd):
         return []
     sentence = (
-        f"Budget ({BUDGET}) must be at least {display_least_usd(needs.least)}: so much may the first round cost at"
-        f" worst, and nothing begins unless that is free. Raise it, or ask for fewer actors."
+        f"Budget ({BUDGET}) must be at least {display_least_usd(needs.least)}: so much may the first"
+        f" {spec.training.round_name} cost at worst, and nothing begins unless that is free. Raise it, or ask for fewer"
+        f" {spec.training.actor_name}s."
     )
     return [Problem(BUDGET, sentence)]
 

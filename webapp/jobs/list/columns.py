@@ -30,7 +30,7 @@ from webapp.jobs.charts.sparklines import HEIGHT, WIDTH, polyline
 from webapp.jobs.list.seed_rows import Fold, Seeds, state_of
 from webapp.jobs.models import Job
 from webapp.jobs.queries import Headings
-from webapp.jobs.reasons import look_of_job, reason_in_words
+from webapp.jobs.reasons import look_of_job, reason_beside_pill
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
         name=job.name,
         unreal=job.unreal,
         archived=job.archived_at is not None,
-        reason=reason_in_words(job),
+        reason=reason_beside_pill(job),
         wants=(look := look_of_job(job)).tone not in _NO_ACTION,
         pill=_pill(look),
         cells=tuple((column.cell, column.text(job)) for column in columns),
