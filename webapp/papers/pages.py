@@ -114,6 +114,7 @@ def page_of(name: str, results: dict[str, Any]) -> dict[str, Any]:
             )
             if claims
         ],
+        "lettered": any(one.letter for one in decided),
         "turned": [one for one in decided if one.turned_by],
         "open": [one for one in verdicts if one.word == "open"],
         "share": round(100 * results["runs_complete"] / results["runs"]) if results.get("runs") else 100,

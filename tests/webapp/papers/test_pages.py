@@ -195,7 +195,7 @@ def test_a_page_says_the_paper_s_account_ours_what_turns_it_what_it_rests_on_and
         "(needs no skill)",
         "A reason of its own.",
         "How to judge and repeat it",
-        "about 10.0 hours of one processor core and $0",
+        "about 10 hours of one processor core and $0",
     ]
     places = [page.find(words) for words in parts]
     assert -1 not in places, parts[places.index(-1)]
