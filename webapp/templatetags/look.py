@@ -19,6 +19,8 @@ from webapp.clock import SYSTEM_CLOCK
 register = template.Library()
 _SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
 _SYMBOL = re.compile(r'<symbol[^>]*viewBox="([^"]+)"[^>]*id="([^"]+)"[^>]*>(.*?)</symbol>', re.DOTALL)
+_CUT_FROM, _END = 24, 16
+"""Names of so many letters may be cut, and at most so many letters at their end are kept."""
 _FALLBACK = '<circle cx="8" cy="8" r="4"/>'
 
 
@@ -55,6 +57,16 @@ register.filter("unpaid", formatting.mark_unpaid)
 @register.filter
 def money(picodollars: int | None) -> str:
     return formatting.UNKNOWN if picodollars is None else formatting.display_usd(int(picodollars))
+
+
+@register.filter
+def keep_end(name: str) -> SafeString | str:
+    """A name whose end stays readable where it is cut: names of a sweep's points and of seeds differ at their ends."""
+    if len(name) <= _CUT_FROM:
+        return name
+    at = name.find(" ", len(name) - _END)
+    at = at if at > 0 else len(name) - _END
+    return format_html('<span class="keeps-end"><span>{}</span><span>{}</span></span>', name[:at], name[at:])
 
 
 @register.simple_tag
