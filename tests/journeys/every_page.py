@@ -56,6 +56,7 @@ from tests.webapp.trackers.rows import make_tracker
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.alerts import mail_consent
+from webapp.alerts.rules import EXAMPLES, add_rule
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.leaderboard.results import read_finished
@@ -100,6 +101,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     raised = alert_scenes.alerts_in_every_state(project, ada, by_name)
     api_scenes.tokens_in_every_state(project, ada)
     make_tracker(project)
+    for text in EXAMPLES:
+        add_rule(project=project, user=ada, text=text)
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
@@ -208,6 +211,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "alerts-menu": (alerts, open_alert_menu),
         "alerts-empty": (f"/p/{empty.slug}/alerts/", None),
         "alerts-rules": (f"{alerts}rules/", None),
+        "alerts-rules-none": (f"/p/{empty.slug}/alerts/rules/", None),
         "alerts-channels": (f"{alerts}channels/", None),
         "alerts-channel": (f"{alerts}channels/{raised['failing'].pk}/", None),
         "alerts-channel-mail": (f"{alerts}channels/{raised['mail'].pk}/", None),
