@@ -200,8 +200,8 @@ def scope_words(budget: Budget) -> str:
             return f"jobs on {CLOUDS.get(budget.cloud, budget.cloud)}"
         case Scope.TAG:
             return f"jobs tagged {budget.tag}"
-    return f"jobs of the group {budget.group}"
+    return "jobs of this group" if budget.name == str(budget.group) else f"jobs of the group {budget.group}"
 
 
 def period_words(budget: Budget) -> str:
-    return {Period.MONTHLY: "a month", Period.WEEKLY: "a week"}.get(Period(budget.period), "in all")
+    return {Period.MONTHLY: "a month", Period.WEEKLY: "a week"}.get(Period(budget.period), "in total")

@@ -176,7 +176,9 @@ class Rate:
         named = [f"{count:,} {word}" for word, count in {**counts, "free": self.free}.items() if count]
         all_alike = len(named) == 1 and not self.free
         jobs = plural(self.jobs, "job") if all_alike else " · ".join(named)
-        return f"{display_usd(hourly)}/h · {jobs}" if hourly else f"{jobs} running"
+        if hourly:
+            return f"{display_usd(hourly)}/h · {jobs}"
+        return f"{jobs} running" if all_alike else f"Running: {', '.join(named)}"
 
 
 def rate(project: Any) -> Rate:
