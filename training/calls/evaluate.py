@@ -43,7 +43,7 @@ class Evaluate(CallKind[EvaluateRequest]):
     role = "judging"
     timed_as = "sampling"
     where = "actor"
-    part = BillPart("evaluation", "Evaluation", "Episodes played to judge the policy")
+    part = BillPart("evaluation", "Evaluation", "Judging what was learned so far")
     title = "Evaluation"
     who = "Evaluation"
     subject = "A call (evaluate)"

@@ -53,7 +53,7 @@ class ScoreRows(CallKind[ScoreRequest]):
     role = "judging"
     timed_as = "learning"
     where = "actor"
-    part = BillPart("evaluation", "Evaluation", "Judging by held-out data")
+    part = BillPart("evaluation", "Evaluation", "Judging what was learned so far")
     title = "Score"
     who = "Evaluation"
     subject = "A call (score)"
