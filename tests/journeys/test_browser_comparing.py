@@ -66,6 +66,48 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     assert faults == []
 
 
+def test_a_comparison_is_zoomed_for_all_sides_and_one_of_them_is_highlighted(
+    live_site: str, page: "Page"
+) -> None:
+    faults = watch_for_faults(page)
+    user = make_user()
+    project = make_project(user)
+    groups = [
+        comparing_scenes.seeds_of(project, user, name, peak=peak, pace=35, usd=0.6, count=2)
+        for name, peak in (("Hopper with PPO", 2300), ("Hopper with A2C", 1500))
+    ]
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/compare/?" + "&".join(f"of=group_{one.pk}" for one in groups))
+    page.wait_for_selector(".compare-chart.has-data canvas")
+    place = page.locator(".compare-chart .u-over").bounding_box()
+    assert place is not None
+    y = place["y"] + place["height"] / 2
+
+    def steps_at(share: float) -> int:
+        page.mouse.move(place["x"] + place["width"] * share, y)
+        page.wait_for_selector("[data-cursor-words]:has-text('steps')")
+        return int("".join(filter(str.isdigit, page.inner_text("[data-cursor-words]"))))
+
+    whole = steps_at(0.9) - steps_at(0.1)
+    page.mouse.move(place["x"] + place["width"] * 0.4, y)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] * 0.6, y, steps=4)
+    page.mouse.up()
+    page.wait_for_selector("[data-unzoom]:visible")
+    assert 0 < steps_at(0.9) - steps_at(0.1) < whole / 4
+    page.click("[data-unzoom]")
+    page.wait_for_selector("[data-unzoom]", state="hidden")
+    drawn = "document.querySelector('.compare-chart canvas').toDataURL()"
+    page.mouse.move(0, 0)
+    page.wait_for_selector("[data-cursor-words]:has-text('at the end')")
+    both = page.evaluate(drawn)
+    page.hover("[data-side='0']")
+    page.wait_for_function(f"before => {drawn} !== before", arg=both)
+    page.mouse.move(0, 0)
+    page.wait_for_function(f"before => {drawn} === before", arg=both)
+    assert faults == []
+
+
 def test_the_list_is_asked_its_columns_chosen_and_its_jobs_archived(live_site: str, page: "Page") -> None:
     faults = watch_for_faults(page)
     user = make_user()

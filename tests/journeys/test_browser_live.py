@@ -16,6 +16,7 @@ from tests.factories import (
     round_finished,
     stopped,
 )
+from tests.journeys import scenes
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.members import add_member
 from webapp.clock import SYSTEM_CLOCK
@@ -190,6 +191,23 @@ def test_stopping_asks_first_and_says_what_it_means(live_site: str, page: "Page"
     page.click("text=Stop the job for good")
     page.wait_for_selector(".pill:has-text('Stopping')")
     assert Job.objects.get(pk=watched.job.pk).desired == Desired.CANCELLED
+
+
+def test_a_menu_closes_before_the_dialog_it_opens_and_has_the_focus_after_it(
+    live_site: str, page: "Page"
+) -> None:
+    user = make_user()
+    project = make_project(user)
+    archived, _ = scenes.jobs_put_away(project, user)
+    sign_in(page, live_site, user)
+    page.goto(f"{live_site}/p/{project.slug}/jobs/{archived.pk}/")
+    page.click(".job-menu > summary")
+    page.click("[data-dialog=delete-dialog]")
+    page.wait_for_selector("#delete-dialog[open]")
+    assert page.locator("details.menu[open]").count() == 0
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#delete-dialog", state="hidden")
+    assert page.evaluate("document.activeElement.matches('.job-menu > summary')")
 
 
 def test_a_job_at_its_budget_offers_to_raise_it(live_site: str, page: "Page") -> None:
