@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -63,7 +64,7 @@ def _leading(answers: Sequence[Verdict]) -> Verdict | None:
 def changed_settings(results: dict[str, Any]) -> list[str]:
     """The settings of the recipe that are not the paper's, in words."""
     paths = dict.fromkeys(row["path"] for row in results.get("differences", ()))
-    return [path.partition(".")[2].replace("_", " ") for path in paths]
+    return [re.sub("[._]", " ", path.removeprefix("algorithm.")) for path in paths]
 
 
 def others() -> list[dict[str, Any]]:

@@ -38,7 +38,10 @@ def pill_of(word: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's."""
+    """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's.
+
+    `hangs_on` and `rest` are the reason in two parts, and `caveats` the first of them in short.
+    """
 
     word: str
     tone: str
@@ -63,6 +66,8 @@ class Verdict:
     earlier: str
     turned_by: tuple[str, ...]
     caveats: tuple[str, ...]
+    hangs_on: str
+    rest: str
 
 
 def verdict(found: dict[str, Any]) -> Verdict:
@@ -71,6 +76,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
     ratio = kind in ("cheaper", "higher", "sooner")
     interval = figures.get("interval")
     tone, icon = pill_of(found["verdict"])
+    hangs_on, rest = _parted(found.get("reason", ""))
     where = ""
     if claim.get("at"):
         same = claim["at"] == claim["against_at"]
@@ -102,16 +108,28 @@ def verdict(found: dict[str, Any]) -> Verdict:
         _without_startup(figures),
         _earlier(figures, ratio=ratio),
         tuple(_turned_by(figures, found["verdict"])),
-        tuple(_caveats(found.get("reason", ""))),
+        tuple(map(_in_short, hangs_on)),
+        " ".join(hangs_on),
+        rest,
     )
 
 
-def _caveats(reason: str) -> Iterator[str]:
-    """What the verdict hangs on, without the figures behind it."""
-    for sentence in reason.split(". "):
-        if not sentence.startswith(_CAVEATS):
-            return
-        yield sentence.partition("; first readings")[0].rstrip(".") + "."
+def _parted(reason: str) -> tuple[list[str], str]:
+    """The sentences of a reason that say what the verdict hangs on, and the rest."""
+    sentences, rest = [], reason
+    while rest.startswith(_CAVEATS):
+        sentence, _, rest = rest.partition(". ")
+        sentences.append(sentence.rstrip(".") + ".")
+    return sentences, rest
+
+
+def _in_short(sentence: str) -> str:
+    """Without the readings behind it, but with their environments."""
+    words, _, readings = sentence.partition("; first readings: ")
+    if not readings:
+        return sentence
+    names = ", ".join(one.split(" ")[0] for one in readings.split(", ") if one[:1].isalpha())
+    return f"{words} on {names}."
 
 
 def _without_startup(figures: dict[str, Any]) -> str:

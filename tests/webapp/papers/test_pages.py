@@ -219,11 +219,13 @@ def test_what_a_verdict_hangs_on_is_said_first_on_its_page_and_on_the_list(resul
     row = {"path": "algorithm.gradient_clip", "paper": "none", "ours": "joint", "source": "C"}
     _stored(results, "nitro_rewards", claim, differences=[{**row, "reason": "Why.", "environments": ["C"]}])
     listed, page = _page("/papers/"), _page("/papers/nitro_rewards/")
-    assert page.find("Its sign turns") < page.find("Without start-ups")
+    first = page.find('class="hangs-on">Its sign turns without the start')
+    assert 0 < first < page.find("Without start-ups") < page.find("What would change the verdict")
+    assert "<p>Reached the target, ours and theirs: CartPole-v1: 5 and 5 of 5.</p>" in page
     assert "1 setting of its recipe is not the paper's: gradient clip." in page
     for words in (
         "Its sign turns without the start of machines and functions on both sides.",
-        "The target asks for little or no skill.",
+        "The target asks for little or no skill on CartPole-v1.",
         '#rests-title">1 setting</a>',
     ):
         assert words in listed
