@@ -102,6 +102,25 @@ class Higher(FrozenModel):
     repeats: Repeats = ()
 
 
+class HigherInTime(FrozenModel):
+    """The evaluated return when the quicker side has done all its rounds, `arm` over `against`: above 1 with its whole
+    95 % interval. By the runs' own clocks, without evaluations and the start of machines.
+
+    Where both sides rent the same machines, equal time is equal dollars and equal seconds of the GPU too.
+    """
+
+    kind: Literal["higher_in_time"] = "higher_in_time"
+    arm: str
+    against: tuple[str, ...] = Field(min_length=1, max_length=1)
+    environments: tuple[str, ...] = Field(min_length=1)
+    label: Label = "T"
+    alike: bool = False
+    margin: float = Field(1.25, gt=1)
+    paper: str = ""
+    paper_value: float | None = Field(None, gt=0)
+    repeats: Repeats = ()
+
+
 class Sooner(FrozenModel):
     """What all rounds take by the runs' own clocks, `arm` over `against`: below 1 with its whole 95 % interval.
 
@@ -169,7 +188,18 @@ class Repeatable(FrozenModel):
     repeats: Repeats = ()
 
 
-Claim = Reaches | NotWorse | NotBelow | Cheaper | Higher | Sooner | Better | RanksForks | Repeatable
+Claim = (
+    Reaches
+    | NotWorse
+    | NotBelow
+    | Cheaper
+    | Higher
+    | HigherInTime
+    | Sooner
+    | Better
+    | RanksForks
+    | Repeatable
+)
 
 
 def arms_in(claim: Claim) -> set[str]:
@@ -179,5 +209,7 @@ def arms_in(claim: Claim) -> set[str]:
 
 def environments_in(claim: Claim) -> tuple[str, ...]:
     return (
-        claim.environments if isinstance(claim, Cheaper | Higher | Sooner | Better) else (claim.environment,)
+        claim.environments
+        if isinstance(claim, Cheaper | Higher | HigherInTime | Sooner | Better)
+        else (claim.environment,)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.claims import Cheaper, Higher, NotWorse, Sooner
+from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner
 from research.experiment import Arm, Experiment, Setting, merged
 from research.recipes import paper_recipe
 
@@ -187,7 +187,7 @@ _REWARDS = ("stellaris-rewards",)
 _COSTS = ("stellaris-costs",)
 
 
-def claims(environment: str) -> tuple[Higher | NotWorse | Sooner | Cheaper, ...]:
+def claims(environment: str) -> tuple[Higher | HigherInTime | NotWorse | Sooner | Cheaper, ...]:
     """What is said of the headline arms there. The primary one is at as many gradients of the same size."""
     here = (environment,)
     shared: dict[str, Any] = {"arm": "stellaris", "environments": here}
@@ -252,6 +252,15 @@ def claims(environment: str) -> tuple[Higher | NotWorse | Sooner | Cheaper, ...]
             for name, paper, value in (
                 ("synchronous_10", "−31 % against PPO.", 0.69),
                 ("synchronous_40", "", None),
+            )
+        ),
+        # Declared when the arms had run: equal time is the slides' own axis.
+        *(
+            HigherInTime(**shared, against=(name,), paper=paper, paper_value=value, repeats=_REWARDS)
+            for name, paper, value in (
+                ("synchronous_10", "up to 2.2 × the reward.", 2.2),
+                ("synchronous_40", "", None),
+                ("asynchronous", "", None),
             )
         ),
         Higher(arm="stellaris", against=("stellaris_again",), environments=here, alike=True),
@@ -320,7 +329,7 @@ BESIDE = (
 )
 
 
-def _compared(claim: Higher | NotWorse | Sooner | Cheaper) -> tuple[str, ...]:
+def _compared(claim: Higher | HigherInTime | NotWorse | Sooner | Cheaper) -> tuple[str, ...]:
     against = (claim.against,) if isinstance(claim, NotWorse) else claim.against
     return (claim.arm, *against)
 

@@ -11,7 +11,17 @@ import numpy as np
 
 from cloud.forecasting.explanation import figure_of
 from research.branching import Branching
-from research.claims import LABELS, Better, Cheaper, Higher, Meter, RanksForks, Repeatable, Sooner
+from research.claims import (
+    LABELS,
+    Better,
+    Cheaper,
+    Higher,
+    HigherInTime,
+    Meter,
+    RanksForks,
+    Repeatable,
+    Sooner,
+)
 from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS
 from research.reports.break_even import price_sentence, time_sentence
@@ -22,7 +32,7 @@ from research.reports.judging import Judgement, corrected
 from research.reports.outcomes import Summary
 from research.reports.paired_runs import Runs
 from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
-from research.reports.return_comparison import judge_final_returns
+from research.reports.return_comparison import judge_final_returns, judge_returns_in_time
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
 from research.runs.run_file import run_file
@@ -66,7 +76,7 @@ def cost_verdicts(
         if isinstance(claim, Cheaper | Sooner) and judgement.word == "does not hold":
             turning = _turning_sentence(experiment, claim, runs)
             judgement = replace(judgement, reason=" ".join(filter(None, (judgement.reason, turning))))
-        if isinstance(claim, Cheaper | Higher | Sooner):
+        if isinstance(claim, Cheaper | Higher | HigherInTime | Sooner):
             figures["by_environment"] = _by_environment(comparisons, summaries, claim)
         if isinstance(claim, Cheaper) and (claim.primary or claim.over_draws):
             figures["over_draws"] = comparisons.judge_over_draws(claim, draws)
@@ -114,8 +124,8 @@ def _is_synchronous(experiment: Experiment, arm: str, environment: str) -> bool:
 
 # Samples and products that R was measured from in the forks.
 _MEASURED_FROM = (256, 20)
-_Judged = Cheaper | Higher | Sooner | Better | RanksForks | Repeatable
-_JUDGED = (Cheaper, Higher, Sooner, Better, RanksForks, Repeatable)
+_Judged = Cheaper | Higher | HigherInTime | Sooner | Better | RanksForks | Repeatable
+_JUDGED = (Cheaper, Higher, HigherInTime, Sooner, Better, RanksForks, Repeatable)
 
 
 def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence[Summary]) -> Judgement:
@@ -125,6 +135,8 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         return comparisons.better(claim)
     if isinstance(claim, Higher):
         return judge_final_returns(claim, summaries)
+    if isinstance(claim, HigherInTime):
+        return judge_returns_in_time(claim, summaries)
     if isinstance(claim, Sooner):
         return judge_seconds(claim, summaries)
     if isinstance(claim, Repeatable):
@@ -151,6 +163,14 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
         over = ", ".join(claim.environments)
         how = f"{ours} and {theirs} end alike" if claim.alike else f"{ours} ends higher than {theirs}"
         return f"Final return on {over}: {how} (ratio {'1' if claim.alike else 'above 1'})."
+    if isinstance(claim, HigherInTime):
+        ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
+        over = ", ".join(claim.environments)
+        how = f"{ours} and {theirs} are alike" if claim.alike else f"{ours} is higher than {theirs}"
+        return (
+            f"Return on {over} in the time that the quicker side takes for all its rounds, without the start of"
+            f" machines: {how} (ratio {'1' if claim.alike else 'above 1'})."
+        )
     if isinstance(claim, Sooner):
         ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
         over = ", ".join(claim.environments)
@@ -171,7 +191,7 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
 
 
 def _claim_parts(
-    experiment: Experiment, claim: Cheaper | Higher | Sooner | Better, judgement: Judgement
+    experiment: Experiment, claim: Cheaper | Higher | HigherInTime | Sooner | Better, judgement: Judgement
 ) -> dict[str, Any]:
     """The claim in parts."""
     names = {arm.name: arm.title for arm in experiment.arms}
@@ -201,7 +221,9 @@ def _claim_parts(
 
 
 def _by_environment(
-    comparisons: CostComparisons, summaries: Sequence[Summary], claim: Cheaper | Higher | Sooner
+    comparisons: CostComparisons,
+    summaries: Sequence[Summary],
+    claim: Cheaper | Higher | HigherInTime | Sooner,
 ) -> list[dict[str, Any]]:
     """The claim in each environment alone; p values are Holm's over these."""
     if len(claim.environments) == 1:

@@ -1,14 +1,15 @@
-"""Which arm ends higher: final evaluations after all rounds, whatever they cost."""
+"""Which arm ends higher: by final evaluations after all rounds, whatever they cost, or in the time that both had."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from research.claims import Higher
+from research.claims import Higher, HigherInTime
+from research.reports.clock_comparison import virtual_seconds
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
-from research.reports.outcomes import Summary
+from research.reports.outcomes import Outcome, Summary
 from research.statistics import paired_bootstrap, paired_p_value
 
 
@@ -16,7 +17,42 @@ def judge_final_returns(claim: Higher, summaries: Sequence[Summary]) -> Judgemen
     """The ratio of final returns, paired by the seeds that are complete on both sides in every environment."""
     (against,) = claim.against
     found = {(one.arm, one.environment): one.endpoints for one in summaries}
-    sides = [[found.get((arm, name), {}) for name in claim.environments] for arm in (claim.arm, against)]
+    return _judge(
+        claim, [[found.get((arm, name), {}) for name in claim.environments] for arm in (claim.arm, against)]
+    )
+
+
+def judge_returns_in_time(claim: HigherInTime, summaries: Sequence[Summary]) -> Judgement:
+    """The ratio of the returns that each side had when the quicker one had done all its rounds, seed by seed."""
+    (against,) = claim.against
+    found = {
+        (one.arm, one.environment): {outcome.cell.seed: outcome for outcome in one.done} for one in summaries
+    }
+    sides: list[list[dict[int, float]]] = [[], []]
+    for name in claim.environments:
+        ours, theirs = (found.get((arm, name), {}) for arm in (claim.arm, against))
+        for side in sides:
+            side.append({})
+        for seed in ours.keys() & theirs.keys():
+            pair = ours[seed], theirs[seed]
+            within_s = min(virtual_seconds(one, startup=False) for one in pair)
+            for side, one in zip(sides, pair, strict=True):
+                side[-1][seed] = return_within(one, within_s)
+    return _judge(claim, sides)
+
+
+def return_within(outcome: Outcome, seconds: float) -> float:
+    """What its evaluations say of the policy that it had after so many seconds of its own clock, without the start of
+    machines: on a straight line between two of them.
+    """
+    rounds = max(row["round"] for row in outcome.of("round"))
+    done = seconds / virtual_seconds(outcome, startup=False) * rounds
+    return float(np.interp(done, *outcome.evaluated))
+
+
+def _judge(claim: Higher | HigherInTime, sides: Sequence[Sequence[Mapping[int, float]]]) -> Judgement:
+    """The ratio of both sides' returns, by environment and seed."""
+    (against,) = claim.against
     seeds = sorted(set.intersection(*(set(one) for side in sides for one in side)))
     if not seeds:
         return Judgement(None, 0, against, "open", "No seed is complete on both sides in every environment.")

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from cloud.billing.retiming import retime
-from research.claims import Sooner
+from research.claims import HigherInTime, Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
 from research.pricing_targets import place_of
 from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import ceiling_sentence, judge_seconds, parts_sentence, virtual_seconds
 from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
+from research.reports.return_comparison import judge_returns_in_time, return_within
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile
 from research.runs.seed_run import SeedRun
@@ -145,6 +146,34 @@ def test_an_arm_is_done_sooner_or_not(ours: float, changes: dict[str, Any], word
     claim = Sooner.model_validate({**shared, **changes})
     assert judge_seconds(claim, summaries).word == word
     assert judge_seconds(claim, summaries[:1]).word == "open"
+
+
+def test_returns_are_compared_in_the_time_that_both_had() -> None:
+    """Rounds of 2 s against 1 s: when the quicker side has done its four, the other has done two of them."""
+
+    def run(arm: str, seed: int, round_s: float, gain: float) -> Outcome:
+        rows = [
+            {"kind": "round", "round": place, "total_s": round_s + 60 * (place == 1)} for place in range(1, 5)
+        ]
+        evaluations = [
+            {"kind": "evaluation", "round": place, "return_mean": (gain + seed) * place}
+            for place in (1, 3, 4)
+        ]
+        return Outcome(Cell(arm, "Hopper-v5", seed), [*rows, *evaluations, {"kind": "end"}])
+
+    assert return_within(run("stellaris", 0, 2.0, 100.0), 4.0) == 200.0
+    assert return_within(run("synchronous_40", 0, 1.0, 100.0), 4.0) == 400.0
+    summaries = [
+        Summary(arm, "Hopper-v5", 5, tuple(run(arm, seed, round_s, gain) for seed in SEEDS))
+        for arm, round_s, gain in (("stellaris", 2.0, 110.0), ("synchronous_40", 1.0, 100.0))
+    ]
+    claim = HigherInTime(arm="stellaris", against=("synchronous_40",), environments=("Hopper-v5",))
+    found = judge_returns_in_time(claim, summaries)
+    assert found.interval is not None
+    # The middle three seeds of 400 to 404: two rounds of 512 on average against four of 502.
+    assert found.interval.value == pytest.approx(2 * 512 / (4 * 502))
+    assert found.word == "does not hold"
+    assert judge_returns_in_time(claim, summaries[:1]).word == "open"
 
 
 def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchronous_round() -> None:

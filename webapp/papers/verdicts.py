@@ -73,7 +73,7 @@ class Verdict:
 def verdict(found: dict[str, Any]) -> Verdict:
     claim, figures = found.get("asked", {}), found.get("figures", {})
     kind = claim.get("kind", "plain")
-    ratio = kind in ("cheaper", "higher", "sooner")
+    ratio = kind in ("cheaper", "higher", "higher_in_time", "sooner")
     interval = figures.get("interval")
     tone, icon = pill_of(found["verdict"])
     hangs_on, rest = _parted(found.get("reason", ""))
@@ -104,7 +104,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         ),
         tuple(claim.get("repeats", ())),
         bool(claim.get("primary")),
-        kind == "higher" or claim.get("accounting") == "paper",
+        kind in ("higher", "higher_in_time") or claim.get("accounting") == "paper",
         _without_startup(figures),
         _earlier(figures, ratio=ratio),
         tuple(_turned_by(figures, found["verdict"])),
@@ -176,6 +176,8 @@ def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
         return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "higher":
         return "Return after all rounds"
+    if kind == "higher_in_time":
+        return "Return in the time of the quicker side, without the start of machines"
     if kind == "sooner":
         return "Seconds for all rounds" + ("" if claim["startup"] else ", without the start of machines")
     if kind == "repeatable":
