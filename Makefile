@@ -81,7 +81,7 @@ check-all: check ## All checks but endurance: also the slow tests, and PostgreSQ
 
 .PHONY: check-flaky
 check-flaky: setup-test ## Run stack and browser tests ten times beside two CPU burners; list what failed even once
-	$(BIN)/python -m tests.flaky $(ARGS)
+	$(KEEP_COMPILED) $(BIN)/python -m tests.flaky $(ARGS)
 
 .PHONY: bench
 bench: setup-test ## Measure the figures Starling promises
@@ -107,7 +107,9 @@ clean: ## Remove what was installed and built; your data in var/ stays
 # Three test processes keep two cores busy, as many tests wait for other processes. Each has its own database and Valkey;
 # whichever is done first takes tests from the others.
 PYTEST_PARALLEL ?= -n 3 --dist worksteal
-PYTEST = $(BIN)/python -m pytest $(PYTEST_PARALLEL)
+# Tests start hundreds of processes: what Python compiled is kept, also where the environment says otherwise.
+KEEP_COMPILED := env -u PYTHONDONTWRITEBYTECODE
+PYTEST = $(KEEP_COMPILED) $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 
 # --- The files below say what is installed; each is renewed when what it depends on changes. ---
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import hypothesis
 import pytest
 
-from tests import longest_first
+from tests import compiled_once, longest_first
 from tests.chromium import QUIET, NoChromium, chromium_path
 from tests.durations import Durations
 from tests.live_site import KeptSite
@@ -34,6 +34,7 @@ hypothesis.settings.register_profile("default", deadline=None)
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(Durations(), "starling-durations")
     pluginmanager.register(longest_first, "starling-longest-first")
+    pluginmanager.register(compiled_once, "starling-compiled-once")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,10 +12,14 @@ from django.conf import settings
 from webapp.templatetags.look import _symbols
 
 _ROOT = Path(settings.BASE_DIR)
-_TREES = {
-    ".".join(path.relative_to(_ROOT).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((_ROOT / "webapp").rglob("*.py"))
-}
+
+
+def _trees() -> dict[str, ast.Module]:
+    """By name, the modules of webapp."""
+    return {
+        ".".join(path.relative_to(_ROOT).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((_ROOT / "webapp").rglob("*.py"))
+    }
 
 
 def _fields(node: ast.ClassDef) -> list[str]:
@@ -24,19 +28,20 @@ def _fields(node: ast.ClassDef) -> list[str]:
     return inherited + [target.id for target in annotated if isinstance(target, ast.Name)]
 
 
-def _with_icons() -> dict[tuple[str, str], int]:
+def _with_icons(trees: dict[str, ast.Module]) -> dict[tuple[str, str], int]:
     """By module and name: the classes with a field `icon`, and its place among their fields."""
     return {
         (module, node.name): _fields(node).index("icon")
-        for module, tree in _TREES.items()
+        for module, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and "icon" in _fields(node)
     }
 
 
 def _named_in_code() -> Iterator[tuple[str, str]]:
-    classes = _with_icons()
-    for module, tree in _TREES.items():
+    trees = _trees()
+    classes = _with_icons(trees)
+    for module, tree in trees.items():
         here = {name: place for (home, name), place in classes.items() if home == module}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):

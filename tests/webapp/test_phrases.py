@@ -113,7 +113,13 @@ INSTEAD = {
 """What is not written, and what is instead."""
 
 
-def written() -> Iterator[tuple[str, str]]:
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    """What is written, in small letters, by the path of its file."""
+    return dict(_written())
+
+
+def _written() -> Iterator[tuple[str, str]]:
     for folder, endings in PLACES.items():
         for ending in endings:
             for path in sorted((ROOT / folder).rglob(ending)):
@@ -122,16 +128,13 @@ def written() -> Iterator[tuple[str, str]]:
                     yield str(path.relative_to(ROOT)), text
 
 
-TEXTS = dict(written())
-
-
 @pytest.mark.parametrize("phrase", INSTEAD)
-def test_a_phrase_that_puzzles_is_not_written(phrase):
-    found = [path for path, text in TEXTS.items() if phrase in text]
+def test_a_phrase_that_puzzles_is_not_written(phrase, texts):
+    found = [path for path, text in texts.items() if phrase in text]
     assert not found, f"“{phrase}”: write “{INSTEAD[phrase]}”"
 
 
-def test_the_phrases_are_looked_for_in_every_kind_of_text():
-    endings = {path.rpartition(".")[2] for path in TEXTS}
+def test_the_phrases_are_looked_for_in_every_kind_of_text(texts):
+    endings = {path.rpartition(".")[2] for path in texts}
     assert endings == {"html", "txt", "js", "py"}
-    assert len(TEXTS) > 500
+    assert len(texts) > 500
