@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from math import ceil, isfinite
+from math import ceil, floor, isfinite, log10
 from typing import Literal, NamedTuple
 
 from django.utils.html import format_html
@@ -151,6 +151,16 @@ def mark_unpaid(amount: str, word: str) -> SafeString | str:
 def svg_points(places: Iterable[tuple[float, float]]) -> str:
     """The `points` attribute of a polyline or polygon."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Round numbers that cover the range from low to high."""
+    span = max(high - low, 1e-9)
+    rough = span / 5
+    power = 10.0 ** floor(log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough)
+    first, last = floor(low / step), ceil(high / step)
+    return [place * step for place in range(first, max(last, first + 1) + 1)]
 
 
 def format_axis_usd(picodollars: int) -> str:

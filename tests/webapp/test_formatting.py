@@ -258,6 +258,14 @@ def test_a_bar_is_never_wider_than_its_place(part: int | None, whole: int | None
     assert words.bar_share(part, whole) == width
 
 
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 2891.4), (0, 1e-3), (5, 5), (-1200, -100)])
+def test_ticks_cover_what_is_drawn(low: float, high: float) -> None:
+    ticks = words.nice_ticks(low, high)
+    assert ticks[0] <= low
+    assert ticks[-1] >= high
+    assert 2 <= len(ticks) <= 9
+
+
 def test_ticks_of_an_axis_have_cents_or_none() -> None:
     ticks = [words.format_axis_usd(tick * 10**10) for tick in (0, 5, 150, 200, 120_000)]
     assert ticks == ["$0", "$0.05", "$1.50", "$2", "$1,200"]

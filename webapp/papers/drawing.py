@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from webapp.formatting import svg_points
+from webapp.formatting import nice_ticks, svg_points
 
 RULER_WIDTH, _RULER_MARGIN = 240.0, 10.0
 _Marks = tuple[tuple[float, str], ...]
@@ -176,16 +176,6 @@ def panel(
         logarithmic,
         _rows(series, sorted(set(xs))),
     )
-
-
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Round numbers that cover the range from low to high."""
-    span = max(high - low, 1e-9)
-    rough = span / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [place * step for place in range(first, max(last, first + 1) + 1)]
 
 
 def _rows(series: Sequence[Series], xs: Sequence[float]) -> tuple[tuple[str, ...], ...]:

@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from training.curve_forecast import smoothed
-from webapp.formatting import display_usd, format_count, format_duration, format_score, svg_points
+from webapp.formatting import (
+    MINUS,
+    display_usd,
+    format_axis_usd,
+    format_count,
+    format_duration,
+    format_score,
+    nice_ticks,
+    svg_points,
+)
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.predictions.predict import WhatIf
@@ -19,7 +28,8 @@ _EDGE = 6
 class Chart:
     """`past` is the line so far; `fan` the band from its end to the predicted end, `middle` the line in it.
 
-    `limit` is where a line across is drawn, if any. Labels are words at the ends of the axes.
+    `limit` is where a line across is drawn, if any. `ticks` are heights with their figures; `first` and `last` the ends
+    of the horizontal axis.
     """
 
     title: str
@@ -28,8 +38,8 @@ class Chart:
     middle: str
     limit: float | None
     limit_words: str
-    low: str
-    high: str
+    ticks: tuple[tuple[float, str], ...]
+    first: str
     last: str
     sentence: str
 
@@ -48,7 +58,8 @@ def charts(job: Job, found: WhatIf) -> list[Chart]:
                 score.name.capitalize(),
                 [(point.steps, float(value)) for point, value in zip(scored, line, strict=True)],
                 (found.end.steps.p50, band[0], found.score.p50, band[1]),
-                words=lambda value: format_score(value, score.decimals),
+                words=_tick,
+                first=format_count(round(scored[0].steps)),
                 last=f"{format_count(round(found.end.steps.p50))} {job.training_facts.progress_unit}",
                 sentence=f"{score.name.capitalize()} at the end: {words[0]} to {words[1]}.",
             )
@@ -60,13 +71,18 @@ def charts(job: Job, found: WhatIf) -> list[Chart]:
             "Spent",
             [(0.0, 0.0), *((point.time_s, point.usd) for point in found.points)],
             (found.end.time_s.p50, usd.p10, usd.p50, usd.p90),
-            words=lambda value: display_usd(round(value * PICODOLLARS_PER_USD)),
+            words=lambda value: format_axis_usd(round(value * PICODOLLARS_PER_USD)),
+            first="0 s",
             last=format_duration(found.end.time_s.p50),
             sentence=f"Cost at the end: {_usd(usd.p10)} to {_usd(usd.p90)}.",
             limit=limit,
         )
     )
     return drawn
+
+
+def _tick(value: float) -> str:
+    return format_count(round(value)) if value == round(value) else f"{value:.4g}".replace("-", MINUS)
 
 
 def _usd(amount: float) -> str:
@@ -79,6 +95,7 @@ def _chart(
     end: tuple[float, float, float, float],
     *,
     words: Callable[[float], str],
+    first: str,
     last: str,
     sentence: str,
     limit: float | None = None,
@@ -87,8 +104,9 @@ def _chart(
     until, low, middle, high = end
     left = past[0][0]
     values = [*(value for _, value in past), low, high, *([] if limit is None else [limit])]
-    bottom, top = min(values), max(values)
-    wide, tall = (until - left) or 1.0, (top - bottom) or 1.0
+    heights = nice_ticks(min(values), max(values))
+    bottom, tall = heights[0], heights[-1] - heights[0]
+    wide = (until - left) or 1.0
 
     def at(x: float, y: float) -> tuple[float, float]:
         across = _EDGE + (WIDTH - 2 * _EDGE) * (x - left) / wide
@@ -101,9 +119,9 @@ def _chart(
         fan=svg_points([at(*now), at(until, high), at(until, low)]),
         middle=svg_points([at(*now), at(until, middle)]),
         limit=None if limit is None else at(left, limit)[1],
-        limit_words="" if limit is None else f"Limit {words(limit)}",
-        low=words(bottom),
-        high=words(top),
+        limit_words="" if limit is None else f"Limit {_usd(limit)}",
+        ticks=tuple((at(left, height)[1], words(height)) for height in heights),
+        first=first,
         last=last,
         sentence=sentence,
     )

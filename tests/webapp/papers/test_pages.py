@@ -13,7 +13,7 @@ from django.test import Client
 
 from tests.factories import make_user
 from webapp.papers import figures
-from webapp.papers.drawing import RULER_WIDTH, Series, nice_ticks, panel, ruler
+from webapp.papers.drawing import RULER_WIDTH, Series, panel, ruler
 from webapp.papers.figures import FIGURES
 from webapp.papers.pages import figure_rows, page_of
 from webapp.papers.verdicts import interval_words, verdict
@@ -362,11 +362,3 @@ def test_pages_load_neither_torch_nor_research() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "False"
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 2891.4), (0, 1e-3), (5, 5), (-1200, -100)])
-def test_ticks_cover_what_is_drawn(low: float, high: float) -> None:
-    ticks = nice_ticks(low, high)
-    assert ticks[0] <= low
-    assert ticks[-1] >= high
-    assert 2 <= len(ticks) <= 9

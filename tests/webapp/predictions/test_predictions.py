@@ -19,6 +19,7 @@ from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 from webapp.predictions import services, text
+from webapp.predictions.drawing import charts
 from webapp.predictions.models import Prediction, State
 from webapp.predictions.predict import NoPrediction, predict
 from webapp.predictions.services import apply, judge_ended
@@ -67,6 +68,17 @@ def test_a_job_is_predicted_from_its_own_rounds() -> None:
     assert found.end.usd.p50 == pytest.approx(0.40, rel=0.01)
     assert found.score is not None
     assert found.score.p10 < found.score.p50 < found.score.p90
+
+
+def test_its_charts_have_round_figures_on_their_axes() -> None:
+    job = _running()
+    score, spent = charts(job, predict(job, actors=None))
+    for chart in (score, spent):
+        heights = [height for height, _ in chart.ticks]
+        assert 3 <= len(heights) <= 9
+        assert heights == sorted(heights, reverse=True)
+    assert spent.ticks[0][1] == "$0"
+    assert spent.first == "0 s"
 
 
 def test_many_rounds_take_as_many_queries_as_few(django_assert_num_queries: Any) -> None:
