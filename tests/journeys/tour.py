@@ -24,7 +24,7 @@ PICTURES = {
     "form": "form",
     "job": "job-running",
     "palette": "palette-search",
-    "jobs": "runs-search",
+    "jobs": "runs-chosen",
     "compare": "compare",
     "reports": "reports",
     "members": "members",

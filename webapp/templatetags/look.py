@@ -20,7 +20,7 @@ register = template.Library()
 _SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
 _SYMBOL = re.compile(r'<symbol[^>]*viewBox="([^"]+)"[^>]*id="([^"]+)"[^>]*>(.*?)</symbol>', re.DOTALL)
 _CUT_FROM, _END = 24, 16
-"""Names of so many letters may be cut, and at most so many letters at their end are kept."""
+"""Names of more letters may be cut or broken, and at most so many letters at their end are kept."""
 _FALLBACK = '<circle cx="8" cy="8" r="4"/>'
 
 
@@ -67,6 +67,13 @@ def keep_end(name: str) -> SafeString | str:
     at = name.find(" ", len(name) - _END)
     at = at if at > 0 else len(name) - _END
     return format_html('<span class="keeps-end"><span>{}</span><span>{}</span></span>', name[:at], name[at:])
+
+
+@register.filter
+def break_after_at(address: str) -> SafeString | str:
+    """A long e-mail address that breaks after its @ where it does not fit."""
+    name, at, host = address.partition("@")
+    return format_html("{}{}<wbr>{}", name, at, host) if len(address) > _CUT_FROM else address
 
 
 @register.simple_tag
