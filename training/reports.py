@@ -75,35 +75,16 @@ class Usage(Message):
 
 
 _LATER_MEASURED = ("fetched_bytes", "fetch_s", "compute_s", "push_s", "processor_s", "most_memory_mb")
+_LARGEST = ("macs", "memory_mb", "most_memory_mb")
+_OF_ONE_CALL = ("cold_start", "provisioned", "detours")
+_SUMMED = tuple(name for name in Usage.model_fields if name not in (*_LARGEST, *_OF_ONE_CALL, "pictures"))
 
 
 def sum_usages(usages: Sequence[Usage]) -> Usage:
     """Return the work of several calls together. Times are summed too, as they are billed."""
-    return Usage(
-        env_steps=sum(usage.env_steps for usage in usages),
-        inferences=sum(usage.inferences for usage in usages),
-        environment_s=sum(usage.environment_s for usage in usages),
-        inference_s=sum(usage.inference_s for usage in usages),
-        episodes=sum(usage.episodes for usage in usages),
-        minibatches=sum(usage.minibatches for usage in usages),
-        samples=sum(usage.samples for usage in usages),
-        macs=max((usage.macs for usage in usages), default=0),
-        pictures=any(usage.pictures for usage in usages),
-        hessian_products=sum(usage.hessian_products for usage in usages),
-        bytes_in=sum(usage.bytes_in for usage in usages),
-        bytes_out=sum(usage.bytes_out for usage in usages),
-        startup_s=sum(usage.startup_s for usage in usages),
-        run_s=sum(usage.run_s for usage in usages),
-        transfer_s=sum(usage.transfer_s for usage in usages),
-        billed_s=sum(usage.billed_s or 0.0 for usage in usages),
-        memory_mb=max((usage.memory_mb for usage in usages), default=0),
-        fetched_bytes=sum(usage.fetched_bytes for usage in usages),
-        fetch_s=sum(usage.fetch_s for usage in usages),
-        compute_s=sum(usage.compute_s for usage in usages),
-        push_s=sum(usage.push_s for usage in usages),
-        processor_s=sum(usage.processor_s for usage in usages),
-        most_memory_mb=max((usage.most_memory_mb for usage in usages), default=0),
-    )
+    largest = {name: max((getattr(usage, name) for usage in usages), default=0) for name in _LARGEST}
+    summed = {name: sum(getattr(usage, name) or 0 for usage in usages) for name in _SUMMED}
+    return Usage(**largest, **summed, pictures=any(usage.pictures for usage in usages))
 
 
 class Spend(Message):
