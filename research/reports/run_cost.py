@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -87,8 +88,9 @@ class PricedRun:
 
     @cached_property
     def _waves(self) -> list[WaveRun | None]:
-        """The sittings that go by waves."""
-        return [WaveRun.of(one) for one in self.scripts(self.rounds)]
+        """The sittings that go by waves, each version after the actors that sampled for it."""
+        found = [WaveRun.of(one) for one in self.scripts(self.rounds)]
+        return [waves if waves is not None and _is_round_by_round(waves) else None for waves in found]
 
     def reached(
         self,
@@ -199,6 +201,15 @@ def _played_by_waves(times: WaveTimes, lane: int, until: int, memory_mb: int) ->
         sum(by_category.values()),
         sum(amount for category, amount in by_category.items() if category in _OF_ROLLOUTS),
         _rounds_of_waves(times, lane, memory_mb)[: sum(KINDS[wave.kind].makes_version for wave in waves)],
+    )
+
+
+def _is_round_by_round(run: WaveRun) -> bool:
+    """Whether each version comes right after the actors of its round: a resumed sitting may begin with the learner."""
+    return all(
+        before is not None and (before.where, before.round_no) == ("actor", wave.round_no)
+        for before, wave in pairwise([None, *run.waves])
+        if wave is not None and KINDS[wave.kind].makes_version
     )
 
 

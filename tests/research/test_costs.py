@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from cloud.billing.retiming import retime
 from cloud.billing.waves import WaveRun
+from cloud.billing.work_file import Sitting
 from cloud.numbers.ranges import Replays, TimeAndCost
 from cloud.place import Place
 from research.claims import Better, Cheaper
@@ -164,9 +166,18 @@ def test_a_stored_run_costs_the_same_by_waves_and_event_by_event(monkeypatch: py
         ("machine", "full"),
     )
 
+    def resumed() -> list[Sitting]:
+        """What was sampled for its first round is not sampled again: it begins with the learner."""
+        (whole,) = file.sittings()
+        works = [work for work in whole.works if (work.kind, work.round_no) != ("rollout", 1)]
+        sent = {work.name for work in works}
+        works = [replace(work, after=tuple(one for one in work.after if one in sent)) for work in works]
+        return [Sitting(whole.spec, whole.settlements, works)]
+
     def costs() -> list[Cost]:
-        run = PricedRun(Outcome(cell, file.rows()), file.sittings)
-        return [run.cost(target, until, account) for target, account in accounts for until in (7, 50)]
+        run, late = (PricedRun(Outcome(cell, file.rows()), one) for one in (file.sittings, resumed))
+        found = [run.cost(target, until, account) for target, account in accounts for until in (7, 50)]
+        return [*found, *(late.cost(target, 7, account) for target, account in accounts)]
 
     by_waves = costs()
     monkeypatch.setattr(WaveRun, "of", lambda schedule: None)
