@@ -86,7 +86,7 @@ def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: Place, goals: Se
         slower = gpu.model_copy(update={"per_sample_us": _at(gpu.per_sample_us, sample_us)})
         changed = _with_update(place, gpu_mlp=slower)
         ratios.append(_round_s(ours, changed) / _round_s(theirs, changed))
-    told = [
+    turns = [
         f"{goal:g} at {np.interp(-goal, [-one for one in ratios], _SAMPLE_US):.0f} µs"
         if goal >= min(ratios)
         else f"{goal:g} not even at {_SAMPLE_US[-1]:.0f} µs"
@@ -98,7 +98,7 @@ def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: Place, goals: Se
         one.per_sample_us.value + macs * 1e-6 * one.us_per_million_macs.value for one in (core, gpu)
     )
     return (
-        f"It turns where samples take the learners longer, on both sides: {', '.join(told)} a sample. Here it is"
+        f"It turns where samples take the learners longer, on both sides: {', '.join(turns)} a sample. Here it is"
         f" {gpu_us:.1f} on the GPU; a core takes {core_us:.0f}."
     )
 
