@@ -73,7 +73,7 @@ def test_numpy_files_are_read_without_pickle() -> None:
 # On another machine there are no settings; the cloud speaks to a function through its environment, a puller's token is
 # given to it there, and so is that of the client that people take away.
 READERS_OF_THE_ENVIRONMENT = {
-    ROOT / "webapp" / "settings.py",
+    ROOT / "webapp" / "variables.py",
     ROOT / "cloud" / "actor" / "handler.py",
     ROOT / "cloud" / "actor" / "puller.py",
     ROOT / "webapp" / "api" / "client" / "starling.py",

@@ -1,144 +1,75 @@
-"""Django settings, and the only place that reads the process's variables.
+"""Django settings.
 
 The variables an operator may set, with their defaults, are in docs/settings.md. Every one has a default that works
 on one machine with nothing installed.
 """
 
-import ipaddress
-import os
 import secrets
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
-
-def _text(name: str, default: str) -> str:
-    return os.environ.get(name, "").strip() or default
-
-
-def _flag(name: str) -> bool:
-    word = _text(name, "false").lower()
-    if word not in {"1", "0", "true", "false", "yes", "no", "on", "off"}:
-        raise ImproperlyConfigured(f"{name} is {word!r}; it must be true or false.")
-    return word in {"1", "true", "yes", "on"}
-
-
-def _count(name: str, default: int, *, least: int = 1) -> int:
-    word = _text(name, str(default))
-    if not word.isdecimal() or int(word) < least:
-        raise ImproperlyConfigured(f"{name} is {word!r}; it must be a whole number, {least} or more.")
-    return int(word)
-
-
-def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
-    word = _text(name, default).lower()
-    if word not in allowed:
-        raise ImproperlyConfigured(f"{name} is {word!r}; it must be {' or '.join(allowed)}.")
-    return word
-
-
-def _words(name: str) -> list[str]:
-    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
-
-
-def _networks(name: str) -> list[str]:
-    """Addresses and networks of machines, as they are written."""
-    words = _words(name)
-    for word in words:
-        try:
-            ipaddress.ip_network(word)
-        except ValueError:
-            raise ImproperlyConfigured(
-                f"{name} is {','.join(words)!r}; it must be addresses or networks, such as 127.0.0.1,10.0.0.0/8."
-            ) from None
-    return words
-
-
-def _require_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        reason = "" if os.access(folder, os.W_OK | os.X_OK) else "it is read-only for this user"
-    except OSError as error:
-        reason = error.strerror or str(error)
-    if reason:
-        raise ImproperlyConfigured(
-            f"STARLING_DATA is {folder}, and nothing can be written there: {reason}. Name another folder."
-        )
-
-
-def _generated_secret_key(path: Path) -> str:
-    """The key in `path`, created on first use. If several processes create it at once, the first link wins."""
-    if not path.exists():
-        # Not named by process id: a killed process may have left its file, and ids are reused.
-        candidate = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(64))
-        try:
-            os.link(candidate, path)
-        except FileExistsError:
-            pass
-        finally:
-            candidate.unlink()
-    return path.read_text().strip()
-
+from webapp import variables
 
 # Folders
 BASE_DIR = Path(__file__).resolve().parent.parent
-STARLING_DATA = Path(_text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
-STARLING_HEADLESS = _flag("STARLING_HEADLESS")
+STARLING_DATA = Path(variables.text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
+STARLING_HEADLESS = variables.flag("STARLING_HEADLESS")
 if not STARLING_HEADLESS:
-    _require_writable(STARLING_DATA)
-STARLING_BASE_URL = _text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+    variables.require_writable(STARLING_DATA)
+STARLING_BASE_URL = variables.text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 # Proxies that are trusted to name the scheme and address of clients; headers of others are ignored.
-STARLING_TRUSTED_PROXIES = _networks("STARLING_TRUSTED_PROXIES")
+STARLING_TRUSTED_PROXIES = variables.networks("STARLING_TRUSTED_PROXIES")
 
 # Limits of the installation
-STARLING_SIGNUP = _choice("STARLING_SIGNUP", "open", ("open", "closed"))
-STARLING_ENVIRONMENT_PACKAGES = _words("STARLING_ENVIRONMENT_PACKAGES")
-STARLING_MAX_LOCAL_JOBS = _count("STARLING_MAX_LOCAL_JOBS", 0, least=0)
-STARLING_MAX_LOCAL_ACTORS = _count("STARLING_MAX_LOCAL_ACTORS", 16)
-STARLING_MAX_SIMULATED_ACTORS = _count("STARLING_MAX_SIMULATED_ACTORS", 1024)
-STARLING_MAX_CLOUD_ACTORS = _count("STARLING_MAX_CLOUD_ACTORS", 1000)
-STARLING_TRAJECTORY_CACHE_MB = _count("STARLING_TRAJECTORY_CACHE_MB", 0, least=0)
+STARLING_SIGNUP = variables.choice("STARLING_SIGNUP", "open", ("open", "closed"))
+STARLING_ENVIRONMENT_PACKAGES = variables.words("STARLING_ENVIRONMENT_PACKAGES")
+STARLING_MAX_LOCAL_JOBS = variables.count("STARLING_MAX_LOCAL_JOBS", 0, least=0)
+STARLING_MAX_LOCAL_ACTORS = variables.count("STARLING_MAX_LOCAL_ACTORS", 16)
+STARLING_MAX_SIMULATED_ACTORS = variables.count("STARLING_MAX_SIMULATED_ACTORS", 1024)
+STARLING_MAX_CLOUD_ACTORS = variables.count("STARLING_MAX_CLOUD_ACTORS", 1000)
+STARLING_TRAJECTORY_CACHE_MB = variables.count("STARLING_TRAJECTORY_CACHE_MB", 0, least=0)
 
-STARLING_RAY_CLUSTERS = [word.lower() for word in _words("STARLING_RAY_CLUSTERS")]
+STARLING_RAY_CLUSTERS = [word.lower() for word in variables.words("STARLING_RAY_CLUSTERS")]
 
 # Connections to clouds
-STARLING_MASTER_KEYS = _words("STARLING_MASTER_KEYS")
-STARLING_PRICES = Path(_text("STARLING_PRICES", "")) if _text("STARLING_PRICES", "") else None
-STARLING_AWS_PRINCIPAL = _text("STARLING_AWS_PRINCIPAL", "")
-STARLING_AWS_ENDPOINT = _text("STARLING_AWS_ENDPOINT", "").rstrip("/")
-STARLING_AZURE_ENDPOINT = _text("STARLING_AZURE_ENDPOINT", "").rstrip("/")
-STARLING_EMULATOR_CA = _text("STARLING_EMULATOR_CA", "")
+STARLING_MASTER_KEYS = variables.words("STARLING_MASTER_KEYS")
+STARLING_PRICES = (
+    Path(variables.text("STARLING_PRICES", "")) if variables.text("STARLING_PRICES", "") else None
+)
+STARLING_AWS_PRINCIPAL = variables.text("STARLING_AWS_PRINCIPAL", "")
+STARLING_AWS_ENDPOINT = variables.text("STARLING_AWS_ENDPOINT", "").rstrip("/")
+STARLING_AZURE_ENDPOINT = variables.text("STARLING_AZURE_ENDPOINT", "").rstrip("/")
+STARLING_EMULATOR_CA = variables.text("STARLING_EMULATOR_CA", "")
 
 # Where alerts may go
-STARLING_ALERT_HOSTS = [word.lower() for word in _words("STARLING_ALERT_HOSTS")]
+STARLING_ALERT_HOSTS = [word.lower() for word in variables.words("STARLING_ALERT_HOSTS")]
 
 # Programs
-STARLING_API_REQUESTS_A_MINUTE = _count("STARLING_API_REQUESTS_A_MINUTE", 600)
-STARLING_METRICS_TOKEN = _text("STARLING_METRICS_TOKEN", "")
+STARLING_API_REQUESTS_A_MINUTE = variables.count("STARLING_API_REQUESTS_A_MINUTE", 600)
+STARLING_METRICS_TOKEN = variables.text("STARLING_METRICS_TOKEN", "")
 
-FAILPOINTS = _text("STARLING_FAILPOINTS", "")
+FAILPOINTS = variables.text("STARLING_FAILPOINTS", "")
 
-DEBUG = _flag("DEBUG")
-SECRET_KEY = _text("SECRET_KEY", "") or (
-    secrets.token_urlsafe(64) if STARLING_HEADLESS else _generated_secret_key(STARLING_DATA / "secret_key")
+DEBUG = variables.flag("DEBUG")
+SECRET_KEY = variables.text("SECRET_KEY", "") or (
+    secrets.token_urlsafe(64)
+    if STARLING_HEADLESS
+    else variables.generated_secret_key(STARLING_DATA / "secret_key")
 )
 
 _base = urlsplit(STARLING_BASE_URL)
 _https = _base.scheme == "https"
 # This machine's own names always belong to it: health checks use them.
 ALLOWED_HOSTS = [
-    *(_words("ALLOWED_HOSTS") or [_base.hostname or "localhost"]),
+    *(variables.words("ALLOWED_HOSTS") or [_base.hostname or "localhost"]),
     "localhost",
     "127.0.0.1",
     "[::1]",
 ]
-CSRF_TRUSTED_ORIGINS = _words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if _https else [])
+CSRF_TRUSTED_ORIGINS = variables.words("CSRF_TRUSTED_ORIGINS") or ([STARLING_BASE_URL] if _https else [])
 
 INSTALLED_APPS = [
     "webapp",  # for its commands: up, prepare
@@ -217,7 +148,7 @@ _SQLITE_OPTIONS = {
 }
 DATABASES = {
     "default": dj_database_url.parse(
-        _text("DATABASE_URL", f"sqlite:///{STARLING_DATA / 'starling.sqlite3'}"),
+        variables.text("DATABASE_URL", f"sqlite:///{STARLING_DATA / 'starling.sqlite3'}"),
         conn_max_age=600,
         conn_health_checks=True,
     )
@@ -236,15 +167,15 @@ CACHES = {
 def _redis_url() -> str:
     """The given URL; otherwise the one that a running `manage.py up` wrote down; otherwise the default."""
     written_by_supervisor = STARLING_DATA / "redis.url"
-    if not _text("REDIS_URL", "") and written_by_supervisor.exists():
+    if not variables.text("REDIS_URL", "") and written_by_supervisor.exists():
         return written_by_supervisor.read_text().strip()
-    return _text("REDIS_URL", "redis://127.0.0.1:6379/0")
+    return variables.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 
 
 # For `manage.py up`: whether it must start a server of its own, and with which program.
-REDIS_URL_GIVEN = bool(_text("REDIS_URL", ""))
-REDIS_SERVER = _text("REDIS_SERVER", "")
-STARLING_BASE_URL_GIVEN = bool(_text("STARLING_BASE_URL", ""))
+REDIS_URL_GIVEN = bool(variables.text("REDIS_URL", ""))
+REDIS_SERVER = variables.text("REDIS_SERVER", "")
+STARLING_BASE_URL_GIVEN = bool(variables.text("STARLING_BASE_URL", ""))
 
 # Redis: hints only. Short timeouts and no retries: a dead Redis must never hold up a request.
 REDIS_URL = _redis_url()
@@ -340,31 +271,17 @@ LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 
 
-def _smtp(url: str) -> tuple[str, int, str, str, bool, bool]:
-    """A mail server as Django wants it: host, port, user, password, TLS from the start, TLS after greeting."""
-    server = urlsplit(url)
-    ports = {"smtps": 465, "smtp": 587, "smtp+plain": 25}
-    if server.scheme not in ports or not server.hostname:
-        raise ImproperlyConfigured(
-            "STARLING_SMTP_URL is no address of a mail server. Write smtps://user:password@host,"
-            " smtp://user:password@host for STARTTLS, or smtp+plain://host for a relay on this machine."
-        )
-    user, password = unquote(server.username or ""), unquote(server.password or "")
-    port = server.port or ports[server.scheme]
-    return server.hostname, port, user, password, server.scheme == "smtps", server.scheme == "smtp"
-
-
 # E-mails are files until the operator configures a mail server.
-STARLING_SMTP_URL = _text("STARLING_SMTP_URL", "")
+STARLING_SMTP_URL = variables.text("STARLING_SMTP_URL", "")
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 EMAIL_FILE_PATH = STARLING_DATA / "mail"
 EMAIL_TIMEOUT = 10.0
 if STARLING_SMTP_URL:
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_SSL, EMAIL_USE_TLS = _smtp(
-        STARLING_SMTP_URL
+    EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_SSL, EMAIL_USE_TLS = (
+        variables.smtp_server(STARLING_SMTP_URL)
     )
-DEFAULT_FROM_EMAIL = _text("STARLING_MAIL_FROM", f"starling@{_base.hostname or 'localhost'}")
+DEFAULT_FROM_EMAIL = variables.text("STARLING_MAIL_FROM", f"starling@{_base.hostname or 'localhost'}")
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_SERIALIZER = "django.contrib.sessions.serializers.JSONSerializer"
@@ -425,7 +342,7 @@ LOGGING = {
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
     "filters": {"addresses": {"()": "webapp.responses.AddressRedaction"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["addresses"]}},
-    "root": {"handlers": ["stderr"], "level": _text("STARLING_LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": variables.text("STARLING_LOG_LEVEL", "INFO").upper()},
     "loggers": {
         # Two lines a message, every 5 seconds, are of no use.
         "celery": {"level": "WARNING"},

@@ -64,10 +64,10 @@ def test_a_start_that_is_killed_while_it_makes_the_demo_leaves_nothing_half_made
 def test_a_key_file_left_by_a_killed_start_does_not_end_the_next(tmp_path: Any) -> None:
     import os
 
-    from webapp.settings import _generated_secret_key
+    from webapp.variables import generated_secret_key
 
     (tmp_path / f"secret_key.{os.getpid()}").write_text("half a k")
-    assert len(_generated_secret_key(tmp_path / "secret_key")) > 60
+    assert len(generated_secret_key(tmp_path / "secret_key")) > 60
 
 
 # How long a start is waited for

@@ -53,9 +53,9 @@ def test_a_wrong_setting_is_one_sentence(variable: str, value: str, sentence: st
     ],
 )
 def test_a_mail_server_is_one_address(url: str, means: tuple[object, ...]) -> None:
-    from webapp.settings import _smtp
+    from webapp.variables import smtp_server
 
-    assert _smtp(url) == means
+    assert smtp_server(url) == means
 
 
 def test_training_headless_leaves_the_data_folder_alone(tmp_path: Path) -> None:
@@ -83,7 +83,8 @@ def test_bad_input_creates_nothing(tmp_path: Path) -> None:
 def test_every_variable_is_in_the_table() -> None:
     read = set(
         re.findall(
-            r'_(?:text|flag|count|choice|words)\(\s*"(\w+)"', (ROOT / "webapp/settings.py").read_text()
+            r'variables\.(?:text|flag|count|choice|words|networks)\(\s*"(\w+)"',
+            (ROOT / "webapp/settings.py").read_text(),
         )
     )
     named = set(re.findall(r"`([A-Z_]+)`", (ROOT / "docs/settings.md").read_text()))
