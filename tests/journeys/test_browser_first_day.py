@@ -35,7 +35,7 @@ def test_from_signing_up_to_deleting(
     hands.press("link", "Launch the demo")
     hands.press("button", "Launch – at most $1.00")
     page.wait_for_url("**/jobs/job_*/")
-    page.wait_for_selector("[data-chart=return] [data-nothing]", state="hidden")
+    page.wait_for_selector("[data-chart=return]:not(.no-points) canvas")
     _launches_a_pole(hands)
     _compares(hands)
     _stops_the_demo(hands)

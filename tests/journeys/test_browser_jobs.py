@@ -78,7 +78,7 @@ def test_a_running_job_is_stopped(live_site: str, live_worker: Path, page: "Page
     job = _launch(
         page, live_site, "cartpole", training__scaling__fixed__actors=2, training__stop__env_steps=10**7
     )
-    page.wait_for_selector("[data-chart=return] [data-nothing]", state="hidden", timeout=60_000)
+    page.wait_for_selector("[data-chart=return]:not(.no-points) canvas", timeout=60_000)
     page.click("[data-live=stop-form] button")
     page.click("text=Stop the job for good")
     page.wait_for_selector(".pill:has-text('Stopped')", timeout=60_000)
