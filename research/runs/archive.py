@@ -15,7 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from zlib import crc32
@@ -114,17 +114,20 @@ def join_archives(folder: Path) -> None:
             path.parent.rmdir()
 
 
+_last_read: dict[Path, tuple[tuple[int, int], _Content]] = {}
+"""Each archive as it was read last, with its time and size then: of one that grows, no earlier versions."""
+
+
 def _opened(path: Path) -> _Content:
     try:
         found = path.stat()
     except FileNotFoundError:
         return _Content(b"", path.name)
-    return _read(path, found.st_mtime_ns, found.st_size)
-
-
-@lru_cache(maxsize=128)
-def _read(path: Path, written_ns: int, size: int) -> _Content:
-    return _Content(path.read_bytes(), path.name)
+    version = found.st_mtime_ns, found.st_size
+    known = _last_read.get(path)
+    if known is None or known[0] != version:
+        known = _last_read[path] = version, _Content(path.read_bytes(), path.name)
+    return known[1]
 
 
 class _Content:

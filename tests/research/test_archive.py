@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 from zlib import crc32
 
@@ -145,6 +147,18 @@ def _without_groups(path: Path) -> None:
         prefix = archive._PREFIX.pack(b"RUN1", len(short), sha256(short).digest())
         parts.append(prefix + archive._CHECK.pack(crc32(prefix)) + short)
     path.write_bytes(b"".join(parts))
+
+
+def test_an_archive_that_grows_is_in_memory_once(tmp_path: Path) -> None:
+    path = tmp_path / "some.runs"
+    tracemalloc.start()
+    try:
+        for seed in range(20):
+            add_run(path, _cell(seed), StoredRun.of([], None, Random(seed).randbytes(50_000)))
+        kept_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 2 * path.stat().st_size
 
 
 def test_archives_of_single_arms_join_the_archive_of_their_experiment(tmp_path: Path) -> None:
