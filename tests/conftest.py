@@ -26,6 +26,8 @@ from webapp.embedded_valkey import embedded_valkey
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
+    from tests.receivers import WebReceiver
+
 
 # What an example takes depends on what else this machine does; CI's profile has no deadline either.
 hypothesis.settings.register_profile("default", deadline=None)
@@ -160,6 +162,16 @@ def valkey(_valkey_server: str) -> str:
     with redis.Redis.from_url(_valkey_server) as client:
         client.flushall()
     return _valkey_server
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator["WebReceiver"]:
+    """A web server on this machine, to which this process may send alerts."""
+    from tests.receivers import web_receiver
+
+    with web_receiver() as one:
+        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
+        yield one
 
 
 @pytest.fixture

@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.factories import make_alert, make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
-from tests.receivers import WebReceiver, web_receiver
+from tests.receivers import WebReceiver
 from webapp.alerts import outbox
 from webapp.alerts.models import Alert, State
 
@@ -23,13 +22,6 @@ pytestmark = [
     pytest.mark.stack,
     pytest.mark.django_db(transaction=True),
 ]
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
 
 
 @pytest.fixture

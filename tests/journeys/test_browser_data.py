@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.factories import make_project, make_user
+from tests.journeys.hands import Mouse
 from tests.journeys.signed_in import sign_in, watch_for_faults
+from tests.journeys.steps import compare_jobs, stop_job
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.data_tables import table_of_numbers
 from tests.webapp.scheduler_rows import make_version
@@ -45,19 +47,15 @@ def test_from_a_table_to_a_model(live_site: str, live_worker: Path, page: Page) 
     _pauses_resumes_and_stops(page)
     _forks_with_fixed_functions(page)
     _downloads(page)
-    _compares(page)
+    assert "Siren" in compare_jobs(Mouse(page), ("By Siren", "Four functions"))
     for job in Job.objects.all():
         assert_whole(job)
         assert job.account.spent_picodollars <= 5 * 10**10
     assert faults == []
 
 
-def _go(page: Page, place: str) -> None:
-    page.get_by_role("navigation", name="Places").get_by_role("link", name=place).click()
-
-
 def _uploads(page: Page) -> None:
-    _go(page, "Data")
+    Mouse(page).go("Data")
     table = {"name": "patients.csv", "mimeType": "text/csv", "buffer": table_of_numbers(12_000).encode()}
     page.get_by_label("File").set_input_files(table)  # type: ignore[arg-type]
     page.click("text=Upload it")
@@ -101,9 +99,7 @@ def _pauses_resumes_and_stops(page: Page) -> None:
     assert paused.reason_code != "budget", "it was paused before its budget ended it"
     page.click("button:has-text('Resume') >> visible=true")
     page.wait_for_function(f"() => {ROUND} > {paused.round_no}")
-    page.click("[data-dialog=stop-dialog]")
-    page.click("text=Stop the job for good")
-    page.wait_for_selector(".pill:has-text('Stopped')")
+    stop_job(Mouse(page))
 
 
 def _forks_with_fixed_functions(page: Page) -> None:
@@ -134,12 +130,3 @@ def _downloads(page: Page) -> None:
     report = awaited.value.path().read_text().splitlines()
     assert [line.partition(",")[0] for line in (report[0], report[-1])] == ["round", "total"]
     assert {"1", "2", "3"} <= {line.partition(",")[0] for line in report}
-
-
-def _compares(page: Page) -> None:
-    _go(page, "Jobs")
-    for name in ("By Siren", "Four functions"):
-        page.check(f"[aria-label='Choose {name}']")
-    page.click("button:has-text('Compare') >> visible=true")
-    page.wait_for_selector(".compare-chart.has-data canvas")
-    assert "Siren" in page.inner_text("[aria-labelledby=differences-title]")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.journeys.hands import Hands, Keyboard, Mouse
 from tests.journeys.signed_in import watch_for_faults
+from tests.journeys.steps import choose_jobs, compare_jobs, create_account, launch_pole, stop_job
 from tests.webapp.bookkeeping import assert_whole
 from webapp.jobs.models import Job
 
@@ -47,11 +48,7 @@ def test_from_signing_up_to_deleting(
 
 
 def _signs_up(hands: Hands) -> None:
-    hands.press("link", "Create an account")
-    hands.write("E-mail address", "ada@example.org")
-    hands.write("Password", PASSWORD)
-    hands.write("Repeat the password", PASSWORD)
-    hands.press("button", "Create the account")
+    create_account(hands, "ada@example.org", PASSWORD)
     hands.page.wait_for_selector("text=0 of 5 taken")
 
 
@@ -59,21 +56,11 @@ def _launches_a_pole(hands: Hands) -> None:
     """On this machine, by the form: from a preset, with two changes."""
     hands.go("Jobs")
     hands.press("link", "New job")
-    hands.press("link", "Cart pole Balance a pole")
-    hands.page.wait_for_url("**preset=cartpole")
-    hands.write("Name", OWN)
-    hands.write("Actors", "1")
-    hands.write("Steps", "2,000")
-    hands.press("button", "Launch – at most $1.00")
-    hands.page.wait_for_selector(".pill:has-text('Succeeded')")
+    launch_pole(hands, OWN)
 
 
 def _compares(hands: Hands) -> None:
-    hands.go("Jobs")
-    _chooses_both(hands)
-    hands.press("button", "Compare")
-    hands.page.wait_for_selector(".compare-chart.has-data canvas")
-    differences = hands.page.inner_text("[aria-labelledby=differences-title]")
+    differences = compare_jobs(hands, (DEMO, OWN))
     assert "Hopper-v5" in differences
     assert "CartPole-v1" in differences
 
@@ -81,20 +68,18 @@ def _compares(hands: Hands) -> None:
 def _stops_the_demo(hands: Hands) -> None:
     hands.go("Jobs")
     hands.press("link", DEMO)
-    hands.press("button", "Stop")
-    hands.press("button", "Stop the job for good")
-    hands.page.wait_for_selector(".pill:has-text('Stopped')")
+    stop_job(hands)
 
 
 def _deletes(hands: Hands) -> None:
     """What was made goes by way of the archive; what was spent stays in the report."""
     hands.go("Jobs")
-    _chooses_both(hands)
+    choose_jobs(hands, (DEMO, OWN))
     hands.press("button", "Archive")
     hands.page.wait_for_selector("text=2 jobs archived")
     assert hands.page.locator("tr[data-job]").count() == 0
     hands.press("link", "See the archive")
-    _chooses_both(hands)
+    choose_jobs(hands, (DEMO, OWN))
     hands.press("button", "Delete")
     hands.press("button", "Delete them for good")
     hands.page.wait_for_selector("text=Deleted for good: 2 jobs.")
@@ -106,8 +91,3 @@ def _reads_the_report(hands: Hands) -> None:
     hands.go("Reports")
     hands.page.get_by_role("heading", name="Reports").wait_for()
     assert "simulated" in hands.page.inner_text("main"), "what the demo cost is no real money"
-
-
-def _chooses_both(hands: Hands) -> None:
-    for name in (DEMO, OWN):
-        hands.press("checkbox", f"Choose {name}")

@@ -14,6 +14,7 @@ from django.core.management import call_command
 from tests.factories import make_project, make_user
 from tests.journeys.hands import Hands, Keyboard, Mouse
 from tests.journeys.signed_in import watch_for_faults
+from tests.journeys.steps import compare_jobs, create_account, launch_pole
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
 
@@ -37,11 +38,12 @@ def test_from_the_printed_link_to_an_invited_person(
     page.set_default_timeout(90_000)
     _signs_in(hands, live_site)
     hands.go("Jobs")  # which has presets in place of the list
-    _launches(hands, "Pole with PPO")
+    launch_pole(hands, "Pole with PPO")
     hands.go("Jobs")
     hands.press("link", "New job")
-    _launches(hands, "Pole with A2C", algorithm="A2C")
-    _compares(hands)
+    launch_pole(hands, "Pole with A2C", algorithm="A2C")
+    assert "Algorithm" in compare_jobs(hands, ("Pole with PPO", "Pole with A2C"))
+    assert Job.objects.count() == 2
     _makes_a_project(hands)
     link = _invites(hands)
     context = browser.new_context()
@@ -65,29 +67,6 @@ def _signs_in(hands: Hands, live_site: str) -> None:
     hands.page.goto(live_site + urlsplit(printed.getvalue().strip()).path)
     hands.press("button", "Sign in")
     hands.page.get_by_role("heading", name="Overview").wait_for()
-
-
-def _launches(hands: Hands, name: str, algorithm: str = "") -> None:
-    hands.press("link", "Cart pole Balance a pole")
-    hands.page.wait_for_url("**preset=cartpole")
-    hands.write("Name", name)
-    if algorithm:
-        hands.choose("Algorithm", algorithm)
-    hands.write("Actors", "1")
-    hands.write("Steps", "2,000")
-    hands.press("button", "Launch – at most $1.00")
-    hands.page.wait_for_selector(".pill:has-text('Succeeded')")
-
-
-def _compares(hands: Hands) -> None:
-    hands.go("Jobs")
-    for name in ("Pole with PPO", "Pole with A2C"):
-        hands.press("checkbox", f"Choose {name}")
-    hands.press("button", "Compare")
-    hands.page.wait_for_selector(".compare-chart.has-data canvas")
-    differences = hands.page.inner_text("[aria-labelledby=differences-title]")
-    assert "Algorithm" in differences
-    assert Job.objects.count() == 2
 
 
 def _makes_a_project(hands: Hands) -> None:
@@ -114,10 +93,6 @@ def _invites(hands: Hands) -> str:
 def _joins(hands: Hands, link: str) -> None:
     hands.page.set_default_timeout(90_000)
     hands.page.goto(link)
-    hands.press("link", "Create an account")
-    hands.write("E-mail address", "grace@example.org")
-    hands.write("Password", PASSWORD)
-    hands.write("Repeat the password", PASSWORD)
-    hands.press("button", "Create the account")
+    create_account(hands, "grace@example.org", PASSWORD)
     hands.press("button", "Join as grace@example.org")
     hands.page.get_by_role("heading", name="Overview").wait_for()

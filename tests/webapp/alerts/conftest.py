@@ -3,15 +3,8 @@ from typing import Any
 
 import pytest
 
-from tests.receivers import MailCatcher, WebReceiver, mail_catcher, web_receiver
+from tests.receivers import MailCatcher, mail_catcher
 from tests.servers import reserved_port
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies
 
 from tests.factories import make_alert, make_project
-from tests.receivers import WebReceiver, web_receiver
+from tests.receivers import WebReceiver
 from webapp import safe_http
 from webapp.alerts import channels, outbox
 from webapp.alerts.models import Delivery, DeliveryState
@@ -18,13 +16,6 @@ from webapp.alerts.senders import chat
 from webapp.connections.sealing import Secret
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
 
 
 @pytest.mark.parametrize(

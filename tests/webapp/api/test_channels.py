@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.factories import make_alert, make_project, make_user, make_webhook
 from tests.members import add_member
-from tests.receivers import WebReceiver, web_receiver
+from tests.receivers import WebReceiver
 from tests.webapp.api_callers import ApiCaller
 from webapp.alerts import outbox, secrets, services
 from webapp.alerts.models import Channel
@@ -27,13 +26,6 @@ def project() -> Any:
 @pytest.fixture
 def call(project: Any) -> ApiCaller:
     return ApiCaller(project.people.get())
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[WebReceiver]:
-    with web_receiver() as one:
-        settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{one.port}"]
-        yield one
 
 
 def _base(project: Any) -> str:
