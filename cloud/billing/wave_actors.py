@@ -54,8 +54,9 @@ class FunctionLanes:
         count = len(wave.tasks)
         self.left_out |= count > self._concurrent
         idle_ns = np.sort(self._idle_ns, axis=1)
-        warm = (idle_ns >= (now_ns - self._kept_ns)[:, None]).sum(axis=1)
-        used = np.minimum(warm, count)
+        is_warm = idle_ns >= (now_ns - self._kept_ns)[:, None]
+        idle_ns[~is_warm] = LONG_AGO_NS
+        used = np.minimum(is_warm.sum(axis=1), count)
         idle_ns[np.arange(idle_ns.shape[1]) >= idle_ns.shape[1] - used[:, None]] = LONG_AGO_NS
         starting_ns = np.repeat(self._warm_ns[:, None], count, axis=1)
         for lane in np.flatnonzero(used < count).tolist():

@@ -12,7 +12,8 @@ import pytest
 from cloud.billing.price_book import PriceBook
 from cloud.billing.replay_schedule import ReplaySchedule
 from cloud.billing.retiming import retime
-from cloud.billing.wave_replay import WaveTimes, replay_waves
+from cloud.billing.wave_actors import FunctionLanes
+from cloud.billing.wave_replay import WaveTimes, _Replay, replay_waves
 from cloud.billing.waves import WaveRun
 from cloud.billing.work import Work
 from cloud.billing.work_file import Sitting
@@ -130,18 +131,33 @@ def test_calls_that_fail_and_outcomes_that_come_late_are_as_by_events(name: str)
     assert failed > 30
 
 
-def test_instances_that_were_kept_too_long_are_cold_again() -> None:
-    """With little warmth the surplus of a large wave is gone when the next large one comes."""
-    place = place_named("functions")
+def kept_for(place: Place, seconds: float) -> Place:
+    """The place with functions that stay warm so long."""
     actors = place.profile.actors
     assert actors.kind == "functions"
-    brief = actors.model_copy(
-        update={"keep_warm_s": actors.keep_warm_s.model_copy(update={"value": 4.0, "low": 4.0})}
-    )
-    place = replace(place, profile=place.profile.model_copy(update={"actors": brief}))
+    warm = actors.keep_warm_s.model_copy(update={"value": seconds, "low": seconds})
+    profile = place.profile.model_copy(update={"actors": actors.model_copy(update={"keep_warm_s": warm})})
+    return replace(place, profile=profile)
+
+
+def test_instances_that_were_kept_too_long_are_cold_again() -> None:
+    """With little warmth the surplus of a large wave is gone when the next large one comes."""
+    place = kept_for(place_named("functions"), 4.0)
     cold = retime(schedule_of(), place, seed=0).cold_starts
     assert cold > max(ACTORS)
     assert_as_by_events(schedule_of(), [place] * 3, left_out=0)
+
+
+def test_instances_that_are_gone_are_forgotten() -> None:
+    """Or each wave would look through all that there ever were."""
+    schedule, place = schedule_of((16,) * 20), kept_for(place_named("functions"), 0.01)
+    assert retime(schedule, place, seed=0).cold_starts == 16 * 20
+    run = WaveRun.of(schedule)
+    assert run is not None
+    replay = _Replay(run, [place], [0], [place.tariff(run.actor_memory_mb)])
+    assert not replay.replay().left_out.any()
+    assert isinstance(replay._actors, FunctionLanes)
+    assert replay._actors._idle_ns.shape == (1, 16)
 
 
 def test_bodies_that_raised_are_as_by_events() -> None:
