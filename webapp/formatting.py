@@ -154,8 +154,9 @@ def svg_points(places: Iterable[tuple[float, float]]) -> str:
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
-    """Round numbers that cover the range from low to high."""
-    span = max(high - low, 1e-9)
+    """Round numbers that cover the range from low to high; of a figure that never changes, a range of its own size."""
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > 1e-9 * largest else largest or 1.0
     rough = span / 5
     power = 10.0 ** floor(log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough)

@@ -266,6 +266,12 @@ def test_ticks_cover_what_is_drawn(low: float, high: float) -> None:
     assert 2 <= len(ticks) <= 9
 
 
+@pytest.mark.parametrize("value", [0.0, 500.0, 0.3, 3e6, -2e7])
+def test_ticks_around_a_figure_that_never_changes_are_apart(value: float) -> None:
+    ticks = words.nice_ticks(value, value)
+    assert len({f"{tick:.3g}" for tick in ticks}) == len(ticks) >= 2
+
+
 def test_ticks_of_an_axis_have_cents_or_none() -> None:
     ticks = [words.format_axis_usd(tick * 10**10) for tick in (0, 5, 150, 200, 120_000)]
     assert ticks == ["$0", "$0.05", "$1.50", "$2", "$1,200"]

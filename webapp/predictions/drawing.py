@@ -82,7 +82,7 @@ def charts(job: Job, found: WhatIf) -> list[Chart]:
 
 
 def _tick(value: float) -> str:
-    return format_count(round(value)) if value == round(value) else f"{value:.4g}".replace("-", MINUS)
+    return f"{value:,.10g}".replace("-", MINUS)
 
 
 def _usd(amount: float) -> str:

@@ -19,7 +19,7 @@ from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 from webapp.predictions import services, text
-from webapp.predictions.drawing import charts
+from webapp.predictions.drawing import _tick, charts
 from webapp.predictions.models import Prediction, State
 from webapp.predictions.predict import NoPrediction, predict
 from webapp.predictions.services import apply, judge_ended
@@ -79,6 +79,11 @@ def test_its_charts_have_round_figures_on_their_axes() -> None:
         assert heights == sorted(heights, reverse=True)
     assert spent.ticks[0][1] == "$0"
     assert spent.first == "0 s"
+
+
+def test_ticks_are_written_with_the_decimals_they_have() -> None:
+    values = (0.0, 0.1 + 0.2, -0.25, -1_200.0, 12_502.5, 1e5)
+    assert [_tick(value) for value in values] == ["0", "0.3", "−0.25", "−1,200", "12,502.5", "100,000"]
 
 
 def test_many_rounds_take_as_many_queries_as_few(django_assert_num_queries: Any) -> None:
