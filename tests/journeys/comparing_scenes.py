@@ -75,7 +75,7 @@ def sweep_of(project: Project, user: User) -> JobGroup:
     group = JobGroup.objects.create(project=project, name="Hopper rates", created_at=SYSTEM_CLOCK.now())
     for at, rate in enumerate((0.0001, 0.0003, 0.001, 0.003)):
         for seed in range(3):
-            name = f"Hopper rates: learning_rate {rate}, seed {seed}"
+            name = f"Hopper rates: Learning rate {rate}, seed {seed}"
             job = submitted(project, user, "hopper-simulated", name, "0.50")
             job.spec["training"]["seed"] = seed
             job.spec["training"]["algorithm"]["learning_rate"] = rate

@@ -39,7 +39,7 @@ def take(browser: Browser, site: str, folder: Path, wanted: list[str]) -> None:
     shown |= inside
     first_inside = next(iter(inside))
     page = browser.new_context(color_scheme="light").new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     page.on("console", lambda message: message.type == "error" and print("console:", message.text))
     page.on("pageerror", lambda error: print("page error:", error))
     for name, (path, act) in shown.items():

@@ -1,5 +1,6 @@
 /** The bar below the return chart: one round for the film, the cursor of all charts, the actors and the money. */
 import { lastKnown } from "../charts/lines.js";
+import { ACTOR, ROUND, capitalized } from "../charts/names.js";
 import { count, money, plural, score } from "../format.js";
 
 const AWAY = { left: -10, top: -10 };
@@ -51,8 +52,8 @@ export class Scrub {
     Object.assign(range, { min: String(first), max: String(last), value: String(this.round ?? last) });
     const at = columns.at(this.round ?? last);
     const words = [
-      `Round ${count(columns.axes.round[at])}`,
-      plural(columns.values.actors?.[at] ?? 0, "actor"),
+      `${capitalized(ROUND)} ${count(columns.axes.round[at])}`,
+      plural(columns.values.actors?.[at] ?? 0, ACTOR),
       ...(this.tellsMoney ? [money(columns.axes.spent_usd[at]) + this.unpaid] : []),
       this.scored(lastKnown(columns.values.return?.slice(0, at + 1) ?? [])),
     ].join(" \u00b7 ");
