@@ -27,6 +27,7 @@ from webapp.jobs.events.job_summary import live_sentences, reference_sentence
 from webapp.jobs.form.field_titles import title_at
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.forms import job_form
+from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.launch.cloud_requirements import _too_many_rows
 from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
@@ -115,6 +116,9 @@ def test_its_form_and_forecast_call_rounds_epochs_and_actors_functions() -> None
     form = job_form(start=spec)
     assert form["training.supervised.scaling.fixed.actors"].label == "Functions"
     assert form["training.scaling.fixed.actors"].label == "Actors"
+    chosen = job_form(start=spec, data_sets=[Named("digits", "Digits", "1,797 digits")])
+    assert "hash" in form["training.supervised.data"].help_text
+    assert "hash" not in chosen["training.supervised.data"].help_text
     words = panel(spec)
     assert words["until"] == "for 20 epochs"
     assert "Epochs" in dict(words["figures"])

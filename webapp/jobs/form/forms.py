@@ -282,6 +282,9 @@ def job_form(
     _name_actors_and_rounds(form)
     for name in form.controls_at(_ENVIRONMENT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
+    if data_sets:  # chosen by their titles: only files and programs need a hash or a name
+        for name in form.controls_at(_DATA):
+            form[name].help_text = "One of this project, or one that comes with Starling."
     for kind, words in (without_connections or {}).items():
         if not connections.get(kind):
             form[f"platform.{kind}.connection"].help_text = words
