@@ -35,7 +35,7 @@ ROUND = r"Number(document.querySelector('[data-live=round]')?.textContent.replac
 
 def test_from_a_table_to_a_model(live_site: str, live_worker: Path, page: Page) -> None:
     faults = watch_for_faults(page)
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(240_000)  # its first epoch has 300 calls
     user = make_user()
     project = make_project(user)
     scheduler = make_version(project, of_data=True)
