@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from webapp import private_files
+
 
 def text(name: str, default: str) -> str:
     return os.environ.get(name, "").strip() or default
@@ -69,19 +71,9 @@ def require_writable(folder: Path) -> None:
 
 
 def generated_secret_key(path: Path) -> str:
-    """The key in `path`, created on first use. If several processes create it at once, the first link wins."""
+    """Return the key in `path`, created on first use."""
     if not path.exists():
-        # Not named by process id: a killed process may have left its file, and ids are reused.
-        candidate = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(64))
-        try:
-            os.link(candidate, path)
-        except FileExistsError:
-            pass
-        finally:
-            candidate.unlink()
+        private_files.create_once(path, secrets.token_urlsafe(64))
     return path.read_text().strip()
 
 

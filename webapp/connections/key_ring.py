@@ -20,6 +20,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
+from webapp import private_files
 from webapp.connections import queries
 from webapp.connections.models import SealedRow
 from webapp.connections.sealing import KEY_BYTES, CannotOpen, CannotUnseal, MasterKey, rewrap
@@ -62,7 +63,7 @@ def ring() -> KeyRing:
         return _parsed(settings.STARLING_MASTER_KEYS, "STARLING_MASTER_KEYS")
     path = keys_file()
     if not path.exists():
-        _make(path)
+        private_files.create_once(path, _file_of([new_key()]))
     _require_private(path)
     return _parsed(_lines(path), str(path))
 
@@ -86,7 +87,7 @@ def locked(*, alone: bool = False) -> Iterator[None]:
 
 def add_first(key: str) -> None:
     """Add a key to the file. It seals from now on."""
-    _replace(keys_file(), [key, *_lines(keys_file())])
+    private_files.replace(keys_file(), _file_of([key, *_lines(keys_file())]))
 
 
 def remove_others(key_ids: set[str]) -> list[str]:
@@ -95,7 +96,7 @@ def remove_others(key_ids: set[str]) -> list[str]:
     kept = [first, *(line for line in rest if _key(line, "").id in key_ids)]
     gone = [_key(line, "").id for line in rest if line not in kept]
     if gone:
-        _replace(keys_file(), kept)
+        private_files.replace(keys_file(), _file_of(kept))
     return gone
 
 
@@ -123,38 +124,16 @@ def _lines(path: Path) -> list[str]:
         raise KeysUnusable(f"{path} cannot be read: {error.strerror}.") from None
 
 
+def _file_of(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _require_private(path: Path) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         raise KeysUnusable(
             f"{path} holds the master keys and can be read by others (mode {mode:04o}). Run `chmod 600 {path}`."
         )
-
-
-def _make(path: Path) -> None:
-    """Make the file with one key. If several processes do so at once, the first to link its file wins."""
-    candidate = _written(path, [new_key()])
-    try:
-        os.link(candidate, path)
-    except FileExistsError:
-        pass
-    finally:
-        candidate.unlink()
-
-
-def _replace(path: Path, lines: Sequence[str]) -> None:
-    os.replace(_written(path, lines), path)
-
-
-def _written(path: Path, lines: Sequence[str]) -> Path:
-    """A file beside `path`, synced to disk: rows sealed under a lost key would be lost too."""
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write("".join(f"{line}\n" for line in lines))
-        file.flush()
-        os.fsync(file.fileno())
-    return beside
 
 
 _ROWS_AT_ONCE = 200
