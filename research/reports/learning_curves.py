@@ -13,7 +13,7 @@ import numpy as np
 
 from research.reports.outcomes import Summary
 from training.statistics import bootstrap, interquartile_mean
-from webapp.papers.drawing import nice_ticks
+from webapp.formatting import nice_ticks
 
 # Okabe & Ito: colours that any colour vision distinguishes; dashes distinguish lines without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
