@@ -55,7 +55,7 @@ def judge_forks(
     drawn = []
     for _ in range(repetitions):
         picked = [usable[place] for place in rng.integers(0, len(usable), len(usable))]
-        drawn.append(np.mean([correlation(_redrawn(forks, rng)) for forks in picked]))
+        drawn.append(float(np.mean([correlation(_redrawn(forks, rng)) for forks in picked])))
     value = float(np.mean([correlation(forks) for forks in usable]))
     interval = _within_one(widened_interval(value, drawn, len(usable)))
     word, why = judge(interval, 0.0, len(usable), less=True)
