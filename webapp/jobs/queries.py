@@ -103,20 +103,20 @@ def events_before(
     rows = Event.objects.filter(job=job)
     rows = rows if seq is None else rows.filter(seq__lt=seq)
     rows = rows if rounds else rows.exclude(kind=EventKind.ROUND)
-    return [_event(row, job.started_at) for row in reversed(rows.order_by("-seq")[:limit])]
+    return [_event(row, job) for row in reversed(rows.order_by("-seq")[:limit])]
 
 
-def _event(row: Event, started_at: datetime | None) -> dict[str, Any]:
+def _event(row: Event, job: Job) -> dict[str, Any]:
     """Return an event for pages: its text, and of a round the figures that charts show."""
     message = {
         "seq": row.seq,
         "at": _iso(row.at),
         "kind": row.kind,
-        "told": describe_event(row.kind, row.payload)._asdict(),
+        "told": describe_event(row.kind, row.payload, job.declaration)._asdict(),
     }
     if row.kind == EventKind.ROUND:
         report = row.payload["report"]
-        passed_s = (row.at - started_at).total_seconds() if started_at is not None else 0.0
+        passed_s = (row.at - job.started_at).total_seconds() if job.started_at is not None else 0.0
         return {**message, "point": point_of(report, passed_s), "why": report["plan_reason"]}
     return {**message, "payload": row.payload}
 
@@ -149,7 +149,7 @@ def events_message(job_id: str, after: int, *, with_sentences: bool = True) -> d
         "t": "events",
         "first": rows[0].seq,
         "last": rows[-1].seq,
-        "events": [_event(row, job.started_at) for row in rows],
+        "events": [_event(row, job) for row in rows],
         "job": header(job) if complete else figures(job),
     }
 

@@ -23,6 +23,7 @@ from training.data.generated import dense_table
 from training.data.store import MemoryStore
 from training.tasks.supervised import judge_model
 from webapp.job_states import Observed
+from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
 from webapp.jobs.form.field_titles import title_at
 from webapp.jobs.form.form_prefill import begun_with
@@ -105,6 +106,12 @@ def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: 
         assert word in page, word
     assert live_sentences(job)["plan"].startswith("Epoch 2 used 3 functions: ")
     assert reason_in_words(job) == "Epoch 3 is under way."
+    events = text(client.get(reverse("jobs:events", args=[job.project.slug, job.pk]) + "?rounds=1"))
+    assert "Epoch 2: loss " in events
+    assert ", 3 functions, " in events
+    assert "Evaluated after epoch 2: " in events
+    end = {"reason": "Reached 2 epochs", "reason_code": "rounds", "rounds": 2, "env_steps": 2_876}
+    assert describe_event("stopped", end, job.declaration).text.endswith("2 epochs, 2,876 samples.")
     walks, _ = make_running_job(project=job.project)
     page = text(client.get(reverse("jobs:detail", args=[job.project.slug, walks.pk])))
     for word in ("<dt>Actors</dt>", ">Rounds</button>", "<h2>Where a round goes</h2>", ">Actors</a>"):

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from training.aggregation import AGE_LIMIT
 from training.calls import KINDS
-from training.tasks.kinds import score_of
+from training.tasks.kinds import declaration_of, score_of
+from training.tasks.score import Declaration
 from webapp.formatting import (
     Tone,
     display_usd,
@@ -44,9 +45,17 @@ EVENT_ICONS = (
 """The icons in the event list of a job page (static/js/jobs/events.js)."""
 
 
-def describe_event(kind: str, payload: Payload) -> EventText:
-    """Return the text of one event."""
-    return _WORDS.get(kind, _note)(payload)
+def describe_event(kind: str, payload: Payload, declared: Declaration | None = None) -> EventText:
+    """Return the text of one event, in the words that its kind of training declares."""
+    declared = declared or declaration_of(None)
+    if kind == EventKind.STOPPED:
+        return _stopped(payload, declared)
+    found = _WORDS.get(kind, _note)(payload)
+    return found._replace(text=declared.in_its_words(found.text)) if kind in _ABOUT_ROUNDS else found
+
+
+_ABOUT_ROUNDS = {EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.CHECKPOINT}
+"""Events whose text is ours alone: others may quote names that people gave."""
 
 
 def _note(payload: Payload) -> EventText:
@@ -131,10 +140,9 @@ def _budget(payload: Payload) -> EventText:
     return EventText(str(payload.get("text", "")), "sign-stop-fill", "budget")
 
 
-def _stopped(payload: Payload) -> EventText:
-    text = (
-        f"{sentence(payload['reason'])} {plural(payload['rounds'], 'round')}, {payload['env_steps']:,} steps."
-    )
+def _stopped(payload: Payload, declared: Declaration) -> EventText:
+    rounds = plural(payload["rounds"], declared.round_name)
+    text = f"{sentence(payload['reason'])} {rounds}, {payload['env_steps']:,} {declared.progress_unit}."
     look = look_of_end(payload["reason_code"])
     return EventText(text, look.event_icon or "check-circle", look.event_tone)
 
@@ -148,7 +156,6 @@ _WORDS: dict[str, Callable[[Payload], EventText]] = {
     EventKind.CALL_FAILED: _call_failed,
     EventKind.RESUMED: _resumed,
     EventKind.BUDGET: _budget,
-    EventKind.STOPPED: _stopped,
 }
 
 

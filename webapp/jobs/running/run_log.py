@@ -19,6 +19,7 @@ from typing import NamedTuple
 from django.conf import settings
 
 from training.messages import Event, Tick
+from training.tasks.score import Declaration
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.running.recorder import as_json
 
@@ -81,11 +82,11 @@ class RunLog:
         self._handler.setFormatter(_AsJson())
         logging.getLogger().addHandler(self._handler)
 
-    def tell(self, event: Event) -> None:
-        """Write one of the engine's events as text; ticks are skipped."""
+    def tell(self, event: Event, declared: Declaration | None = None) -> None:
+        """Write one of the engine's events as text, in the words of its kind of training; ticks are skipped."""
         if isinstance(event, Tick):
             return
-        words = describe_event(event.kind, as_json(event))
+        words = describe_event(event.kind, as_json(event), declared)
         level = LEVELS[_LEVEL_OF_TONE.get(words.tone, "info")]
         self._handler.handle(logging.LogRecord(f"run.{event.kind}", level, "", 0, words.text, None, None))
 

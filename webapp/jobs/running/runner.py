@@ -172,7 +172,7 @@ class _Run:
 
     def end(self, stopped: Stopped) -> None:
         """Record the last event, or hand the job over; both release the lease."""
-        self._log.tell(stopped)
+        self._log.tell(stopped, self._job.declaration)
         if stopped.reason_code == "paused" and self._hand_over.is_set():
             self._recorder.flush()
             stopped_by = Reason.WORKER_STOPPED.change()
@@ -215,7 +215,7 @@ class _Run:
                     stopped = event
                     continue
                 self._recorder.record(event)
-                self._log.tell(event)
+                self._log.tell(event, self._job.declaration)
                 self.trackers.tell(event)
                 self._notes.look()
                 if isinstance(event, RoundFinished):
