@@ -84,7 +84,7 @@ def test_the_rail_folds_by_button_and_key_and_is_so_at_the_next_page_before_anyt
     assert rail.bounding_box()["width"] == 216  # type: ignore[index]
     page.get_by_role("button", name="Collapse", exact=True).click()
     assert rail.bounding_box()["width"] == 64  # type: ignore[index]
-    assert page.get_by_role("button", name="Unfold", exact=True).is_visible()
+    assert page.get_by_role("button", name="Expand", exact=True).is_visible()
     link = rail.get_by_role("link", name="Budgets", exact=True)
     name = link.locator(".word")
     assert name.evaluate("(word) => getComputedStyle(word).clipPath") != "none", (

@@ -174,7 +174,7 @@ class Rate:
         hourly = self.unreal[self.unreal_word].hourly if self.unreal_word else self.real.hourly
         counts = {"real": self.real.jobs, **{word: kind.jobs for word, kind in self.unreal.items()}}
         named = [f"{count:,} {word}" for word, count in {**counts, "free": self.free}.items() if count]
-        all_alike = len(named) == 1 and not self.free
+        all_alike = len(named) == 1
         jobs = plural(self.jobs, "job") if all_alike else " · ".join(named)
         if hourly:
             return f"{display_usd(hourly)}/h · {jobs}"
