@@ -16,9 +16,9 @@ from cloud.place import Place
 
 _STEPS = 5
 _AT_ITS_VALUE = 0.5
-_CALLS_AT_ONCE = 500_000
-"""So many calls of actors, those of all lanes together, are replayed at once: an array has 4 MB then, a replay about
-30 MB. All lanes at once would take 1.6 GB an array for 200 draws of a run of a million calls.
+_CALLS_AT_ONCE = 2_000_000
+"""So many calls of actors, those of all lanes together, are replayed at once: an array has 16 MB then, a replay about
+120 MB. All lanes at once would take 1.6 GB an array for 200 draws of a run of a million calls.
 """
 
 Key = tuple[str, ...]
