@@ -10,6 +10,7 @@ import { startKeys } from "./frame/keys.js";
 import { startPalette } from "./frame/palette.js";
 import { startRail } from "./frame/rail.js";
 import { startRate } from "./frame/rate.js";
+import { startStrips } from "./frame/strips.js";
 
 startMenus();
 startThemes();
@@ -22,3 +23,4 @@ startPalette();
 startKeys();
 startRail();
 startRate();
+startStrips();

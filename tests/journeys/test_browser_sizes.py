@@ -52,6 +52,20 @@ def test_a_jobs_first_screen_has_its_figures_and_its_chart(live_site: str, page:
     assert tops == 5
 
 
+def test_a_phone_shows_the_tab_that_is_open_and_does_not_scroll_to_it(live_site: str, page: "Page") -> None:
+    user = make_user()
+    project = make_project(user)
+    job = scenes.running_job(project, user)
+    sign_in(page, live_site, user)
+    page.set_viewport_size({"width": 360, "height": 600})
+    page.goto(f"{live_site}/p/{project.slug}/jobs/{job.pk}/spec/")
+    page.wait_for_function("document.querySelector('.tabs').scrollLeft > 0")
+    tab = page.locator(".tabs [aria-current]").bounding_box()
+    assert tab is not None
+    assert tab["x"] + tab["width"] <= 360
+    assert page.evaluate("scrollY") == 0
+
+
 def test_all_charts_of_a_job_go_as_far(live_site: str, page: "Page") -> None:
     user = make_user()
     project = make_project(user)

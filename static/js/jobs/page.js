@@ -10,8 +10,6 @@ import { startCopying } from "./copying.js";
 const OVER = new Set(["succeeded", "failed", "cancelled"]);
 const STALE_MS = 12000;
 const page = document.querySelector("[data-job-page]");
-// On a phone the tabs are wider than the screen.
-page.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 const list = page.querySelector("[data-events]");
 const events = list && !list.closest("[data-older]") ? new EventList(list) : null;
 const parts = [];
