@@ -69,7 +69,8 @@ def test_a_scheduler_is_trained_and_decides_for_a_job(
     page.click("[data-train]")
     # It shows itself without being loaded again.
     page.wait_for_selector("text=Open the scheduler", timeout=90_000)
-    assert page.locator(".episodes tbody tr").count() == 4
+    # Two recorded with fixed numbers, two real ones, and two that choose between the last and the best agent.
+    assert page.locator(".episodes tbody tr").count() == 6
     assert page.locator(".scores rect").count() == 2
     version = Version.objects.get()
     page.click("text=Open the scheduler")

@@ -50,6 +50,7 @@ def test_every_variant_there_and_back_leaves_the_form_as_it_was_and_lists_what_d
     sign_in(page, live_site, user)
     faults = watch_for_faults(page)
     page.goto(f"{live_site}/p/{project.slug}/jobs/new/?preset=cartpole")
+    page.click("#more > summary")
     page.fill("[name='training.algorithm.ppo.learning_rate']", "0.02")
     page.select_option("[name='training.algorithm.kind']", "a2c")
     assert page.input_value("[name='training.algorithm.a2c.learning_rate']") == "0.02"

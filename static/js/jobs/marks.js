@@ -96,11 +96,15 @@ export function markChanges(form) {
     if (!changed && line) line.remove();
     if (changed && shown(field) && !["name", "tags", "group"].includes(control.name)) {
       const text = `${label}: ${wasWords(field, control)} \u2192 ${words(control, valueOf(control))}`;
-      const chooses = form.querySelector(`div.variant[data-of="${control.name}"]`) !== null;
-      changes.push({ field, text, beside: chooses ? onlyInOne(form, control, was) : [] });
+      const inside = `div.variant[data-of="${control.name}"]`;
+      // Another kind of training has hardly a field in common, so there is nothing to list field by field.
+      const whole = form.querySelector(`${inside} div.variant`) !== null;
+      const chooses = !whole && form.querySelector(inside) !== null;
+      changes.push({ field, text, whole: whole ? inside : "", beside: chooses ? onlyInOne(form, control, was) : [] });
     }
   }
-  return changes;
+  const wholes = changes.map(({ whole }) => whole).filter(Boolean);
+  return changes.filter(({ field }) => !wholes.some((inside) => field.closest(inside)));
 }
 
 /** The same changes as a list, for the review. */

@@ -22,6 +22,7 @@ class Leaf:
     is not chosen. `question` identifies fields of different variants that share their value; "" if none may.
     `was` is the value it is compared with, None without one; `was_shown` the same as another variant's
     control shows it. `not_in` is the title of the compared variant, if that has no such field.
+    `is_short` is true in the part of the form that is shown first.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Leaf:
     was: Any = None
     was_shown: str = ""
     not_in: str = ""
+    is_short: bool = False
 
     template = "jobs/form/leaf.html"
 
@@ -282,4 +284,4 @@ def _only_in_one(choice: Choice) -> Iterator[str]:
 
 
 def _as_on_the_page(variant: Group) -> list[Leaf]:
-    return sorted(variant.leaves(), key=lambda leaf: leaf.advanced)
+    return sorted(variant.leaves(), key=lambda leaf: (not leaf.is_short, leaf.advanced))

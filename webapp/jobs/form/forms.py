@@ -280,6 +280,8 @@ def job_form(
     }
     form = SpecForm(JobSpec, data, start, further_checks, named, _AT_ONCE, _UNTAGGED)
     _name_actors_and_rounds(form)
+    for leaf in form.tree.leaves():
+        leaf.is_short = is_short(leaf)
     for name in form.controls_at(_ENVIRONMENT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
     if data_sets:  # chosen by their titles: only files and programs need a hash or a name
