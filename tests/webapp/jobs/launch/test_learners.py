@@ -137,6 +137,48 @@ def test_a_gpu_that_is_not_there_is_refused_with_one_sentence_wherever_a_job_is_
     assert not Job.objects.exists()
 
 
+# What is asked for, and what the one sentence about it says.
+REFUSED = (
+    ("ratio_limit", 0.99, "1"),
+    ("staleness_decay", 0.0, "0"),
+    ("staleness_decay", 1.01, "1"),
+    ("learners", 0, "1"),
+    ("learners", 9, "16 actors that wait fill 4 slices of 4 trajectories, so no more than 4 of 9 learners"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_numbers_that_learners_cannot_have_are_refused_with_one_sentence_wherever_a_job_is_asked_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(user := make_user())
+    client.force_login(user)
+    form = job_form(start=presets()["hopper-stellaris"].spec)
+    document = make_spec("hopper-stellaris").model_dump(mode="json")
+    _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
+    monkeypatch.setenv("STARLING_TOKEN", key)
+    monkeypatch.setenv("STARLING_PROJECT", project.slug)
+    monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
+    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    for field, value, words in REFUSED:
+        drawn = posted(form, **{f"training__loop__staleness_aware__{field}": str(value)})
+        answer = client.post(f"/p/{project.slug}/jobs/new/", drawn)
+        assert answer.status_code == 422
+        shown = unescape(answer.content.decode())
+        loop = {**document["training"]["loop"], field: value}
+        wrong = {**document, "training": {**document["training"], "loop": loop}}
+        refused = ApiCaller(user).post(f"/projects/{project.slug}/jobs", wrong)
+        assert refused.status_code == 422
+        (error,) = refused.json()["errors"]
+        assert words in error["sentence"]
+        assert main(["jobs", "run", "hopper-stellaris", "--set", f"training.loop.{field}={value}"]) != 0
+        sentence = error["sentence"].partition(": ")[2]
+        assert sentence.lower() in shown.lower()
+        assert sentence in capsys.readouterr().err
+    assert not Job.objects.exists()
+
+
 def problems(has_bucket: bool = False, **changes: Any) -> list[Any]:
     training = make_spec("hopper-stellaris-lambda", **changes).training
     sizes = sizes_of(training, ENTRIES[training.environment.id].spaces(4))
