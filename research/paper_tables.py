@@ -1,7 +1,8 @@
 """The papers' hyperparameters as data, and how a recipe of ours differs from them.
 
-P: the paper's text. C: its released code, with the defaults of the library that it runs (RLlib). Where a paper and its
-code say different things, the table has what the code runs, as that made the paper's figures.
+P: the paper's text. S: its slides. C: its released code, with the defaults of the library that it runs (RLlib). Where a
+paper and its code say different things, the table has what the code runs, as that made the paper's figures; but
+Stellaris' own rules are the paper's, as its code's weights are 1 for every gradient.
 """
 
 from __future__ import annotations
@@ -110,6 +111,23 @@ _SCALING: dict[str, tuple[Row, ...]] = {
     ),
     "fixed": (Row("scaling.actors", 16, "P, the baseline's"),),
 }
+# What a loop has of its own. N: a reader's note on the paper, which was not available itself.
+_LOOPS: dict[str, tuple[Row, ...]] = {
+    "staleness_aware": (
+        Row("loop.kind", "staleness_aware", "S"),
+        Row("loop.learners", 4, "C"),
+        Row("loop.trajectories_per_gradient", 4, "C, slices of 1,024 samples"),
+        Row("loop.staleness_decay", 0.9, "C"),
+        Row("loop.ratio_limit", 1.0, "C"),
+        Row("loop.calibration", "largest", "N"),
+        Row("loop.weighting", "sqrt", "N"),
+        Row("loop.aggregation", "weigh_gradients", "N"),
+        Row("loop.truncation", "constant", "S and N"),
+        Row("loop.order", "arrival", "S"),
+    ),
+}
+# A gradient is of its whole slice.
+_WITHOUT_MINIBATCHES = frozenset({"staleness_aware"})
 # Of every recipe here; an experiment gives the reasons of its own.
 REASONS: dict[str, str] = {
     "environment.id": "The papers' v3 needs a MuJoCo of 2021. Gymnasium's v5 has the same bodies, and rewards that"
@@ -119,6 +137,8 @@ REASONS: dict[str, str] = {
     " as small.",
     "evaluation.episodes": "Deterministic actions on fixed seeds, so that arms are judged on the same episodes; the"
     " final evaluation has 20.",
+    "loop.aggregation": "Adam divides by a gradient's size, so that the printed factor would do next to nothing: the"
+    " mean weight is the step's length instead. Under SGD that is the printed formula.",
     "evaluation.every_rounds": "A job that a person starts is judged every few rounds; experiments are after each.",
 }
 MINIBATCH_NOTE = (
@@ -134,7 +154,12 @@ def differences(
     known.
     """
     known = {**REASONS, **(reasons or {})}
-    rows = (*TABLES[paper], *_SCALING.get(training["scaling"]["kind"], ()))
+    loop = training["loop"]["kind"]
+    own = (*_SCALING.get(training["scaling"]["kind"], ()), *_LOOPS.get(loop, ()))
+    replaced = {row.path for row in own}
+    if loop in _WITHOUT_MINIBATCHES:
+        replaced.add("algorithm.minibatch_size")
+    rows = (*(row for row in TABLES[paper] if row.path not in replaced), *own)
     found = [
         Difference(
             path=row.path,

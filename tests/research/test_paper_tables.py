@@ -27,21 +27,40 @@ ALLOWED = {
 }
 
 
+OWN: dict[Paper, set[str]] = {
+    "nitro": set(),
+    "minionsrl": {"rollout.steps_per_call", "algorithm.normalise_advantages"},
+    "stellaris": {"loop.aggregation"},
+}
+
+
 def paper_presets() -> list[tuple[str, Paper]]:
-    papers: dict[str, Paper] = {"Nitro": "nitro", "MinionsRL": "minionsrl"}
+    papers: dict[str, Paper] = {"Nitro": "nitro", "MinionsRL": "minionsrl", "Stellaris": "stellaris"}
     return [(name, papers[one.paper]) for name, one in presets().items() if one.paper in papers]
 
 
 @pytest.mark.parametrize(("name", "paper"), paper_presets())
 def test_a_paper_s_preset_is_its_table_but_for_what_has_a_reason(name: str, paper: Paper) -> None:
     found = differences(presets()[name].spec.training.model_dump(mode="json"), paper)
-    own = {"rollout.steps_per_call", "algorithm.normalise_advantages"} if paper == "minionsrl" else set()
-    assert {one.path for one in found} <= ALLOWED | own
+    assert {one.path for one in found} <= ALLOWED | OWN[paper]
     assert all(one.reason and one.source for one in found)
 
 
-def test_both_papers_have_presets_that_are_compared() -> None:
-    assert {name for name, _ in paper_presets()} >= {"hopper-papers", "hopper-nitro", "hopper-minionsrl"}
+def test_each_paper_has_presets_that_are_compared() -> None:
+    assert {name for name, _ in paper_presets()} >= {
+        "hopper-papers",
+        "hopper-nitro",
+        "hopper-minionsrl",
+        "hopper-stellaris",
+        "hopper-stellaris-lambda",
+    }
+
+
+def test_a_preset_with_other_numbers_of_its_loop_is_found() -> None:
+    training = presets()["hopper-stellaris"].spec.training.model_dump(mode="json")
+    other = {**training, "loop": {**training["loop"], "staleness_decay": 0.5, "learners": 3}}
+    found = {one.path: one.reason for one in differences(other, "stellaris")}
+    assert found["loop.staleness_decay"] == found["loop.learners"] == ""
 
 
 def paths(document: dict[str, Any]) -> dict[str, str]:
