@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from research.calculation import Calculation, Statement, Table
+from research.reports.judging import ENOUGH_SEEDS
 from research.runs.archive import cells_in, find_run
 from training.statistics import Interval, student_t
 from webapp.papers.figures import RESULTS
@@ -48,6 +49,12 @@ _FIGURES: dict[str, Callable[[Sequence[Row], int], float | None]] = {
     "KL, ratio": _log("approximate_kl"),
     "gradient norm, ratio": _log("gradient_norm"),
     "gain of the next round": _gain,
+}
+
+
+_CLAIMS = {
+    "KL, ratio": "a boosted round's KL differs from",
+    "gain of the next round": "what the round after a boost gains differs from",
 }
 
 
@@ -94,13 +101,14 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     interval = Interval(*(math.exp(one) for one in interval))
                 none = 1.0 if "ratio" in what else 0.0
                 rows.append((recipe, environment, what, float(len(known)), *interval))
-                if what == "KL, ratio":
-                    inside = interval.low <= none <= interval.high
+                if what in _CLAIMS:
+                    undecided = interval.low <= none <= interval.high or len(known) < ENOUGH_SEEDS
+                    figures = [f"{one:.2f}".replace("-", "−") for one in interval]
                     statements.append(
                         Statement(
-                            f"On {environment} ({recipe}) a boosted round's KL differs from that of floor rounds.",
-                            f"not decided by {len(known)} seeds" if inside else "holds",
-                            f"The ratio is {interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}].",
+                            f"On {environment} ({recipe}) {_CLAIMS[what]} that of floor rounds.",
+                            f"not decided by {len(known)} seeds" if undecided else "holds",
+                            f"The {'ratio' if none else 'difference'} is {figures[0]} [{figures[1]}, {figures[2]}].",
                             "learned",
                         )
                     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -128,6 +129,40 @@ def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> 
         seeds = ours.keys() & theirs.keys()
         ratio = middle_mean([ours[seed] for seed in seeds]) / middle_mean([theirs[seed] for seed in seeds])
         assert one["figures"]["interval"]["value"] == pytest.approx(ratio)
+
+
+def usual_round_s(rounds: list[dict[str, Any]]) -> float:
+    """A round's time once the data that was sampled during the start is used up."""
+    return fmean(row["total_s"] for row in rounds if row["round"] > 12)
+
+
+def reading(rows: list[dict[str, Any]], done: float) -> float:
+    """The evaluated return after so many rounds, on a straight line between two evaluations."""
+    points = [(row["round"], row["return_mean"]) for row in rows if row["kind"] == "evaluation"]
+    if done >= points[-1][0]:
+        return float(points[-1][1])
+    for (before, low), (after, high) in pairwise(points):
+        if before <= done <= after:
+            return float(low + (high - low) * (done - before) / (after - before))
+    return float(points[0][1])
+
+
+def test_returns_in_equal_time_are_those_of_the_rows() -> None:
+    ours, theirs = (runs_of("stellaris_82k", arm, "Hopper-v5") for arm in ("stellaris", "synchronous_10"))
+    found: list[tuple[float, float]] = []
+    for seed in ours:
+        sides = [ours[seed], theirs[seed]]
+        each = [usual_round_s([row for row in rows if row["kind"] == "round"]) for rows in sides]
+        within_s = 20 * min(each)
+        left, right = (reading(rows, within_s / one) for rows, one in zip(sides, each, strict=True))
+        found.append((left, right))
+    ratio = middle_mean([one for one, _ in found]) / middle_mean([one for _, one in found])
+    (claim, *_) = [
+        one
+        for one in stored("stellaris_82k")["verdicts"]
+        if one.get("asked", {}).get("kind") == "higher_in_time"
+    ]
+    assert claim["figures"]["interval"]["value"] == pytest.approx(ratio)
 
 
 def test_no_run_costs_more_than_a_budget_that_binds_most_of_them() -> None:
@@ -388,6 +423,26 @@ def test_r_repeats_as_little_as_the_rows_say() -> None:
         one for one in stored("r_reliability")["verdicts"] if "512 samples and 20 products" in one["reason"]
     )
     assert found["figures"]["interval"]["value"] == pytest.approx(fmean(by_seed))
+
+
+def test_a_boosted_round_s_kl_is_as_much_smaller_as_the_rows_say() -> None:
+    by_seed = []
+    for rows in runs_of("nitro_rewards_fast", "nitro", "Humanoid-v5").values():
+        rounds = [
+            (row["actors"], math.log(row["update"]["approximate_kl"]))
+            for row in rows
+            if row["kind"] == "round"
+        ]
+        ratios = []
+        for at, (actors, kl) in enumerate(rounds):
+            floors = [other for few, other in rounds[max(0, at - 3) : at + 4] if few <= 8]
+            if actors > 8 and floors:
+                ratios.append(kl - fmean(floors))
+        by_seed.append(fmean(ratios))
+    (table,) = stored("boosted_rounds")["tables"]
+    (row,) = [one for one in table["rows"] if one[1:3] == ["Humanoid-v5", "KL, ratio"] and "first" in one[0]]
+    assert row[4] == pytest.approx(math.exp(fmean(by_seed)))
+    assert row[6] < 1
 
 
 def test_a_boosted_round_is_compared_with_the_floor_rounds_beside_it_by_hand() -> None:
