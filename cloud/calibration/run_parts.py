@@ -164,7 +164,7 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
         ),
         "ways": PartRun(
             "transfers to worker processes",
-            "ways",
+            "transport",
             {
                 "workers": cores(),
                 "repeats": effort.repeats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from datetime import date
 from pathlib import Path
@@ -153,6 +154,12 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(part, "run", lambda *_, **__: next(numbers))
     assert parts.run("anything", "anything", {}) == {"try": 2}
     assert parts.busy == 0.3
+
+
+def test_every_part_of_the_plan_can_be_measured() -> None:
+    for planned in run_parts._plan(["CartPole-v1", "Hopper-v5", "ALE/Pong-v5"], run_parts.QUICK).values():
+        module = importlib.import_module(f"cloud.calibration.parts.{planned.part}")
+        assert callable(module.measure)
 
 
 def test_visits_to_a_part_are_put_together() -> None:

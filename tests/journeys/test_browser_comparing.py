@@ -48,7 +48,7 @@ def test_two_quick_jobs_are_chosen_and_compared(live_site: str, live_worker: Pat
     assert "Slow learner" in table
     assert "the best so far" in table
     differences = page.inner_text("[aria-labelledby=differences-title]")
-    assert "training.algorithm.learning_rate" in differences
+    assert "Learning rate" in differences
     assert "0.0001" in differences
     assert "training.scaling" not in differences, "only what differs is shown"
     page.click("[data-axis=usd]")

@@ -72,7 +72,9 @@ def test_a_difference_of_the_size_that_was_requested_is_found_in_four_of_five_te
 @pytest.mark.parametrize("effect", [1.0, 0.75])
 def test_small_differences_are_found_as_often(effect: float) -> None:
     rng, pairs = np.random.default_rng(2), pairs_needed(effect)
-    found = [compare_pairs(rng.normal(effect, 1, pairs) - rng.normal(0, 1, pairs), pairs) for _ in range(600)]
+    found = [
+        compare_pairs(rng.normal(effect, 1, pairs) - rng.normal(0, 1, pairs), pairs) for _ in range(3_000)
+    ]
     assert np.mean([answer.sign == 1 for answer in found]) >= 0.8
 
 
