@@ -47,7 +47,7 @@ class Watchdog:
         self.end()
 
     def end(self) -> None:
-        """Ring no more. Whoever catches `DeadlineExceeded` calls it: an alarm may ring as the block is being left."""
+        """Stop the alarm. Call it when you catch `DeadlineExceeded`, as an alarm may ring while the block is left."""
         if self._alarmed:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, self._before)

@@ -281,7 +281,7 @@ def test_a_target_says_how_many_untrained_policies_reach_it(results: Path) -> No
             "reached",
             "seeds",
             "mean return",
-            "most",
+            "most held",
             "experiments",
         ],
         "rows": [["Hopper-v5", "training", 200.0, 0.0, 20.0, 14.0, 20.0, "nitro_rewards"]],
