@@ -74,6 +74,11 @@ class WorkerPool:
         """Return the workers' process ids, for tests and diagnosis."""
         return [worker.pid for worker in list(self._workers)]
 
+    def pid_that_runs(self, call_id: str) -> int | None:
+        """Return the process id of the worker that has this call, for tests and diagnosis."""
+        running = list(self._running.items())
+        return next((worker.pid for worker, task in running if task.call.id == call_id), None)
+
     def close(self) -> None:
         """Kill the workers. Calls that are queued or running get no execution."""
         with self._lock:

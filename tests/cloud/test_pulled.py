@@ -29,6 +29,7 @@ from training.ports import Platform
 from training.spec import TrainingSpec
 
 _HERE = Caller("p1", "u")
+_LONG_STEPS = 200_000
 
 
 class Desk:
@@ -192,17 +193,19 @@ def test_weights_go_once_no_call_names_them(desk: Desk) -> None:
 def test_a_killed_puller_s_call_goes_to_another_and_ends_once() -> None:
     with pullers.opened(1, Patience(begin_s=60.0, lease_s=3.0)) as (platform, machines):
         ref = platform.publish(0, calls.weights())
-        platform.submit(calls.rollout("c", ref, steps=20_000))
-        end_s = time.monotonic() + 60.0
-        while not any(one.call_id for one in platform.pullers()):
-            assert platform.next(0.1) is None
-            assert time.monotonic() < end_s
+        # It lasts for seconds, so that it is not over before it was seen.
+        platform.submit(calls.rollout("c", ref, steps=_LONG_STEPS))
+        wait_until(
+            lambda: platform.next(0.0) is None and any(one.call_id for one in platform.pullers()),
+            within_s=60.0,
+            what="the call is at a puller",
+        )
         machines.processes[0].send_signal(signal.SIGKILL)
         machines.join()
         outcome = platform.next(60.0)
         assert outcome is not None
         assert (outcome.call_id, outcome.status) == ("c", "done")
-        assert outcome.usage.env_steps == 20_000
+        assert outcome.usage.env_steps == _LONG_STEPS
         assert platform.next(0.0) is None
         assert platform.starts == 2
 

@@ -20,6 +20,7 @@ from cloud.workers.execution import Execution
 from cloud.workers.pool import WorkerPool
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive
+from tests.servers import wait_until
 from training.functions.body import Result
 from training.messages import BlobRef, Call
 
@@ -47,6 +48,13 @@ class Pool:
 
     def take(self) -> Execution:
         return self.box.get(timeout=WAIT_S)
+
+    def pid_that_runs(self, call_id: str) -> int:
+        """Wait until a worker has the call: one killed before that is replaced, and the next one runs it."""
+        wait_until(lambda: self.pool.pid_that_runs(call_id), within_s=WAIT_S, what=f"{call_id} to run")
+        pid = self.pool.pid_that_runs(call_id)
+        assert pid is not None
+        return pid
 
 
 @pytest.fixture
@@ -97,7 +105,7 @@ def test_a_worker_that_dies_gives_a_failure_and_is_replaced(make_pool: Callable[
     pool = make_pool(1)
     pool.run("warm")
     pool.submit(calls.rollout("killed", pool.ref, steps=10_000_000))
-    os.kill(pool.pool.worker_pids()[0], signal.SIGKILL)
+    os.kill(pool.pid_that_runs("killed"), signal.SIGKILL)
     result = pool.take().result
     assert isinstance(result, Failure)
     assert result.code == "worker_died"
