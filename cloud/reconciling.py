@@ -80,7 +80,7 @@ def compare(
         resource, seen = known.get(name), there.get(name)
         if resource is None:
             assert seen is not None
-            action, reason = _stranger(seen, ours)
+            action, reason = _stranger(seen, now_unix_s, ours)
         elif seen is None:
             action, reason = _unseen(resource, now_unix_s, patience)
         else:
@@ -89,12 +89,16 @@ def compare(
     return decisions
 
 
-def _stranger(seen: Found, ours: str) -> tuple[Action, str]:
-    """Decide about a resource that exists, but not in this installation's register."""
+def _stranger(seen: Found, now_unix_s: float, ours: str) -> tuple[Action, str]:
+    """Decide about a resource that exists, but not in this installation's register. Only what a run creates has a row:
+    what a set-up tries belongs to no run, and is ended by the set-up itself.
+    """
     if not seen.deployment:
         return "leave", "Its tags do not say whose it is, so it is left alone."
     if seen.deployment != ours:
         return "leave", f"It belongs to another connection or installation ({seen.deployment})."
+    if not seen.run and seen.expires_unix_s is not None and now_unix_s < seen.expires_unix_s:
+        return "wait", "A set-up is trying it, and will end it."
     return "end", "It has this installation's tags but no row, so it has no owner to end it."
 
 

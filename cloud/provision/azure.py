@@ -6,6 +6,7 @@ for a second, so that no job fails at that. Each step may be repeated.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from cloud.register import group_name, tags
 
 _GROUPS_API = "2021-04-01"
 _TRIED_S = 300.0
+_LOG_WITHIN_S = 15.0
 _READY = "starling actor ready"
 # What a job's containers import.
 _CODE = f"import training.functions.rollout, cloud.actor.puller; print('{_READY}')"
@@ -140,7 +142,7 @@ class _Trial:
         title = "One container"
         try:
             status = self._run(tags, patience_s)
-            log = self._groups.log(self._name, "trial")
+            log = self._log(status)
         except (NotNow, NotSure, Refused) as error:
             yield Step(title, "missing", str(error))
         else:
@@ -148,17 +150,31 @@ class _Trial:
         yield self._delete()
 
     def _run(self, tags: dict[str, str], patience_s: float) -> GroupStatus | None:
-        """Return how the container ended; None if it did not end in time."""
+        """Return how the container ended; None if it did not end in time. Raises Refused if somebody deleted it."""
         command = ("python", "-c", _CODE)
         trial = Container("trial", self._image, command, 1, 1, {}, {})
         end_s = time.monotonic() + patience_s
         self._retry(lambda: self._groups.create(self._name, [trial], tags), end_s)
+        seen = False
         while time.monotonic() < end_s:
-            status = self._groups.status(self._name)
-            if status is not None and status.ended:
-                return status
+            with contextlib.suppress(NotNow, NotSure):
+                status = self._groups.status(self._name)
+                if status is not None and status.ended:
+                    return status
+                if status is None and seen:
+                    raise Refused("It was deleted by somebody before it had ended.", "Set up again.")
+                seen = status is not None
             time.sleep(self._poll_s)
         return None
+
+    def _log(self, status: GroupStatus | None) -> str:
+        """Return what it printed. A log may come a moment after its container's end."""
+        end_s = time.monotonic() + _LOG_WITHIN_S
+        while True:
+            log = self._groups.log(self._name, "trial")
+            if log or status is None or time.monotonic() >= end_s:
+                return log
+            time.sleep(self._poll_s)
 
     def _result(self, title: str, status: GroupStatus | None, log: str) -> Step:
         if status is None:

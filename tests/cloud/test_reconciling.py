@@ -114,6 +114,15 @@ def test_what_no_row_knows() -> None:
     assert _decide(None, _found(deployment="")).action == "leave"
 
 
+def test_what_a_set_up_tries_is_its_own_until_the_time_it_gave_itself() -> None:
+    """It has our tags, no row and no run; a look at the wrong moment ended it before its container had begun."""
+    trial = _found(run="", expires_unix_s=NOW + 60)
+    assert _decide(None, trial).action == "wait"
+    assert _decide(None, replace(trial, expires_unix_s=NOW)).action == "end"
+    assert _decide(None, replace(trial, expires_unix_s=None)).action == "end"
+    assert _decide(None, replace(trial, run="job_1/e1")).action == "end", "a run writes its rows first"
+
+
 def test_one_decision_for_each_name_in_their_order() -> None:
     beliefs = [replace(_GROUP, name="b"), replace(_GROUP, name="d", held=False)]
     decisions = compare(beliefs, [_found("c"), _found("d"), _found("a")], now_unix_s=NOW, ours=OURS)
@@ -141,6 +150,8 @@ _findings = st.builds(
     name=st.sampled_from("ab"),
     kind=st.just("provisioned"),
     deployment=st.sampled_from(["", OURS, "con_theirs"]),
+    run=st.sampled_from(["", "job_1/e1"]),
+    expires_unix_s=st.none() | st.floats(NOW - 100, NOW + 100),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,46 @@ def test_one_container_is_run_and_taken_away(azure: AzureEmulator, demo: DemoSub
         assert "ended as it should" in steps["One container"].words
         assert azure.groups.all() == []
     assert [span.over for span in azure.meter.spans] == [True, True]
+
+
+def test_a_bad_hour_of_the_cloud_does_not_fail_it(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    clients = AzureClients(demo.connection)
+    steps = set_up(clients, "con_1", "lab", demo.image, patience_s=60.0, poll_s=0.1)
+    before = [next(steps) for _ in range(4)]
+    azure.faults.shares = {"service_error": 0.4, "lost_reply": 0.2}
+    after = list(steps)
+    assert [step.state for step in (*before, *after)] == ["done"] * 4 + ["made", "gone"], after
+    assert azure.faults.struck["service_error"] > 0
+
+
+class _DeletedOnceSeen(AzureClients):
+    """Somebody deletes each group as soon as it was seen."""
+
+    @property
+    def container_groups(self) -> Any:
+        return _Operations(super().container_groups)
+
+
+class _Operations:
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def get(self, resource_group: str, name: str) -> Any:
+        found = self._real.get(resource_group, name)
+        self._real.begin_delete(resource_group, name, polling=False)
+        return found
+
+
+def test_one_that_somebody_deletes_is_said_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
+    azure.faults.slow_start_s = 3_600.0
+    azure.faults.order("slow_start")
+    clients = _DeletedOnceSeen(demo.connection)
+    steps = _by_name(set_up(clients, "con_1", "lab", demo.image, patience_s=3_600.0, poll_s=0.1))
+    assert steps["One container"].state == "missing"
+    assert "deleted by somebody" in steps["One container"].words
 
 
 def test_an_image_without_our_code_is_reported(azure: AzureEmulator, demo: DemoSubscription) -> None:
