@@ -1,9 +1,11 @@
-"""Finds tests that fail by luck: `python -m tests.flaky [ROUNDS]`, or `make check-flaky`.
+"""Finds tests that fail by luck: `python -m tests.flaky [ROUNDS] [--quick]`, or `make check-flaky`.
 
 Each round runs all tests of several processes or a browser, in another random order, while two programs burn all the
-CPU they get. A test that failed in any round is listed with its rounds; then the exit status is 1.
+CPU they get; with --quick it runs everything that `make test` does. A test that failed in any round is listed with its
+rounds; then the exit status is 1.
 """
 
+import argparse
 import subprocess
 import sys
 import time
@@ -15,11 +17,12 @@ from pathlib import Path
 from tests.servers import ROOT, server_process
 
 BURNERS = 2
-_CHOSEN = "(stack or browser) and not endurance"
+_SEVERAL_PROCESSES = "(stack or browser) and not endurance"
+_QUICK = "not slow"
 _BURN = [sys.executable, "-c", "while True: pass"]
 
 
-def main(rounds: int) -> int:
+def main(rounds: int, chosen: str) -> int:
     folder = ROOT / "var" / "check" / "flaky"
     folder.mkdir(parents=True, exist_ok=True)
     failed_in: dict[str, list[int]] = defaultdict(list)
@@ -28,7 +31,7 @@ def main(rounds: int) -> int:
             burning.enter_context(server_process(_BURN))
         for number in range(1, rounds + 1):
             began = time.monotonic()
-            failed = _round(number, folder)
+            failed = _round(number, folder, chosen)
             for test in failed:
                 failed_in[test].append(number)
             print(f"round {number}: {len(failed)} failed, {time.monotonic() - began:.0f} s", flush=True)
@@ -37,11 +40,11 @@ def main(rounds: int) -> int:
     return 1 if failed_in else 0
 
 
-def _round(number: int, folder: Path) -> list[str]:
+def _round(number: int, folder: Path, chosen: str) -> list[str]:
     """The names of the tests that failed; a run that could not even begin counts as one."""
     report, log = folder / f"{number}.xml", folder / f"{number}.log"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-m", _CHOSEN, "-n", "2", "--dist", "worksteal"]
+    command = [sys.executable, "-m", "pytest", "-m", chosen, "-n", "2", "--dist", "worksteal"]
     command += ["--random-files", "-p", "randomly", f"--randomly-seed={number * 7919}"]
     with open(log, "wb") as output:
         ended = subprocess.run(
@@ -58,4 +61,8 @@ def _round(number: int, folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10))
+    parser = argparse.ArgumentParser(description="Find tests that fail by luck.")
+    parser.add_argument("rounds", nargs="?", type=int, default=10)
+    parser.add_argument("--quick", action="store_true", help="all that `make test` runs")
+    given = parser.parse_args()
+    sys.exit(main(given.rounds, _QUICK if given.quick else _SEVERAL_PROCESSES))
