@@ -192,7 +192,8 @@ def finding(job: Job, rule: Parsed, figures: Mapping[str, float | None]) -> str:
     if not rule.holds(figures):
         return ""
     value = figures[rule.figure]
-    return f"{job.name} has {rule.figure} {value:,.4g} in round {job.round_no:,}. Rule: {rule.text}."
+    when = f"{job.declaration.round_name} {job.round_no:,}"
+    return f"{job.name} has {rule.figure} {value:,.4g} in {when}. Rule: {rule.text}."
 
 
 def _figures(job: Job) -> dict[str, float | None]:

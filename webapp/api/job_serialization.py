@@ -66,6 +66,8 @@ class JobShape(Shape):
     round_no: int
     env_steps: int = Field(description="Its progress, in `progress_unit`.")
     progress_unit: str = Field(description="steps, samples, …")
+    actor_name: str = Field(description="What its kind of training calls an actor: actor, function, …")
+    round_name: str = Field(description="What its kind of training calls a round: round, epoch, …")
     actors: int
     score: ScoreShape = Field(description="What the next two figures are.")
     episode_return_mean: float | None = Field(description="The score of the last round.")
@@ -108,6 +110,8 @@ def serialize_job(job: Job) -> JobShape:
         platform=job.spec["platform"]["kind"],
         seed=training["seed"],
         progress_unit=job.declaration.progress_unit,
+        actor_name=job.declaration.actor_name,
+        round_name=job.declaration.round_name,
         score=ScoreShape.of(job.declaration.score),
         tags=sorted(tag.name for tag in job.tags.all()),
         groups=sorted(group.name for group in job.groups.all()),

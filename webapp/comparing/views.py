@@ -108,7 +108,7 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
         "axes": (
             ("steps", headings.progress),
-            ("rounds", "Rounds"),
+            ("rounds", headings.rounds),
             ("wall", "Wall"),
             ("time", "Time"),
             ("usd", "Dollars"),

@@ -43,15 +43,20 @@ def change_bounds(
         _require_room(job, spec, least)
     if (least, most) == (job.actors_least, job.actors_most):
         return job
-    text = f"{words(least, most)} Changed by {user}; before: {words(job.actors_least, job.actors_most)}"
+    now, before = words(job, least, most), words(job, job.actors_least, job.actors_most)
+    text = f"{now} Changed by {user}; before: {before}"
     facts: dict[str, Any] = {"actors_least": least, "actors_most": most}
     append_events(job.pk, [note(text, **facts)], clock=clock, changes=facts)
     job.refresh_from_db()
     return job
 
 
-def words(least: int | None, most: int | None) -> str:
-    """Return the bounds as a sentence."""
+def words(job: Job, least: int | None, most: int | None) -> str:
+    """Return bounds of the job as a sentence."""
+    return job.declaration.in_its_words(_words(least, most))
+
+
+def _words(least: int | None, most: int | None) -> str:
     if least is not None and least == most:
         return f"{plural(least, 'actor')} in every round."
     if least is not None and most is not None:

@@ -40,7 +40,8 @@ class Source:
     def words(self) -> str:
         """The end of the launch event's sentence."""
         if self.way == Way.FORK:
-            return f", starting from {self.job.name} ({self.job.pk}) after round {self.round_no:,}"
+            when = f"{self.job.declaration.round_name} {self.round_no:,}"
+            return f", starting from {self.job.name} ({self.job.pk}) after {when}"
         return f", {self.get_way} {self.job.name} ({self.job.pk})"
 
     @property

@@ -209,18 +209,23 @@ class Headings:
     score: str
     worst: str
     progress: str
+    actors: str
+    rounds: str
     decimals: int
 
 
 def headings_of(jobs: Iterable[Job]) -> Headings:
-    """Return the words of the jobs' kind of training; words for any score and progress if there are several."""
+    """Return the words of the jobs' kind of training; words that are true of any kind if there are several."""
     declared = {job.declaration for job in jobs} or {declaration_of(None)}
-    names = {one.score.name.capitalize() for one in declared}
-    units = {one.progress_unit.capitalize() for one in declared}
-    worst = {"Least" if one.score.higher_is_better else "Most" for one in declared}
     return Headings(
-        score=names.pop() if len(names) == 1 else "Score",
-        worst=worst.pop() if len(worst) == 1 else "Worst",
-        progress=units.pop() if len(units) == 1 else "Progress",
+        score=_common({one.score.name.capitalize() for one in declared}, "Score"),
+        worst=_common({"Least" if one.score.higher_is_better else "Most" for one in declared}, "Worst"),
+        progress=_common({one.progress_unit.capitalize() for one in declared}, "Progress"),
+        actors=_common({f"{one.actor_name.capitalize()}s" for one in declared}, "Workers"),
+        rounds=_common({f"{one.round_name.capitalize()}s" for one in declared}, "Rounds"),
         decimals=max(one.score.decimals for one in declared),
     )
+
+
+def _common(words: set[str], of_any: str) -> str:
+    return words.pop() if len(words) == 1 else of_any

@@ -287,7 +287,7 @@ def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
     if left < needs.least:
         least = display_least_usd(account.limit_picodollars - left + needs.least)
         raise LimitTooLow(
-            f"{display_usd(left)} of its budget is left, and its next round may cost up to"
+            f"{display_usd(left)} of its budget is left, and its next {job.declaration.round_name} may cost up to"
             f" {display_least_usd(needs.least)}. Raise the budget to {least} or more."
         )
     expected = max(needs.least, needs.expected - account.spent_picodollars)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from training.tasks.score import Declaration
 from webapp.formatting import display_usd, format_duration, format_score, plural
 from webapp.jobs.models import Job
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -12,7 +13,7 @@ from webapp.predictions.predict import WhatIf
 
 ENDS = {
     "steps": "at its last step",
-    "rounds": "at its last round",
+    "rounds": "at its last {round}",
     "minutes": "when its time is over",
     "budget": "when its limit is reached",
 }
@@ -44,15 +45,17 @@ def _usd(amount: float) -> str:
     return display_usd(round(amount * PICODOLLARS_PER_USD))
 
 
-def ending(found: WhatIf) -> str:
-    return f"It ends {ENDS[found.end.ends_by]}."
+def ending(job: Job, found: WhatIf) -> str:
+    return f"It ends {ENDS[found.end.ends_by].format(round=job.declaration.round_name)}."
 
 
-def kept(row: Prediction, score_name: str, decimals: int) -> str:
-    """Return a kept prediction and its outcome as sentences."""
+def kept(row: Prediction, declared: Declaration) -> str:
+    """Return a kept prediction and its outcome as sentences, in the words of the job's kind of training."""
+    score_name, decimals = declared.score.name, declared.score.decimals
     setting = f"with {plural(row.actors, 'actor')}" if row.actors is not None else "with the policy's actors"
+    when = declared.in_its_words(f"after round {row.round_no:,} {setting}")
     said = (
-        f"Predicted after round {row.round_no:,} {setting}: ends after {format_duration(row.time_p10_s)} to"
+        f"Predicted {when}: ends after {format_duration(row.time_p10_s)} to"
         f" {format_duration(row.time_p90_s)}, costs {display_usd(row.cost_p10_picodollars)} to"
         f" {display_usd(row.cost_p90_picodollars)}"
     )

@@ -61,7 +61,8 @@ def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpRe
         messages.error(request, f"Nothing was changed. {refusal}")
         return redirect("predictions:what_if", project.slug, job.pk)
     messages.success(
-        request, "Applied from the next round on. The prediction is kept and judged at the job's end."
+        request,
+        f"Applied from the next {job.declaration.round_name} on. The prediction is kept and judged at the job's end.",
     )
     return redirect("jobs:detail", project.slug, job.pk)
 
@@ -120,7 +121,7 @@ def _predicted(job: Job, sent: QueryDict) -> dict[str, Any]:
     return {
         **context,
         "rows": text.figures(job, found),
-        "ending": text.ending(found),
+        "ending": text.ending(job, found),
         "charts": charts(job, found),
         "box": (WIDTH, HEIGHT),
     }

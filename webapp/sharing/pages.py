@@ -141,13 +141,13 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
     getting = {side.place: getting_to(goal, side, curves) for side in chosen.sides} if goal else {}
     rows = [text.row(one, found, getting.get(one.side.place)) for one in found.sides]
     units = headings_of(chosen.jobs)
-    axes = {"steps": units.progress, "rounds": "Rounds", "wall": "Wall", "time": "Time", "usd": "Dollars"}
+    axes = {"steps": units.progress, "rounds": units.rounds, "wall": "Wall", "time": "Time", "usd": "Dollars"}
     allowed = {name: word for name, word in axes.items() if money or name != "usd"}
     return {
         **shown,
         "comparison": {"score": found.score, "scored_by": found.scored_by},
         "unreal": next((side.unreal for side in chosen.sides if side.unreal), ""),
-        "progress": units.progress,
+        "headings": units,
         "verdicts": text.verdicts(found),
         "goal": goal,
         "table": [_row(one, money) for one in rows],

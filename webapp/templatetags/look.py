@@ -13,6 +13,7 @@ from django.forms import BoundField, CheckboxInput, Select
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from training.tasks.score import Declaration
 from webapp import formatting
 from webapp.clock import SYSTEM_CLOCK
 
@@ -57,6 +58,12 @@ register.filter("unpaid", formatting.mark_unpaid)
 @register.filter
 def money(picodollars: int | None) -> str:
     return formatting.UNKNOWN if picodollars is None else formatting.display_usd(int(picodollars))
+
+
+@register.filter
+def in_words_of(text: str, declared: Declaration) -> str:
+    """A text about actors and rounds in the words of a kind of training."""
+    return declared.in_its_words(text)
 
 
 @register.filter

@@ -55,7 +55,7 @@ def about_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "groups": list(job.groups.all()),
         "origin": lineage.origin_of(job),
         "descendants": lineage.list_descendants(job),
-        "bounds": words(job.actors_least, job.actors_most) if bounded else "",
+        "bounds": words(job, job.actors_least, job.actors_most) if bounded else "",
         "reference_words": job_summary.reference_sentence(job),
         "numbers_words": job_summary.numbers_sentence(job),
     }
@@ -72,10 +72,9 @@ def predictions_of(job: Job) -> dict[str, Any]:
     row = predictions.latest(job)
     if row is None:
         return {"sentences": [], "mark": ""}
-    score = job.declaration.score
     mark = prediction_text.mark(row)
     return {
-        "sentences": [prediction_text.kept(row, score.name, score.decimals)],
+        "sentences": [prediction_text.kept(row, job.declaration)],
         "mark": "" if mark is None else json.dumps(mark),
     }
 

@@ -56,6 +56,8 @@ def test_a_job_and_a_comparison_name_their_score(project: Any, walks: Job, desce
     call, base = ApiCaller(project.people.get()), f"/projects/{project.slug}"
     jobs = [call.get(f"{base}/jobs/{job.pk}").json() for job in (walks, descends)]
     assert [one["progress_unit"] for one in jobs] == ["steps", "samples"]
+    words = [(one["actor_name"], one["round_name"]) for one in jobs]
+    assert words == [("actor", "round"), ("function", "epoch")]
     assert jobs[0]["score"] == {"name": "return", "higher_is_better": True, "decimals": 1}
     assert jobs[1]["score"] == {"name": "loss", "higher_is_better": False, "decimals": 4}
     compared = call.get(f"{base}/comparison?of={descends.pk}").json()
@@ -70,11 +72,16 @@ def test_tables_are_headed_by_the_words_of_their_jobs(walks: Job, descends: Job,
         "progress",
         "score",
     ]
-    for job, unit, score in ((walks, "steps", "return"), (descends, "samples", "loss")):
+    assert {"round", "actor"} <= {*mixed}
+    for job, actor, *words in (
+        (walks, "actor", "round", "steps", "return"),
+        (descends, "function", "epoch", "samples", "loss"),
+    ):
         for what in ("rounds", "evaluations"):
-            assert {unit, score} <= set(heads(capsys, "jobs", what, job.pk)), what
+            assert {*words} <= set(heads(capsys, "jobs", what, job.pk)), what
+        assert actor in heads(capsys, "jobs", "rounds", job.pk)
         lines = printed(capsys, "jobs", "show", job.pk).splitlines()
-        assert {unit, score} <= {line.split()[0] for line in lines}
+        assert {actor, *words} <= {line.split()[0] for line in lines}
 
 
 def test_a_forecast_says_what_one_plain_machine_would_take_of_a_model_alone(
@@ -90,7 +97,8 @@ def test_a_forecast_says_what_one_plain_machine_would_take_of_a_model_alone(
 def test_following_a_job_tells_its_loss(walks: Job, descends: Job, capsys: Any) -> None:
     followed = printed(capsys, "jobs", "watch", descends.pk)
     assert " samples  loss " in followed
-    assert "evaluation after round" in followed
+    assert "evaluation after epoch" in followed
+    assert "round" not in followed
     assert "return" not in followed
     assert "256 steps  return     20.0" in printed(capsys, "jobs", "watch", walks.pk)
 
@@ -99,6 +107,7 @@ def test_runs_draw_themselves_in_their_own_words(walks: Job, descends: Job) -> N
     run = starling.open_run(descends.pk)
     assert " samples" in str(run)
     assert " loss " in str(run)
+    assert " epoch " in str(run)
     assert "return" not in run._repr_html_()
     columns = run.columns()
     assert {"samples", "loss"} <= columns.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import zipfile
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_running_job, make_spec
@@ -23,6 +25,7 @@ from training.data.generated import dense_table
 from training.data.store import MemoryStore
 from training.tasks.supervised import judge_model
 from webapp.job_states import Observed
+from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.events.job_summary import live_sentences, reference_sentence
 from webapp.jobs.form.field_titles import title_at
@@ -38,6 +41,7 @@ from webapp.jobs.policies.judgements import report_of
 from webapp.jobs.reasons import reason_in_words
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import resume_point
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
 
@@ -112,10 +116,54 @@ def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: 
     assert "Evaluated after epoch 2: " in events
     end = {"reason": "Reached 2 epochs", "reason_code": "rounds", "rounds": 2, "env_steps": 2_876}
     assert describe_event("stopped", end, job.declaration).text.endswith("2 epochs, 2,876 samples.")
+    failed = {"call_kind": "descend", "round_no": 2, "reason": "round trip lost", "will_retry": True}
+    assert (
+        " of epoch 2 failed: Round trip lost. " in describe_event("call_failed", failed, job.declaration).text
+    )
     walks, _ = make_running_job(project=job.project)
     page = text(client.get(reverse("jobs:detail", args=[job.project.slug, walks.pk])))
     for word in ("<dt>Actors</dt>", ">Rounds</button>", "<h2>Where a round goes</h2>", ">Actors</a>"):
         assert word in page, word
+
+
+def test_no_tab_of_its_page_says_round_or_actor(client: Client, job: Job) -> None:
+    change_bounds(job=job, user=job.created_by, least=2, most=3)
+    resume_point(job_id=job.pk, epoch=job.lease_epoch, load=lambda row: None)
+    job.refresh_from_db()
+    client.force_login(job.created_by)
+    for tab in TABS:
+        if tab == "spec":  # the document as it is stored
+            continue
+        page = text(client.get(reverse(f"jobs:{tab}", args=[job.project.slug, job.pk])))
+        seen = strip_tags(re.sub(r"(?s)<(script|svg)\b.*?</\1>", "", page))
+        assert not re.findall(r"(?i).*\b(?:round|actor)s?\b(?! trip).*", seen), tab
+        labels = " ".join(re.findall(r'(?:aria-label|title|alt)="([^"]*)"', page))
+        assert not re.findall(r"(?i)\b(?:round|actor)s?\b", labels), tab
+    words = [event.payload.get("text", "") for event in job.events.order_by("seq")]
+    assert any(one.startswith("From 2 to 3 functions in an epoch. ") for one in words)
+    assert any("Epochs 1 to 2 are repeated" in one for one in words)
+
+
+def test_lists_of_models_say_epochs_and_functions_and_mixed_ones_words_of_any_kind(
+    client: Client, job: Job
+) -> None:
+    client.force_login(job.created_by)
+
+    def heads() -> list[str]:
+        page = text(client.get(f"/p/{job.project.slug}/jobs/?columns=rounds,actors"))
+        assert [f'data-label="{word}"' in page for word in ("Actors", "Functions")] == [
+            False,
+            "Functions" in page,
+        ]
+        return re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w+)', page)
+
+    assert heads() == ["Epochs", "Functions"]
+    overview = text(client.get(f"/p/{job.project.slug}/"))
+    assert '<th class="number">Functions</th>' in overview
+    make_running_job(project=job.project)
+    assert heads() == ["Rounds", "Workers"]
+    overview = text(client.get(f"/p/{job.project.slug}/"))
+    assert '<th class="number">Workers</th>' in overview
 
 
 def test_its_form_and_forecast_call_rounds_epochs_and_actors_functions() -> None:

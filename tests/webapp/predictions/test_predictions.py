@@ -126,12 +126,12 @@ def test_applying_goes_by_the_jobs_own_ways_and_keeps_the_prediction() -> None:
     assert (job.actors_least, job.actors_most) == (4, 4)
     assert Account.objects.get(job=job).limit_picodollars == 2 * 10**12
     assert (row.round_no, row.actors, row.limit_picodollars, row.state) == (12, 4, 2 * 10**12, State.OPEN)
-    said = text.kept(row, "return", 1)
+    said = text.kept(row, job.declaration)
     assert said.startswith("Predicted after round 12 with 4 actors: ends after ")
     again = apply(job=job, user=job.created_by, actors=6)
     row.refresh_from_db()
     assert (row.state, again.state) == (State.VOID, State.OPEN)
-    assert "A later prediction replaced it." in text.kept(row, "return", 1)
+    assert "A later prediction replaced it." in text.kept(row, job.declaration)
 
 
 def test_a_lower_limit_is_predicted_applied_and_refused_below_what_is_spent() -> None:
@@ -185,7 +185,7 @@ def test_a_job_that_was_changed_otherwise_is_not_judged(what: str) -> None:
     row.refresh_from_db()
     assert row.state == State.VOID
     assert row.reason
-    assert "Not judged: " in text.kept(row, "return", 1)
+    assert "Not judged: " in text.kept(row, job.declaration)
 
 
 def test_a_job_that_its_budget_stopped_as_predicted_is_judged() -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.factories import make_job, make_project, make_spec
+from training.spec import TrainingSpec
 from webapp.jobs.models import Job
 from webapp.jobs.running.runner import run_job
 from webapp.predictions import services, text
@@ -61,7 +62,7 @@ def test_of_forty_predictions_the_bands_of_80_percent_hold_in_32(valkey: str) ->
         for what, shown, inside in text.outcomes(row, "return", 1):
             predicted[what] += 1
             held[what] += inside
-            print(number, actors, what, shown, inside, text.kept(row, "return", 1))
+            print(number, actors, what, shown, inside, text.kept(row, TrainingSpec.declare()))
     print(dict(held), "of", dict(predicted))
     assert predicted["time"] == predicted["cost"] == PREDICTIONS
     for what, count in predicted.items():

@@ -66,7 +66,9 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
     rounds = min(job["round_no"] for job in jobs)
     found = [
         _states(jobs),
-        f"round {rounds:,}" if rounds else "",
+        f"{jobs[0].get('round_name', 'round')} {rounds:,}"
+        if rounds
+        else "",  # servers of before do not name it
         f"{sum(j['env_steps'] for j in jobs):,} {words.progress}",
     ]
     if scores:

@@ -9,17 +9,17 @@ SCORE = "episode_return_mean"
 
 JOBS = (
     Part(
-        "job=id state=state_words round=round_no:whole @progress_unit=env_steps:whole "
-        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number actors:whole "
+        "job=id state=state_words @round_name=round_no:whole @progress_unit=env_steps:whole "
+        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number @actor_name=actors:whole "
         "spent=spent_usd:usd limit=limit_usd:usd money name",
     ),
 )
 JOB = (
     Part(
         "job=id name state=state_words why=reason since:at environment algorithm platform seed:whole groups "
-        "tags note launched=created_at:at by=created_by round=round_no:whole "
+        "tags note launched=created_at:at by=created_by @round_name=round_no:whole "
         "@progress_unit=env_steps:whole "
-        "actors:whole fewest_actors=actors_least:whole most_actors=actors_most:whole "
+        "@actor_name=actors:whole fewest_actors=actors_least:whole most_actors=actors_most:whole "
         "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number "
         "time_on_the_platform=platform_s:seconds money spent=spent_usd:usd reserved=reserved_usd:usd "
         "free=free_usd:usd limit=limit_usd:usd page=url",
@@ -213,19 +213,20 @@ SHIPPED = (Part("in_specs=key title words"),)
 FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experiments"),)
 ROUNDS = (
     Part(
-        "round=round_no:whole @progress_unit=report.total_env_steps:whole actors=report.actors:whole "
+        "@round_name=round_no:whole @progress_unit=report.total_env_steps:whole @actor_name=report.actors:whole "
         "@score.name=report.episode_return_mean:number at:at",
     ),
 )
 EVALUATIONS = (
     Part(
-        "round=round_no:whole @progress_unit=env_steps:whole @score.name=return_mean:number std=return_std:number",
+        "@round_name=round_no:whole @progress_unit=env_steps:whole @score.name=return_mean:number "
+        "std=return_std:number",
     ),
 )
 CHECKPOINTS = (
     Part(
-        "round=round_no:whole @progress_unit=env_steps:whole evaluated=return_mean:number best:yes size=byte_count:kb "
-        "checkpoint=name",
+        "@round_name=round_no:whole @progress_unit=env_steps:whole evaluated=return_mean:number best:yes "
+        "size=byte_count:kb checkpoint=name",
     ),
 )
 PROFILE_COST = (Part("likely=likely_usd:usd at_most=most_usd:usd money"),)

@@ -50,12 +50,14 @@ def describe_event(kind: str, payload: Payload, declared: Declaration | None = N
     declared = declared or declaration_of(None)
     if kind == EventKind.STOPPED:
         return _stopped(payload, declared)
+    if kind == EventKind.CALL_FAILED:
+        return _call_failed(payload, declared)
     found = _WORDS.get(kind, _note)(payload)
     return found._replace(text=declared.in_its_words(found.text)) if kind in _ABOUT_ROUNDS else found
 
 
 _ABOUT_ROUNDS = {EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.CHECKPOINT}
-"""Events whose text is ours alone: others may quote names that people gave."""
+"""Events whose text is ours alone: others may quote names that people gave, or what a cloud answered."""
 
 
 def _note(payload: Payload) -> EventText:
@@ -124,11 +126,11 @@ def _checkpoint(payload: Payload) -> EventText:
     return EventText(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
 
 
-def _call_failed(payload: Payload) -> EventText:
+def _call_failed(payload: Payload, declared: Declaration) -> EventText:
     kind = KINDS.get(payload["call_kind"])
     what = kind.subject if kind is not None else f"A call ({payload['call_kind']})"
     again = "It is retried." if payload["will_retry"] else "It is not retried."
-    text = f"{what} of round {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
+    text = f"{what} of {declared.round_name} {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
     return EventText(text, "exclamation-triangle-fill", "warning")
 
 
@@ -153,7 +155,6 @@ _WORDS: dict[str, Callable[[Payload], EventText]] = {
     EventKind.ROUND: _round,
     EventKind.EVALUATION: _evaluation,
     EventKind.CHECKPOINT: _checkpoint,
-    EventKind.CALL_FAILED: _call_failed,
     EventKind.RESUMED: _resumed,
     EventKind.BUDGET: _budget,
 }

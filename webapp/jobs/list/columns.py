@@ -48,7 +48,7 @@ class Column:
     number: bool = True
     reads: tuple[str, ...] = ()
     css: str = ""
-    heading: Literal["", "score", "worst", "progress"] = ""
+    heading: Literal["", "score", "worst", "progress", "actors", "rounds"] = ""
     of_seeds: Callable[[Sequence[Job]], str] | None = None
 
     def headed(self, headings: Headings) -> Column:
@@ -181,8 +181,8 @@ COLUMNS = (
         heading="progress",
         of_seeds=lambda jobs: format_count(sum(job.env_steps for job in jobs)),
     ),
-    Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no"),
-    Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors"),
+    Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no", heading="rounds"),
+    Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors", heading="actors"),
     Column(
         "spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell", of_seeds=_spent_together
     ),

@@ -89,26 +89,28 @@ class WatchedLedger:
             self.calls += times * item.picodollars
 
 
-def drain_reason(limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0) -> str:
+def drain_reason(
+    limits: Sequence[Limit], ledger: WatchedLedger, rent: int = 0, round_name: str = "round"
+) -> str:
     """Return why no further round may begin; empty while a round like the last fits, or the spec says to try.
 
     `rent` is the rent due meanwhile.
     """
-    return _too_tight(
-        limits, ledger.round_needs + rent, ledger.calls, "the last round was finished and saved"
-    )
+    so = f"the last {round_name} was finished and saved"
+    return _too_tight(limits, ledger.round_needs + rent, ledger.calls, so, round_name)
 
 
-def no_beginning(limits: Sequence[Limit], least: int) -> str:
+def no_beginning(limits: Sequence[Limit], least: int, round_name: str = "round") -> str:
     """Return why a run may not begin: `least`, the worst case of its first round, is not free. Else empty."""
-    return _too_tight(limits, least, 0, "so none was begun")
+    return _too_tight(limits, least, 0, "so none was begun", round_name)
 
 
-def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str) -> str:
+def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str, round_name: str) -> str:
     for one in sorted(limits, key=lambda limit: limit.room):
         left = one.room + held
         if left < needs and one.at_line != AtLine.STOP:
-            return f"the next round may need {display_usd(needs)} and {display_usd(left)} of {one.name} is left; {so}"
+            wanted = f"the next {round_name} may need {display_usd(needs)}"
+            return f"{wanted} and {display_usd(left)} of {one.name} is left; {so}"
     return ""
 
 

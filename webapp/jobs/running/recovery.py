@@ -84,7 +84,8 @@ def resume_point(
 
 @transaction.atomic
 def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> None:
-    last = Job.objects.select_for_update().values_list("round_no", flat=True).get(pk=job_id)
+    job = Job.objects.select_for_update().get(pk=job_id)
+    last = job.round_no
     if last == 0 and kept == 0:
         return
     report = Round.objects.filter(job_id=job_id, round_no=kept).values_list("report", flat=True).first() or {}
@@ -93,7 +94,8 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> No
         "env_steps": report.get("total_env_steps", 0),
         "platform_s": report.get("started_s", 0.0) + report.get("total_s", 0.0),
     }
-    entry = note(_resumed_text(kept, last), EventKind.RESUMED, from_round=kept, repeated_to=last)
+    text = job.declaration.in_its_words(_resumed_text(kept, last))
+    entry = note(text, EventKind.RESUMED, from_round=kept, repeated_to=last)
     append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
     Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()
     Checkpoint.objects.filter(job_id=job_id, round_no__gt=kept).delete()

@@ -322,13 +322,17 @@ class _Run:
         """Return why the run may not begin; empty if it may. Other jobs may have spent since the launch."""
         least = least_of(self._spec, self._job.actors)
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())
-        return no_beginning(limits, least) if isinstance(least, int) else ""
+        return no_beginning(limits, least, self._round_name) if isinstance(least, int) else ""
 
     def _drain(self, limits: Sequence[Limit]) -> str:
         """Return why no further round may begin. The first round is never drained: it has its money."""
         if not self._ledger.rounds:
             return self._no_start
-        return drain_reason(limits, self._ledger, self._rent_ahead())
+        return drain_reason(limits, self._ledger, self._rent_ahead(), self._round_name)
+
+    @property
+    def _round_name(self) -> str:
+        return self._spec.training.round_name
 
     def _rent_ahead(self) -> int:
         """Return the rent that falls due during a round like the last."""

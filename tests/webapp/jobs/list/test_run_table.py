@@ -23,6 +23,9 @@ from webapp.money.models import Account
 pytestmark = pytest.mark.django_db
 
 
+USUAL_HEADINGS = Headings("Return", "Least", "Steps", "Actors", "Rounds", 1)
+
+
 @pytest.fixture
 def owner(client: Client) -> Any:
     user = make_user("ada@example.org")
@@ -138,7 +141,7 @@ def test_every_column_shows_something(client: Client, project: Any, known: dict[
 def test_reinforcement_jobs_are_headed_by_return_and_steps(
     client: Client, project: Any, known: dict[str, Job]
 ) -> None:
-    assert headings_of([]) == headings_of(known.values()) == Headings("Return", "Least", "Steps", 1)
+    assert headings_of([]) == headings_of(known.values()) == USUAL_HEADINGS
     page = client.get(f"/p/{project.slug}/jobs/?columns=return,best,least,evaluation,steps").content.decode()
     heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w+)', page)
     assert heads == ["Return", "Best", "Least", "Evaluated", "Steps"]
