@@ -129,6 +129,12 @@ PRICING_TARGETS: dict[str, PricingTarget] = {
         stack="starling-stack",
         formula="one-machine",
     ),
+    "machine_small": PricingTarget(
+        title="One small CPU machine (m4.large) with our engine",
+        profile="one-small-machine",
+        stack="starling-stack",
+        formula="one-small-machine",
+    ),
     "machine_spot": PricingTarget(
         title="The same machine at its spot price",
         profile="one-machine-spot",

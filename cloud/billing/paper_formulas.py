@@ -203,5 +203,11 @@ _FORMULAS = (
     server_cluster(
         "one-machine", "no paper: the plain alternative", (Machines("c5.4xlarge", _AWS),), ip_and_disk=True
     ),
+    server_cluster(
+        "one-small-machine",
+        "no paper: the smallest plain alternative",
+        (Machines("m4.large", _AWS),),
+        ip_and_disk=True,
+    ),
 )
 FORMULAS: dict[str, PaperFormula] = {formula.name: formula for formula in _FORMULAS}
