@@ -85,7 +85,7 @@ EXPERIMENT = Experiment(
         "The slides price learners by the hour of a GPU machine; no cloud lists a price for a function with a GPU. Here"
         " learners are functions of 1,769 MB, which is one core, and a small machine coordinates. Stellaris was trained"
         " at these functions' times. PPO's runs are those of `stellaris_82k`, as its weights do not depend on times. On"
-        " Lambda its actors have 1,024 MB. The small machine was added when all had run: a machine of 16 cores is not the"
-        " cheapest that can learn, and who is in no hurry would not rent it."
+        " Lambda its actors have 1,024 MB. The small machine was added when all had run: a machine of 16 cores is not"
+        " the cheapest that can learn, and who is in no hurry would not rent it."
     ),
 )

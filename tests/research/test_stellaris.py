@@ -33,11 +33,15 @@ NAMES = (
     "stellaris_ablations",
     "stellaris_walker",
     "stellaris_lambda",
+    "stellaris_testbeds",
 )
 # What an arm of the loop may do otherwise than the paper's defaults.
 CHANGES: dict[str, set[str]] = {
     "stellaris": set(),
     "stellaris_again": set(),
+    "stellaris_gpu": set(),
+    "stellaris_hpc": {"learners", "trajectories_per_gradient"},
+    "stellaris_ours": set(),
     "stellaris_sequential": {"aggregation"},
     "stellaris_flowing": {"actors_wait", "learners_wait"},
     "learners_go_on": {"learners_wait"},
@@ -55,10 +59,15 @@ CHANGES: dict[str, set[str]] = {
     "released": {"calibration", "weighting", "aggregation", "truncation"},
 }
 
+GRADIENTS = {"synchronous_10": 10, "synchronous_160": 160, "stellaris_hpc": 160}
+"""A round's, of the arms that do not make 40."""
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
-    """Each sample is passed over ten times in 40 gradients a round, but for the paper's baseline, which has 10."""
+    """Each sample is passed over ten times in 40 gradients a round, but for the paper's baseline, which has 10, and
+    for as many learners as actors, which have 160.
+    """
     experiment = find_experiment(name)
     for cell in experiment.cells():
         training = experiment.spec(cell).training
@@ -78,7 +87,7 @@ def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
             slices = training.scaling.largest // loop.trajectories_per_gradient
         else:
             slices = ROUND // algorithm.minibatch_size
-        assert slices * algorithm.passes == (10 if cell.arm == "synchronous_10" else 40)
+        assert slices * algorithm.passes == GRADIENTS.get(cell.arm, 40)
 
 
 def test_the_primary_claims_opponent_takes_as_many_gradients() -> None:
