@@ -132,7 +132,7 @@ def test_from_a_second_project_to_a_shared_job(live_site: str, page: "Page", han
     visitor.goto(live_site + _path(page.inner_text("[data-copy-text=link]")))
     expect(visitor.locator("h1")).to_have_text(job.name)
     hands.press("button", "Revoke")
-    page.wait_for_selector("text=Nothing is shared")
+    page.wait_for_selector("text=No one has a link to this job")
     expect(visitor.locator("h1")).to_have_text("This link does not work", timeout=30_000)
     hands.go("Members")
     hands.press("link", "Project settings")

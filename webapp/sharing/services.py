@@ -106,6 +106,12 @@ def links_of(project: Project) -> QuerySet[SharedLink]:
     return rows.select_related("job", "created_by").order_by("-created_at", "-pk")
 
 
+def links_to(project: Project, described: Mapping[str, Any]) -> QuerySet[SharedLink]:
+    """Those of the project's links that lead to what `describe` returned."""
+    job, document = described.get("job"), described.get("document", {})
+    return links_of(project).filter(kind=described["kind"], job=job, document=document)
+
+
 def why_ended(links: Iterable[SharedLink], now: datetime) -> dict[int, str]:
     """By link, why it does not work although it is not revoked; empty if it works."""
     links = list(links)

@@ -8,9 +8,11 @@ from urllib.parse import urlencode
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.debug import sensitive_variables
@@ -65,7 +67,9 @@ class LinkForm(forms.Form):
 @require_safe
 @never_cache
 def links(request: HttpRequest, project: Project) -> HttpResponse:
-    """The project's links; with a subject in the address (`of`, or `report=1` with a report's query), one to make."""
+    """The project's links. With a subject in the address (`of`, or `report=1` with a report's query): those to it, and
+    a form that makes one.
+    """
     return _links_page(request, project, request.GET, LinkForm())
 
 
@@ -96,7 +100,8 @@ def revoke(request: HttpRequest, project: Project, link_id: int) -> HttpResponse
     messages.success(
         request, f"The link to {link.title} is revoked. Pages that show it close within seconds."
     )
-    return redirect("sharing:links", project.slug)
+    subject = urlencode(_fields(_subject(request.POST)))
+    return redirect(f"{reverse('sharing:links', args=[project.slug])}{'?' if subject else ''}{subject}")
 
 
 def _subject(given: QueryDict) -> dict[str, Any]:
@@ -117,41 +122,50 @@ def _links_page(
     link: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    now = SYSTEM_CLOCK.now()
-    rows = list(services.links_of(project))
-    ended = services.why_ended(rows, now)
-    subject = _subject(given)
     context: dict[str, Any] = {
         "section": "members",
-        "rows": [{"link": row, "ended": ended[row.pk]} for row in rows],
         "form": form,
         "made": made,
         "url": link,
         "embed_url": f"{link}embed/" if link and made is not None and made.sites else "",
-        **_preview(project, subject),
+        **_links_and_subject(project, _subject(given)),
     }
     return render(request, "sharing/links.html", context, status=status)
 
 
-def _preview(project: Project, subject: dict[str, Any]) -> dict[str, Any]:
-    """What would be shared, by name and as hidden fields of the form; or why it cannot be."""
+def _links_and_subject(project: Project, subject: dict[str, Any]) -> dict[str, Any]:
+    """What would be shared, by name and as hidden fields of the form, and the links to it. Without it, or with the
+    reason why it cannot be shared: all links.
+    """
+    every_link = services.links_of(project)
     if not subject.get("of") and subject.get("report") is None:
-        return {"subject": None}
+        return {"subject": None, "rows": _rows(every_link)}
     try:
         described = services.describe(project, **subject)
     except services.LinkRefused as refusal:
-        return {"subject": None, "refusal": str(refusal)}
-    fields = [("of", key) for key in subject.get("of", ())]
-    if subject.get("report") is not None:
-        fields = [("report", "1"), *subject["report"].items()]
+        return {"subject": None, "refusal": str(refusal), "rows": _rows(every_link)}
     return {
         "subject": described["title"],
         "kind": described["kind"].label.lower(),
         "is_report": described["kind"] == Kind.REPORT,
         "unreal": getattr(described.get("job"), "unreal", ""),
-        "fields": fields,
-        "again": urlencode(fields),
+        "fields": _fields(subject),
+        "rows": _rows(services.links_to(project, described)),
+        "every_count": every_link.count(),
     }
+
+
+def _rows(links: QuerySet[SharedLink]) -> list[dict[str, Any]]:
+    found = list(links)
+    ended = services.why_ended(found, SYSTEM_CLOCK.now())
+    return [{"link": row, "ended": ended[row.pk]} for row in found]
+
+
+def _fields(subject: dict[str, Any]) -> list[tuple[str, str]]:
+    """The subject as fields of a form or an address."""
+    if subject.get("report") is not None:
+        return [("report", "1"), *subject["report"].items()]
+    return [("of", key) for key in subject["of"] if key]
 
 
 # Outside: people with a link

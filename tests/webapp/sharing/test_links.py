@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from tests.factories import FixedClock, make_job, make_project, make_user
+from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from tests.members import add_member
 from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
@@ -308,6 +309,26 @@ def test_an_editor_makes_a_link_sees_it_once_and_revokes_it(job: Job) -> None:
     client.post(f"{base}{link.pk}/revoke/")
     assert status(path) == 404
     assert "Nothing is shared" in client.get(base).content.decode()
+
+
+def test_a_jobs_page_of_links_lists_its_own_and_leads_to_all(job: Job) -> None:
+    other = make_job(job.project, spec=make_spec(name="Hopper"))
+    client, base = signed_in(job.created_by), f"/p/{job.project.slug}/links/"
+    own, of_other, of_both = share(job)[0], share(other)[0], share(job, of=[job.pk, other.pk])[0]
+
+    def listed(query: str) -> list[int]:
+        page = client.get(f"{base}{query}").content.decode()
+        assert ("All 3 links of this project" in page) == bool(query)
+        return sorted(map(int, re.findall(r"/links/(\d+)/revoke/", page)))
+
+    assert listed(f"?of={job.pk}") == [own.pk]
+    assert listed(f"?of={other.pk}") == [of_other.pk]
+    assert listed(f"?of={job.pk}&of={other.pk}") == [of_both.pk]
+    assert listed("") == sorted([own.pk, of_other.pk, of_both.pk])
+    answer = client.post(f"{base}{own.pk}/revoke/", {"of": job.pk})
+    assert answer.headers["Location"] == f"{base}?of={job.pk}"
+    assert "No one has a link to this job" in client.get(answer.headers["Location"]).content.decode()
+    assert client.post(f"{base}{of_both.pk}/revoke/").headers["Location"] == base
 
 
 def test_making_one_wants_a_fresh_sign_in(job: Job) -> None:
