@@ -131,7 +131,7 @@ def path_to(alert: Alert) -> str:
     try:
         return reverse(_PLACES[scope], args=[alert.project.slug, name])
     except (KeyError, NoReverseMatch):
-        return f"{reverse('alerts:list', args=[alert.project.slug])}#alert-{alert.pk}"
+        return f"{reverse('alerts:list', args=[alert.project.slug])}?keep={alert.pk}#alert-{alert.pk}"
 
 
 def link_to(alert: Alert) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,8 +14,9 @@ from webapp.responses import or_404
 
 IN_BELL = 6
 MOST_COUNTED = 100
+NOT_OVER: tuple[str, ...] = (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)
 FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "": ("Active", (State.OPEN, State.ACKNOWLEDGED, State.SNOOZED)),
+    "": ("Active", (State.OPEN,)),
     "open": ("Open", (State.OPEN,)),
     "acknowledged": ("Acknowledged", (State.ACKNOWLEDGED,)),
     "snoozed": ("Snoozed", (State.SNOOZED,)),
@@ -49,14 +50,17 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
     return shown.select_related("project", "state_by").order_by("-told_at", "-pk")
 
 
-def list_of(user: Any, project: Any, key: str) -> QuerySet[Alert]:
-    """The alerts of a filter. That a job finished is news that asks nothing: it is among the resolved ones."""
+def list_of(user: Any, project: Any, key: str, keep: Collection[int] = ()) -> QuerySet[Alert]:
+    """The alerts of a filter, and those to `keep` in sight whatever their state is.
+
+    That a job finished is news that asks nothing: it is among the resolved ones.
+    """
     states = Q(state__in=FILTERS[key][1])
     if key == "":
         states &= ~Q(kind=Kind.JOB_FINISHED)
     elif key == "over":
         states |= Q(kind=Kind.JOB_FINISHED)
-    return alerts_for(user, project).filter(states)
+    return alerts_for(user, project).filter(states | Q(pk__in=keep))
 
 
 def alert_for(user: Any, project: Any, alert_id: int) -> Alert:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -20,24 +21,29 @@ from webapp.alerts.senders import mail
 from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
 
 ALERTS_A_PAGE = 50
+MOST_KEPT = 50
+KEEP = "keep"
+"""The parameter with alerts that stay in the list whatever their state is: those that were just acted on."""
 
 
 @live_page()
 def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     """All alerts, by state. With ?rows=1 only the rows, for the page that refreshes itself."""
-    chosen = request.GET.get("state", "")
+    chosen, keep = request.GET.get("state", ""), _kept(request.GET)
     chosen = chosen if chosen in queries.FILTERS else ""
     everything = queries.alerts_for(request.user, project)
-    page = Paginator(queries.list_of(request.user, project, chosen), ALERTS_A_PAGE).get_page(
+    page = Paginator(queries.list_of(request.user, project, chosen, keep), ALERTS_A_PAGE).get_page(
         request.GET.get("page")
     )
+    here = [("state", chosen), ("page", page.number if page.number > 1 else ""), *((KEEP, pk) for pk in keep)]
+    query = urlencode([(name, value) for name, value in here if value])
     context: dict[str, Any] = {
         "page": page,
         "rows": [alert_row(alert) for alert in page],
         "state": chosen,
         "filters": [(key, queries.FILTERS[key][0]) for key in queries.SHOWN_FILTERS],
         "snoozes": SNOOZE_WORDS,
-        "back": request.path + (f"?state={chosen}" if chosen else ""),
+        "back": f"{request.path}?{query}" if query else request.path,
     }
     if request.GET.get("rows"):
         return render(request, "alerts/rows.html", context)
@@ -63,7 +69,7 @@ def seen(request: HttpRequest, project: Project) -> HttpResponse:
 @project_action("editor")
 def acknowledge(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     services.acknowledge(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
-    return _back(request, project)
+    return _back(request, project, alert_id)
 
 
 @project_action("editor")
@@ -72,13 +78,13 @@ def snooze(request: HttpRequest, project: Project, alert_id: int) -> HttpRespons
     alert, how_long = queries.alert_for(request.user, project, alert_id), request.POST.get("for", "")
     if how_long in services.SNOOZES:
         services.snooze(alert=alert, user=request.user, how_long=how_long)
-    return _back(request, project)
+    return _back(request, project, alert_id)
 
 
 @project_action("editor")
 def settle(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
     services.settle(alert=queries.alert_for(request.user, project, alert_id), user=request.user)
-    return _back(request, project)
+    return _back(request, project, alert_id)
 
 
 @project_page()
@@ -145,9 +151,16 @@ def alert_row(alert: Alert) -> dict[str, Any]:
     }
 
 
-def _back(request: HttpRequest, project: Project) -> HttpResponse:
-    """To the page the button was on."""
+def _back(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
+    """To the page the button was on, with the alert in its place until the page is opened anew."""
     back = request.POST.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
         back = reverse("alerts:list", args=[project.slug])
-    return HttpResponseRedirect(back)
+    path, _, query = back.partition("?")
+    given = QueryDict(query, mutable=True)
+    given.setlist(KEEP, list(dict.fromkeys([*_kept(given), alert_id]))[-MOST_KEPT:])
+    return HttpResponseRedirect(f"{path}?{given.urlencode()}")
+
+
+def _kept(given: QueryDict) -> list[int]:
+    return [int(one) for one in given.getlist(KEEP)[-MOST_KEPT:] if _is_row_id(one)]

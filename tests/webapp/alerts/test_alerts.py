@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
@@ -322,14 +324,40 @@ def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:
     alert = _raise(project, clock)
     assert "A function was left over." in client.get(path).content.decode()
     answer = client.post(f"{path}{alert.pk}/acknowledge/", {"back": f"{path}?state=open"})
-    assert answer.headers["Location"] == f"{path}?state=open"
-    assert "A function was left over." not in client.get(f"{path}?state=open").content.decode()
+    assert answer.headers["Location"] == f"{path}?state=open&keep={alert.pk}"
+    assert f"Acknowledged, by {ada.email}" in client.get(answer.headers["Location"]).content.decode()
+    for active in ("", "?state=open"):
+        assert "A function was left over." not in client.get(f"{path}{active}").content.decode()
     page = client.get(f"{path}?state=acknowledged&rows=1").content.decode()
     assert f"Acknowledged, by {ada.email}" in page
     answer = client.post(f"{path}{alert.pk}/snooze/", {"for": "day", "back": "https://example.org/"})
-    assert answer.headers["Location"] == path
+    assert answer.headers["Location"] == f"{path}?keep={alert.pk}"
     alert.refresh_from_db()
     assert alert.state == State.SNOOZED
+    assert "A function was left over." not in client.get(path).content.decode()
+    assert "A function was left over." in client.get(f"{path}?state=snoozed").content.decode()
     client.post(f"{path}{alert.pk}/snooze/", {"for": "ever"})
     client.post(f"{path}{alert.pk}/settle/")
     assert "Resolved, by" in client.get(f"{path}?state=over").content.decode()
+
+
+def test_alerts_acted_on_one_after_the_other_stay_in_their_places_until_the_list_is_opened_anew() -> None:
+    ada = make_user()
+    project, clock = make_project(ada), FixedClock()
+    client, path = _signed_in(ada), f"/p/{project.slug}/alerts/"
+    alerts = [_raise(project, clock, dedupe_key=str(number)) for number in range(3)]
+    places = [alert.pk for alert in reversed(alerts)]
+
+    def listed(address: str) -> list[int]:
+        return list(map(int, re.findall(r'data-alert="(\d+)"', client.get(address).content.decode())))
+
+    address = path
+    for alert in alerts[:2]:
+        back = re.search(r'name="back" value="([^"]*)"', client.get(address).content.decode())
+        given = {"back": html.unescape(back[1] if back else "")}
+        address = client.post(f"{path}{alert.pk}/acknowledge/", given).headers["Location"]
+    assert listed(address) == listed(f"{address}&rows=1") == places
+    assert listed(path) == places[:1]
+    assert listed(f"{path}?keep=nonsense&keep={10**20}") == places[:1]
+    stranger = make_project(make_user())
+    assert listed(f"{path}?keep={_raise(stranger, clock).pk}") == places[:1], "of this project alone"

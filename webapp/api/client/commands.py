@@ -170,8 +170,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("drafts launch DRAFT", "Launch a draft; it stays.", "POST /jobs", out.JOBS, spec=".", once=True,
             watches=True),
     Command("drafts delete DRAFT", "Delete a draft.", "DELETE /drafts/{draft}"),
-    Command("alerts list", "Open alerts, newest first.", "GET /alerts", out.ALERTS, (
-        Option("--state", "instead of open ones", choices=("open", "acknowledged", "snoozed", "over", "all")),
+    Command("alerts list", "Alerts that are not resolved, newest first.", "GET /alerts", out.ALERTS, (
+        Option("--state", "those in one state", choices=("open", "acknowledged", "snoozed", "over", "all")),
         _LIMIT)),
     Command("alerts acknowledge ALERT", "Mark that you are on it.", "POST /alerts/{alert}", out.ALERTS,
             sends={"do": "acknowledge"}),

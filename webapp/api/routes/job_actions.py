@@ -109,10 +109,9 @@ def list_alerts(
     limit: Limit = 50,
 ) -> Page[AlertShape]:
     """An alert that is sent again while you turn pages moves to the first one."""
-    known = alerts.alerts_for(person, project)
-    return newest_first(
-        known.filter(state__in=alerts.FILTERS[state][1]), "told_at", cursor, limit, AlertShape.of
-    )
+    states = alerts.FILTERS[state][1] if state else alerts.NOT_OVER
+    known = alerts.alerts_for(person, project).filter(state__in=states)
+    return newest_first(known, "told_at", cursor, limit, AlertShape.of)
 
 
 @router.post(
