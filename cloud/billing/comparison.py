@@ -16,6 +16,7 @@ from cloud.simulated_options import SimulatedOptions
 ELSEWHERE = (
     "one-machine",
     "one-machine-spot",
+    "one-small-machine",
     "lambda",
     "nitro-cluster",
     "minionsrl-cluster",
