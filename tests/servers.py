@@ -1,5 +1,6 @@
 """Server processes that tests start, and stop, for real."""
 
+import atexit
 import os
 import socket
 import subprocess
@@ -17,9 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-_RESERVED: list[socket.socket] = []
-
-
 def reserved_port() -> int:
     """A TCP port that no one else is given while this process lives, and where no one listens until a server does.
 
@@ -28,7 +26,7 @@ def reserved_port() -> int:
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", 0))
-    _RESERVED.append(held)
+    atexit.register(held.close)
     return int(held.getsockname()[1])
 
 
