@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_it_ends_when_it_has_nothing_to_do_for_long() -> None:
 def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
     log = tmp_path / "log"
     mailbox = MemoryMailbox()
-    mailbox.stay(60.0)
+    mailbox.stay(600.0)
     with served(mailbox) as address:
         process = pullers.start(address, mailbox.new_token(), "--unreachable", "2", log=log)
         wait_until(lambda: mailbox.pullers(), within_s=60.0, what="the puller calls")
@@ -91,13 +92,28 @@ def test_it_ends_when_the_gateway_is_gone(tmp_path: Path) -> None:
 
 
 def test_sigterm_ends_it_and_gives_its_call_to_another_at_once() -> None:
-    with pullers.opened(0, Patience(begin_s=600.0, lease_s=600.0)) as (platform, machines):
+    under_way = threading.Event()
+
+    def holding_the_first(door: Application) -> Application:
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"].startswith("/actor/v1/weights/") and not under_way.is_set():
+                under_way.set()
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                return
+            await door(scope, receive, send)
+
+        return application
+
+    patience = Patience(begin_s=600.0, lease_s=600.0)
+    with pullers.opened(0, patience, around=holding_the_first) as (platform, machines):
         first = machines.join()
         platform.submit(calls.rollout("c", platform.publish(0, calls.weights()), steps=20_000))
-        end_s = time.monotonic() + 60.0
-        while not any(one.call_id for one in platform.pullers()):
-            platform.next(0.05)
-            assert time.monotonic() < end_s
+        wait_until(
+            lambda: platform.next(0.05) or under_way.is_set(),
+            within_s=60.0,
+            what="it is at the call's weights",
+        )
         first.send_signal(signal.SIGTERM)
         assert _ended(first) == 0
         assert [one.leaving for one in platform.pullers()] == [True]
