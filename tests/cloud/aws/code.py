@@ -12,6 +12,13 @@ def handler(event, context):
     time.sleep(event.get("s", 0))
     return {"said": event, "request": context.aws_request_id, "left_ms": context.get_remaining_time_in_millis()}
 """
+WAITER = """
+import os, time
+def handler(event, context):
+    while not os.path.exists(event["until"]):
+        time.sleep(0.01)
+    return "done"
+"""
 ALL_KINDS = """
 import os, sys, time
 import json

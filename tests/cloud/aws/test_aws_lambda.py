@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import signal
 import time
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
 from tests.cloud.emulated_bills import executions
 from tests.cloud.test_platform_contract import gather
+from tests.servers import wait_until
 from training.messages import Outcome
 
 NAME = function_name("starling", lambdas.MEMORY_MB)
@@ -246,15 +248,18 @@ def test_a_call_larger_than_a_function_takes_says_what_to_do() -> None:
         assert aws.meter.invocations == []
 
 
-def test_cancelled_calls_cost_what_they_cost() -> None:
+def test_cancelled_calls_cost_what_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud.aws_lambda._CANCEL_PATIENCE_S", 120.0)
     with lambdas.opened(at_once=1) as (platform, aws):
         ref = platform.publish(0, calls.weights())
-        platform.submit(calls.rollout("runs", ref, steps=3_000))
+        platform.submit(calls.rollout("runs", ref, steps=10_000_000))
         platform.submit(calls.rollout("waits", ref))
-        while not aws.invocations.in_flight:
-            time.sleep(0.01)
+        wait_until(aws.environments.busy_pids, within_s=60.0, what="the first runs")
         platform.cancel("runs")
         platform.cancel("waits")
+        # Long before its deadline, so that it is certain to have run until here.
+        for pid in aws.environments.busy_pids():
+            os.kill(pid, signal.SIGKILL)
         outcomes = gather(platform, 2)
         assert {one.status for one in outcomes.values()} == {"cancelled"}
         assert outcomes["waits"].usage.billed_s == 0.0
