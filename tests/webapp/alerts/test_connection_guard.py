@@ -111,7 +111,7 @@ def test_a_redirect_to_another_host_is_refused_where_it_is_followed(network: Own
         receiver.status, receiver.headers = 307, {"Location": f"http://127.0.0.1:{network.port}/"}
         guard = Guard(frozenset({"127.0.0.1"}), receiver.port, private_too=True)
         with limit_to(guard), contextlib.suppress(requests.RequestException):
-            requests.post(receiver.url, data=b"{}", timeout=5)
+            requests.post(receiver.url, data=b"{}", timeout=60)
         assert len(receiver.posts) == 1
     assert network.connections() == 0
     assert guard.refusals == [f"Port {network.port} is not where this service listens."]
@@ -121,7 +121,7 @@ def test_certificates_are_checked_as_without_a_guard() -> None:
     with web_receiver() as receiver:
         guard = Guard(frozenset({"127.0.0.1"}), receiver.port, private_too=True)
         with limit_to(guard), pytest.raises(requests.exceptions.SSLError):
-            requests.post(f"https://127.0.0.1:{receiver.port}/", timeout=5)
+            requests.post(f"https://127.0.0.1:{receiver.port}/", timeout=60)
     assert guard.refusals == []
 
 
@@ -135,7 +135,7 @@ def test_the_guard_is_for_one_thread_and_one_block(network: OwnNetwork, tmp_path
         with pytest.raises(NotAllowed):
             (tmp_path / "file").read_text()
     assert read == ["read"]
-    with socket.create_connection(("127.0.0.1", network.port), timeout=5):
+    with socket.create_connection(("127.0.0.1", network.port), timeout=60):
         assert network.connections() == 1
 
 

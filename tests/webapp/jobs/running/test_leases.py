@@ -74,9 +74,11 @@ class _Heart:
         monkeypatch.setattr(Heartbeat, "_abort", lambda _, why: self.ended.append(why))
 
     def renew(self) -> bool:
-        answer = self._answers.pop(0) if self._answers else True
         if not self._answers:
+            # Only now is everything done that follows from the last answer.
             self.beaten.set()
+            return True
+        answer = self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer

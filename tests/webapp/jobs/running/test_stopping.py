@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,11 +101,15 @@ def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
     assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
 
 
-def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed() -> None:
+def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed(tmp_path: Path) -> None:
     """The signal may come from outside, to the whole group, before the worker knows that it is to stop."""
     job = make_job()
+    # Python imports this first, so that the process loads for as long as the signal takes to come.
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(3600)")
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"], cwd=ROOT
+        [sys.executable, "manage.py", "run-job", job.pk, "--owner", "stopped"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     process.send_signal(signal.SIGTERM)
     tasks._wait_for(job.pk, "stopped", process)
