@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_job
-from tests.servers import ROOT, wait_until
+from tests.servers import ROOT, server_process, wait_until
 from tests.webapp import scheduler_rows
 from webapp.jobs import tasks
 from webapp.jobs.models import Film, FilmState, Job
@@ -220,3 +220,16 @@ def test_a_surface_that_a_stop_cuts_off_is_measured_by_the_next_worker(stopped: 
     surface_tasks.survey(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.reason, surface.points, surface.done) == (SurfaceState.QUEUED, "", [], 0)
+
+
+@pytest.mark.stack
+def test_beat_leaves_at_once_on_sigterm(service_environment: dict[str, str], tmp_path: Path) -> None:
+    """It does not wait for the end of its interpreter, which takes seconds on a busy machine and here an hour."""
+    (tmp_path / "sitecustomize.py").write_text("import atexit, time; atexit.register(time.sleep, 3600)")
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery", "beat", "--pidfile="]
+    environment = {**service_environment, "PYTHONPATH": str(tmp_path)}
+    log = tmp_path / "beat.log"
+    with server_process(command, environment=environment, log=log) as beat:
+        wait_until(lambda: "beat is ready" in log.read_text(), within_s=120, what="beat is ready")
+        beat.send_signal(signal.SIGTERM)
+        assert beat.wait(timeout=60) == 0
