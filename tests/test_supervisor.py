@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,8 @@ from tests.whole_site import Stack, ready, site_environment, up
 
 pytestmark = pytest.mark.stack
 
-STOPPED_WITHIN_S = 15
+STOPPED_WITHIN_S = 60
+"""No promise; `tests/test_site_stops.py` measures how long stopping takes."""
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +118,7 @@ def test_a_busy_port_is_left_to_its_owner(prepared: Path) -> None:
 def test_stopping_while_it_still_starts(tmp_path: Path) -> None:
     with up(tmp_path / "data") as stack:
         wait_until(lambda: (stack.folder / "redis.url").exists(), within_s=60, what="Valkey is up")
-        began_s = time.monotonic()
         stack.process.send_signal(signal.SIGTERM)
         assert stack.process.wait(timeout=STOPPED_WITHIN_S) == 0
-        assert time.monotonic() - began_s < STOPPED_WITHIN_S
         assert not stack.processes()
+        assert "does not stop" not in stack.log.read_text()
