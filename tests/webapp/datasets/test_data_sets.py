@@ -201,7 +201,9 @@ def test_a_file_in_a_known_format_is_ready_without_a_choice() -> None:
 
 def test_deleting_removes_the_files_that_no_other_data_set_names() -> None:
     project, other = make_project(), make_project()
-    first, same, another = ready(project), ready(other), ready(project, choice=Choice(target="colour"))
+    of_one_day = {"clock": FixedClock()}
+    first, same = ready(project, **of_one_day), ready(other, **of_one_day)
+    another = ready(project, choice=Choice(target="colour"), **of_one_day)
     assert first.manifest == same.manifest != another.manifest
     kept = [files.read_manifest(one.manifest) for one in (same, another)]
     assert all(kept)
