@@ -26,11 +26,15 @@ from training.ports import Platform
 
 @dataclass(frozen=True)
 class Opened:
-    """A platform, and the processes that work for it now. Clouds' functions cannot be killed; they `end_within_s`."""
+    """A platform, and the processes that work for it now. Clouds' functions cannot be killed; they `end_within_s`.
+
+    `many_steps`: more than a call has done before it is cancelled, however fast and busy this machine is.
+    """
 
     platform: Platform
     pids: Callable[[], list[int]]
     end_within_s: float = 0.0
+    many_steps: int = 10_000_000
 
 
 @contextmanager
@@ -48,7 +52,7 @@ def _simulated() -> Iterator[Opened]:
 @contextmanager
 def _aws_lambda() -> Iterator[Opened]:
     with lambdas.opened() as (platform, aws):
-        yield Opened(platform, aws.environments.busy_pids, end_within_s=90.0)
+        yield Opened(platform, aws.environments.busy_pids, end_within_s=90.0, many_steps=50_000)
 
 
 @contextmanager
@@ -226,11 +230,12 @@ def test_a_call_that_is_sent_again_finds_its_weights_however_many_versions_came_
     assert gather(platform, 1)["c-a2"].status == "done"
 
 
-def test_cancelled_calls_still_give_their_outcome(platform: Platform) -> None:
+def test_cancelled_calls_still_give_their_outcome(opened: Opened) -> None:
+    platform = opened.platform
     ref = platform.publish(0, calls.weights())
     names = [f"c{n}" for n in range(4)]
     for name in names:
-        platform.submit(calls.rollout(name, ref, steps=50_000))
+        platform.submit(calls.rollout(name, ref, steps=opened.many_steps))
     for name in names:
         platform.cancel(name)
     platform.cancel("nobody")
@@ -244,7 +249,7 @@ def test_close_leaves_no_process(opened: Opened) -> None:
     platform = opened.platform
     ref = platform.publish(0, calls.weights())
     for number in range(4):
-        platform.submit(calls.rollout(f"c{number}", ref, steps=50_000))
+        platform.submit(calls.rollout(f"c{number}", ref, steps=opened.many_steps))
     platform.submit(calls.update("u", (b"",)))
     gather_one = platform.next(0.0)
     assert gather_one is None or gather_one.call_id == "u"

@@ -285,9 +285,16 @@ def test_why_azure_delays_an_order_is_reported() -> None:
     with containers.opened() as (platform, azure):
         _stub_groups(azure)
         _submit(platform, 2)
-        azure.faults.order("throttle", 2)
-        _until(lambda: "1 order waits" in platform.throttling_reasons(), platform)
-        assert "Azure" in platform.throttling_reasons()
+        azure.faults.shares["throttle"] = 1.0
+        reported: list[str] = []
+
+        def waits() -> bool:
+            reported.append(platform.throttling_reasons())
+            return "1 order waits" in reported[-1]
+
+        _until(waits, platform)
+        assert "Azure" in reported[-1]
+        azure.faults.end()
         _until(lambda: bool(azure.groups.all()), platform)
         _until(lambda: platform.throttling_reasons() == "", platform)
 
