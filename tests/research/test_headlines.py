@@ -25,6 +25,7 @@ from tests.research.stored_rows import final_return, middle_mean, runs_of, store
         ("asynchronous_return", "impact_asynchronous", "Hopper-v5"),
         ("nitro_rewards", "nitro", "CartPole-v1"),
         ("nitro_rewards_fast", "nitro", "Hopper-v5"),
+        ("nitro_endpoint", "nitro", "Humanoid-v5"),
         ("nitro_sensitivity", "decay_93", "CartPole-v1"),
         ("minionsrl_table2", "minionsrl", "Hopper-v5"),
         ("minionsrl_finetune", "tuned", "Hopper-v5"),
@@ -80,7 +81,9 @@ def correlation(x: list[float], y: list[float]) -> float:
     return float(top / (sum((a - mx) ** 2 for a in x) * sum((b - my) ** 2 for b in y)) ** 0.5)
 
 
-@pytest.mark.parametrize(("name", "some"), [("minionsrl_budget", 19), ("stellaris_82k", 1)])
+@pytest.mark.parametrize(
+    ("name", "some"), [("minionsrl_budget", 19), ("stellaris_82k", 1), ("nitro_endpoint", 1)]
+)
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
     results = stored(name)
     arms = {one["title"]: one["arm"] for one in results["arms"]}
@@ -88,17 +91,19 @@ def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> 
     judged = [one for one in claims if one["verdict"] != "open"]
     assert len(judged) >= some
     for one in judged:
-        (environment,) = one["asked"]["environments"]
-        ours, theirs = (
-            {
-                seed: final_return(rows)
-                for seed, rows in runs_of(name, arms[one["asked"][side]], environment).items()
-            }
-            for side in ("ours", "theirs")
-        )
-        seeds = ours.keys() & theirs.keys()
-        ratio = middle_mean([ours[seed] for seed in seeds]) / middle_mean([theirs[seed] for seed in seeds])
-        assert one["figures"]["interval"]["value"] == pytest.approx(ratio)
+        ratios = []
+        for environment in one["asked"]["environments"]:
+            ours, theirs = (
+                {
+                    seed: final_return(rows)
+                    for seed, rows in runs_of(name, arms[one["asked"][side]], environment).items()
+                }
+                for side in ("ours", "theirs")
+            )
+            seeds = ours.keys() & theirs.keys()
+            mean_of_ours = middle_mean([ours[seed] for seed in seeds])
+            ratios.append(mean_of_ours / middle_mean([theirs[seed] for seed in seeds]))
+        assert one["figures"]["interval"]["value"] == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
 
 
 def usual_round_s(rounds: list[dict[str, Any]]) -> float:
