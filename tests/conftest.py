@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from tests.receivers import WebReceiver
 
 
-# What an example takes depends on what else this machine does; CI's profile has no deadline either.
-hypothesis.settings.register_profile("default", deadline=None)
+# What an example takes depends on what else this machine does; CI's profile has no limits of time either.
+hypothesis.settings.register_profile(
+    "default", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:

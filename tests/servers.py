@@ -41,7 +41,7 @@ def printed_by(program: str, **environment: str) -> str:
         env=environment or None,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout.strip()

@@ -28,7 +28,7 @@ def _run(program: str, *paths: Path, cwd: Path = ROOT) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -98,11 +98,11 @@ def test_the_wheel_brings_the_client_and_its_command_into_an_empty_environment(t
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", str(wheel)]
-    subprocess.run(pip, check=True, capture_output=True, timeout=120)
+    subprocess.run(pip, check=True, capture_output=True, timeout=300)
     bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
     def said(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=60)
+        return subprocess.run(words, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=300)
 
     imported = said(str(python), "-c", _IMPORTED)
     assert (imported.returncode, imported.stderr) == (0, "")

@@ -33,7 +33,7 @@ def _prepared_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env=site_environment(folder),
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=300,
     )
     return folder
 
@@ -47,7 +47,7 @@ def prepared(_prepared_once: Path, tmp_path: Path) -> Path:
 def _second_start(stack: Stack) -> subprocess.CompletedProcess[str]:
     command = manage("up", "--data", str(stack.folder), "--no-demo")
     environment = site_environment(stack.folder)
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(params=["migrated", pytest.param("empty", marks=pytest.mark.slow)])

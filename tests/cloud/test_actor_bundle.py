@@ -75,7 +75,7 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
         env={"PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "starling call c request r1\n"
@@ -117,7 +117,7 @@ def test_the_light_bundle_fits_a_function_and_runs_without_this_environment(tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert made.returncode == 0, made.stderr
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from cProfile import Profile
 from functools import partial
 from typing import Any
 
@@ -22,6 +20,7 @@ from cloud.pricing import price_line
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
+from tests.work import calls_in
 from training.calls.rollout import RolloutRequest
 from training.functions.body import WarmCache
 from training.functions.run import execute
@@ -278,13 +277,6 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
     assert (sizes.policy_macs, sizes.pictures) == (result.usage.macs, result.usage.pictures)
 
 
-def _calls_in(act: Callable[[], object]) -> int:
-    """How many functions it calls: the same on every machine, however busy. Seconds are for benchmarks."""
-    profile = Profile()
-    profile.runcall(act)
-    return sum(entry.callcount for entry in profile.getstats())
-
-
 @pytest.mark.parametrize("loop", ["synchronous", "pipelined", "asynchronous"])
 def test_a_thousand_actors_for_a_thousand_rounds_take_no_more_work_than_a_second_allows(loop: str) -> None:
     training = spec(
@@ -292,7 +284,7 @@ def test_a_thousand_actors_for_a_thousand_rounds_take_no_more_work_than_a_second
     )
     forecast(spec(), LAMBDA, PLENTY)
     forecasts = []
-    calls = _calls_in(lambda: forecasts.append(forecast(training, LAMBDA, PLENTY)))
+    calls = calls_in(lambda: forecasts.append(forecast(training, LAMBDA, PLENTY)))
     assert calls < 5_000_000  # about 3.5 million now, in 0.8 s
     (found,) = forecasts
     assert found.steps.p50 == pytest.approx(256_000_000, rel=0.01)
@@ -303,7 +295,7 @@ def test_odd_specs_are_as_quick() -> None:
     ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 1024, "over_rounds": 100_000}
     for changes in ({"loop": few, "scaling": fixed(1)}, {"scaling": ramp, "stop": {"env_steps": 10**11}}):
         training = spec(**HOPPER | changes)
-        calls = _calls_in(partial(forecast, training, LAMBDA, PLENTY))
+        calls = calls_in(partial(forecast, training, LAMBDA, PLENTY))
         assert calls < 6_000_000
 
 

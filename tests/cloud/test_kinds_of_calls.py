@@ -297,7 +297,7 @@ def test_one_file_and_one_row_run_on_workers_on_the_simulated_cloud_and_on_lambd
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stderr
     assert str(tmp_path) in answer.stderr

@@ -109,7 +109,7 @@ def test_the_loader_scores_what_the_evaluation_scored_where_nothing_of_ours_is(l
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert "loaded []" in done.stdout
@@ -194,7 +194,7 @@ def test_atari_takes_its_preprocessing_along(tmp_path: Path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert "loaded []" in done.stdout
@@ -212,6 +212,6 @@ def test_exporting_needs_no_torch():
     program = "import sys, training.model_card, training.loader, training.film; print('torch' in sys.modules)"
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=300
     )
     assert done.stdout.strip() == "False", done.stderr

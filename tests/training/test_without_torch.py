@@ -31,7 +31,7 @@ def test_a_whole_run_with_an_mlp_needs_no_torch():
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.splitlines() == [f"{one['kind']} rounds 2" for one in algorithms]
@@ -65,7 +65,7 @@ def test_learners_that_compute_gradients_of_an_mlp_need_no_torch():
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.splitlines() == ["ppo, 10 passes 10 20", "a2c 1 2", "impala 3 6", "impact 3 6"]

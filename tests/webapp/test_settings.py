@@ -20,7 +20,7 @@ def _manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         env={**inherited, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -25,7 +25,9 @@ from training.data.rows import DenseFeatures, SparseFeatures
 from training.data.store import MemoryStore, read_rows
 
 SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 LETTERS = st.characters(codec="utf-8", exclude_characters="\0\ufeff", exclude_categories=("Cs",))
 CELL = st.one_of(

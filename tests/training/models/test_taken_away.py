@@ -193,7 +193,7 @@ def predicted(folder: Path, files: dict[str, bytes], given: str) -> list[list[st
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     *lines, last = done.stdout.splitlines()
@@ -295,7 +295,7 @@ def test_the_script_refuses_a_model_with_another_hash(tmp_path: Path):
         [sys.executable, "-I", str(tmp_path / "predict.py"), "x.npy"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert "not the model" in done.stderr

@@ -170,7 +170,9 @@ def test_senders_at_once_do_not_pass_the_limit_together() -> None:
         assert sum(pool.map(take, range(24))) == 98
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@hypothesis_settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40
+)
 @given(
     strategies.lists(strategies.tuples(strategies.integers(0, 2400), strategies.integers(1, 40)), max_size=25)
 )

@@ -39,7 +39,7 @@ def test_most_requests_write_nothing() -> None:
     assert (left, round(wait_s, 3)) == (-1, 0.1)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     a_minute=st.integers(1, 60),
     steps=st.lists(st.tuples(st.integers(0, 2), st.floats(0, 40)), max_size=60),

@@ -210,7 +210,7 @@ def test_the_web_process_exports_without_torch(project: Any) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stdout.strip() == "False", done.stderr
 
