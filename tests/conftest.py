@@ -233,6 +233,9 @@ def live_worker(service_environment: dict[str, str], valkey: str, tmp_path: Path
         yield log
 
 
+_BROWSER_PATIENCE_MS = 60_000  # the machine may be slow and busy
+
+
 @pytest.fixture(scope="module")
 def _chromium() -> Iterator["Browser"]:
     """One browser a module, not a session: while it runs, this thread has a running event loop.
@@ -246,8 +249,9 @@ def _chromium() -> Iterator["Browser"]:
         problem = str(none_found)
     if problem:
         pytest.fail(problem, pytrace=False)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=_BROWSER_PATIENCE_MS)
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield playwright.chromium.launch(executable_path=path, args=QUIET)
@@ -263,7 +267,7 @@ def browser(_chromium: "Browser") -> "Browser":
 def browser_context(browser: "Browser") -> Iterator["BrowserContext"]:
     """A browser without cookies or history; nothing of it is left for the next test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(60_000)  # the machine may be busy
+    context.set_default_timeout(_BROWSER_PATIENCE_MS)
     yield context
     context.close()
 

@@ -84,7 +84,6 @@ def complaints(
     """What axe, the widths and the pages' own scripts find fault with on these pages, as this person sees them."""
     from tests.journeys.every_page import SAYS_NO
 
-    page.set_default_timeout(30_000)
     faults = watch_for_faults(page)
     axe = Axe(page, looks)
     if person is not None:
