@@ -43,7 +43,7 @@ class MailCatcher:
 def mail_catcher(port: int) -> Iterator[MailCatcher]:
     """A mail server on this port while the block runs."""
     catcher = MailCatcher()
-    controller = Controller(catcher, hostname="127.0.0.1", port=port)
+    controller = Controller(catcher, hostname="127.0.0.1", port=port, ready_timeout=60.0)
     controller.start()
     catcher.port = port
     try:

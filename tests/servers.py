@@ -85,7 +85,7 @@ def wait_until(condition: Callable[[], object], *, within_s: float, what: str) -
 def answers(url: str) -> bool:
     """Whether a GET of this address gives 200."""
     try:
-        with _NO_PROXY.open(url, timeout=20) as answer:
+        with _NO_PROXY.open(url, timeout=60) as answer:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False

@@ -65,6 +65,7 @@ def _run(job: Job, hand_over: bool = False) -> int:
 def test_with_a_cache_nothing_is_sampled_twice_after_a_crash(
     megabytes: int, settings: Any, monkeypatch: pytest.MonkeyPatch, valkey: str
 ) -> None:
+    monkeypatch.setattr("webapp.jobs.running.assembly._CACHE_PATIENCE_S", 60.0)
     settings.STARLING_TRAJECTORY_CACHE_MB = megabytes
     settings.FAILPOINTS = "after_round:raise@3"
     monkeypatch.setattr(failpoints, "_hits", failpoints.Counter())
