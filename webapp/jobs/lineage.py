@@ -134,9 +134,10 @@ def load_first_checkpoint(job_id: str) -> bytes | None:
 
 def origin_of(job: Job) -> Origin | None:
     """Return the job's source for display."""
-    return Origin.objects.filter(job=job).select_related("of").first()
+    return Origin.objects.filter(job=job).select_related("of").only("way", "round_no", "of__name").first()
 
 
 def list_descendants(job: Job) -> list[Any]:
     """Return the jobs that were made from this one, newest first."""
-    return list(Origin.objects.filter(of=job).select_related("job").order_by("-job__created_at")[:20])
+    rows = Origin.objects.filter(of=job).select_related("job").only("way", "round_no", "job__name")
+    return list(rows.order_by("-job__created_at")[:20])

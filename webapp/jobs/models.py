@@ -146,6 +146,10 @@ class Job(models.Model):
             # This index alone serves the list's count and its pages.
             models.Index(fields=["project", "archived_at", "-created_at", "id"], name="job_listed"),
             models.Index(fields=["observed", "lease_expires_at"], name="job_to_look_after"),
+            # What runs, what ended last and what was launched on which cloud, on pages of a project with many jobs.
+            models.Index(fields=["project", "observed"], name="job_by_state"),
+            models.Index(fields=["project", "-since"], name="job_by_change"),
+            models.Index(fields=["project", "cloud"], name="job_by_cloud"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["project", "idempotency_key"], name="job_asked_for_once"),

@@ -7,7 +7,7 @@ from django.test import Client
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.jobs.test_pages import text
-from webapp.jobs.list.seed_rows import Seeds, comparison_keys, fold_seeds
+from webapp.jobs.list.seed_rows import Seeds, comparison_keys, fold_list, fold_seeds
 from webapp.jobs.models import Job, JobGroup
 from webapp.money.models import Account
 
@@ -68,6 +68,15 @@ def test_seeds_stay_single_rows_where_a_search_finds_one_of_them(
     page = client.get(f"/p/{project.slug}/jobs/?q=return>50").content.decode()
     assert page.count("data-job=") == 1
     assert "Choose Hop, seed 2" in page
+
+
+def test_what_a_list_folds_and_hides_is_all_that_was_found(project: Any, seeds: list[Job]) -> None:
+    alone = [make_job(project, spec=make_spec(name=f"Alone {number}")) for number in range(2)]
+    found = Job.objects.filter(project=project).order_by("-created_at", "pk").values_list("pk", flat=True)
+    for read_all in (False, True):
+        folding, listed = fold_list(project, found, read_all=read_all)
+        assert folding.entries(listed) == fold_seeds(project, found)
+        assert len(listed) + len(folding.hidden) == len(seeds) + len(alone)
 
 
 def test_what_is_done_to_a_row_of_seeds_is_done_to_each(

@@ -1,7 +1,13 @@
-"""Small lines of a job's score over its rounds, for rows of lists: sampled, in one query for all rows of a page."""
+"""Small lines of a job's score over its rounds, for rows of lists: sampled, in one query for all rows of a page.
+
+A process keeps the lines that it read: every change of a job's rounds has an event in the same transaction, so a job's
+last event names its line.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from django.db.models import Q
@@ -37,14 +43,36 @@ def polyline(points: Sequence[tuple[float, float]]) -> str:
     )
 
 
+_KEPT = 2_000
+"""Lines of one process, some kilobytes each."""
+_known: dict[tuple[str, int], Scores] = {}
+_known_lock = threading.Lock()
+
+
 def scores_of(jobs: Iterable[Job]) -> dict[str, Scores]:
-    """Return the sampled scores by job, from its first round to its last; empty before its first round. One query."""
-    last_rounds = {job.pk: job.round_no for job in jobs}
-    found: dict[str, list[tuple[int, float]]] = {pk: [] for pk in last_rounds}
+    """Return the sampled scores by job, from its first round to its last; empty before its first round.
+
+    One query for all those whose line is not known yet.
+    """
+    jobs = list(jobs)
+    found = {job.pk: _known.get((job.pk, job.last_seq)) if job.round_no else () for job in jobs}
+    unread = [job for job in jobs if found[job.pk] is None]
+    read = _read(unread)
+    with _known_lock:
+        _known.update({(job.pk, job.last_seq): read[job.pk] for job in unread})
+        for oldest in list(_known)[: max(0, len(_known) - _KEPT)]:
+            del _known[oldest]
+    return {pk: read[pk] if scores is None else scores for pk, scores in found.items()}
+
+
+def _read(jobs: Sequence[Job]) -> dict[str, Scores]:
+    found: dict[str, list[tuple[int, float]]] = {job.pk: [] for job in jobs}
+    alike = defaultdict[int, list[str]](list)
+    for job in jobs:
+        alike[job.round_no].append(job.pk)
     wanted = Q()
-    for pk, last in last_rounds.items():
-        if last:
-            wanted |= Q(job_id=pk, round_no__in=sampled(last))
+    for last, ids in alike.items():
+        wanted |= Q(job_id__in=ids, round_no__in=sampled(last))
     if wanted:
         rows = Round.objects.filter(wanted, **{f"{SCORE}__isnull": False}).order_by("round_no")
         for pk, round_no, mean in rows.values_list("job_id", "round_no", SCORE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -24,7 +23,7 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.list import actions, run_table
 from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
-from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_seeds, job_ids_of
+from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_list, job_ids_of
 from webapp.jobs.queries import Headings, headings_of
 
 JOBS_A_PAGE = 50
@@ -81,9 +80,10 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     query = ListQuery.of(request.GET)
     found = run_table.find_jobs(project, query.terms, query.order, SYSTEM_CLOCK.now())
     ids = found.values_list("pk", flat=True)
-    entries, count = _entries(project, query, ids)
-    page = Paginator(entries, JOBS_A_PAGE).get_page(request.GET.get("page"))
-    shown = list(page.object_list)
+    # Counting a search would read every job, so one query returns both the number and the page.
+    folding, listed = fold_list(project, ids, read_all=bool(query.terms))
+    page = Paginator(listed, JOBS_A_PAGE).get_page(request.GET.get("page"))
+    shown = folding.entries(page.object_list)
     jobs = {job.pk: job for job in run_table.load_columns(job_ids_of(shown), query.columns)}
     headings = headings_of(jobs.values())
     columns = [column.headed(headings) for column in query.columns]
@@ -95,20 +95,11 @@ def job_list(request: HttpRequest, project: Project) -> HttpResponse:
     context |= {
         "section": "jobs",
         "page": page,
-        "count": page.paginator.count if count is None else count,
+        "count": page.paginator.count + len(folding.hidden),
         **_page_context(project, query, page, headings),
     }
     context["undo"] = request.session.pop(UNDO, None)
     return render(request, "jobs/list.html", context)
-
-
-def _entries(project: Project, query: ListQuery, ids: Any) -> tuple[Sequence[Any], int | None]:
-    """Return the rows of the whole list, and how many jobs they stand for if seeds are folded."""
-    entries = fold_seeds(project, ids)
-    if entries is not None:
-        return entries, len(job_ids_of(entries))
-    # Counting a search would read every job, so one query returns both the number and the page.
-    return (list(ids) if query.terms else ids), None
 
 
 def _page_context(project: Project, query: ListQuery, page: Any, headings: Headings) -> dict[str, Any]:

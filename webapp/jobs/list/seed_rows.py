@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,27 +39,48 @@ class Fold(NamedTuple):
     group_address: str
 
 
-def fold_seeds(project: Any, found: Iterable[str]) -> list[str | Seeds] | None:
-    """Return the entries of a list of jobs: single ones, and seeds at the place of their first run.
+class Folding(NamedTuple):
+    """How a list of jobs is folded: the seeds by the run that stands for them, and the runs that are not listed."""
 
-    None, without reading which jobs were found, if the project has no groups.
-    """
+    seeds: Mapping[str, Seeds] = {}
+    hidden: frozenset[str] = frozenset()
+
+    def entries(self, job_ids: Iterable[str]) -> list[str | Seeds]:
+        """Return single jobs, and seeds at the place of their first run."""
+        return [self.seeds.get(job_id, job_id) for job_id in job_ids if job_id not in self.hidden]
+
+
+def fold_seeds(project: Any, found: Iterable[str]) -> list[str | Seeds] | None:
+    """Return the entries of a list of jobs. None, without reading which were found, if the project has no groups."""
     names = _names(project)
     if not names:
         return None
     job_ids = list(found)
+    return _fold(names, job_ids).entries(job_ids)
+
+
+def fold_list(project: Any, found: Any, *, read_all: bool) -> tuple[Folding, Any]:
+    """Return how a query of ids folds, and the ids that are listed. Without groups these are the query itself, of which
+    a page can be read, unless `read_all`.
+    """
+    names = _names(project)
+    if not names:
+        return Folding(), list(found) if read_all else found
+    job_ids = list(found)
+    folding = _fold(names, job_ids)
+    return folding, [job_id for job_id in job_ids if job_id not in folding.hidden]
+
+
+def _fold(names: Mapping[str, tuple[int, str]], job_ids: Iterable[str]) -> Folding:
     members: dict[tuple[int, str], list[str]] = {}
     for job_id in job_ids:
         if job_id in names:
             members.setdefault(names[job_id], []).append(job_id)
-    entries: list[str | Seeds] = []
-    for job_id in job_ids:
-        question = names.get(job_id)
-        if question is None or len(members[question]) == 1:
-            entries.append(job_id)
-        elif members[question][0] == job_id:
-            entries.append(Seeds(*question, tuple(members[question])))
-    return entries
+    several = [Seeds(*question, tuple(runs)) for question, runs in members.items() if len(runs) > 1]
+    return Folding(
+        {seeds.job_ids[0]: seeds for seeds in several},
+        frozenset(job_id for seeds in several for job_id in seeds.job_ids[1:]),
+    )
 
 
 def _names(project: Any) -> dict[str, tuple[int, str]]:
