@@ -213,15 +213,23 @@ def _several(count: int, arguments: Sequence[str], token: str) -> int:
     """Run `count` pullers, and end them when this process receives a signal. Return the worst exit code."""
     command = [sys.executable, "-m", "cloud.actor.puller", *arguments, "--processes", "1"]
     environment = {**os.environ, TOKEN_VARIABLE: token}
-    children = [subprocess.Popen(command, env=environment) for _ in range(count)]
+    children: list[subprocess.Popen[bytes]] = []
+    stopping = False
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        stopping = True
         for child in children:
             child.terminate()
 
-    signal.signal(signal.SIGTERM, pass_on)
-    signal.signal(signal.SIGINT, pass_on)
-    return max(child.wait() for child in children)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    while len(children) < count and not stopping:
+        children.append(subprocess.Popen(command, env=environment))
+    if stopping:  # the newest child was not in the list yet
+        for child in children:
+            child.terminate()
+    return max((child.wait() for child in children), default=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -152,6 +152,29 @@ def test_a_token_may_lie_in_a_file_and_one_command_starts_several(tmp_path: Path
             pullers.stop([parent])
 
 
+SIGNALLED_AT_THE_SECOND = """
+import os, signal, subprocess, sys
+from cloud.actor import puller
+
+real, started = subprocess.Popen, []
+
+def start(command, env):
+    started.append(real([sys.executable, "-c", "import time; time.sleep(3600)"]))
+    if len(started) == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return started[-1]
+
+subprocess.Popen = start
+code = puller.main(["--gateway", "http://127.0.0.1:1", "--processes", "5"])
+print(code, [one.poll() for one in started])
+"""
+
+
+def test_a_signal_while_it_starts_several_ends_those_that_it_started() -> None:
+    printed = printed_by(SIGNALLED_AT_THE_SECOND, STARLING_RUN_TOKEN="t" * 30, PATH="/usr/bin:/bin")
+    assert printed == "-15 [-15, -15]"
+
+
 @pytest.mark.parametrize(
     "address",
     ["http://starling.example.org", "ftp://127.0.0.1", "127.0.0.1:8000", "https://me:secret@example.org"],

@@ -158,7 +158,8 @@ def _back(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse
         back = reverse("alerts:list", args=[project.slug])
     path, _, query = back.partition("?")
     given = QueryDict(query, mutable=True)
-    given.setlist(KEEP, list(dict.fromkeys([*_kept(given), alert_id]))[-MOST_KEPT:])
+    kept = list(dict.fromkeys([*_kept(given), alert_id]))[-MOST_KEPT:]
+    given.setlist(KEEP, [str(one) for one in kept])
     return HttpResponseRedirect(f"{path}?{given.urlencode()}")
 
 
