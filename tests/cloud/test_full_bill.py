@@ -386,7 +386,8 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
     assert (found[0].picodollars, found[0].time_s) == (again.bill.picodollars, again.time_s)
     assert not notes
     local, _ = compare([sitting], LocalOptions(), BOOK)
-    assert [one.profile for one in local][:3] == ["one-machine", "one-machine-spot", "lambda"]
+    machines = ["one-machine", "one-machine-spot", "one-small-machine"]
+    assert [one.profile for one in local][:4] == [*machines, "lambda"]
     assert all(one.picodollars > 0 for one in local)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webapp.connections import sealing
 from webapp.connections.sealing import (
     DOTS,
     CannotUnseal,
@@ -119,6 +120,21 @@ def test_rewrapping_does_not_launder_a_changed_row(place: Place, key: MasterKey)
     moved = Place(place.project_id + 1, place.connection_id, place.field)
     with pytest.raises(RowChanged):
         rewrap(sealed, moved, _ring(key), key)
+
+
+@given(places, keys)
+def test_a_wrapped_key_of_another_length_is_a_changed_row(place: Place, key: MasterKey) -> None:
+    """Whoever has the master key could wrap a shorter one, with which AES would do with fewer bits."""
+    sealed = seal(Secret("value"), place, key)
+    short = Sealed(key.id, sealing._wrap(bytes(16), place, key), sealed.ciphertext)
+    with pytest.raises(RowChanged):
+        unseal(short, place, _ring(key))
+
+
+def test_a_secret_equals_secrets_alone() -> None:
+    assert Secret("value") == Secret("value")
+    assert Secret("value") != Secret("other")
+    assert Secret("value") != "value"
 
 
 def test_errors_say_nothing_of_the_secret() -> None:
