@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, cast
 
 from django import template
 from django.conf import settings
@@ -96,8 +97,9 @@ def chart(context: Context, name: str, panel: Panel, predicted: str = "") -> str
     """The frame of a job's chart. Most are the same for all jobs of a kind of training, and are rendered once."""
     if panel.score is None and not panel.sentence:
         return _empty_chart(name, panel)
+    shared = cast("dict[str, Any]", context.flatten())
     return render_to_string(
-        "jobs/figure.html", {**context.flatten(), "name": name, "panel": panel, "predicted": predicted}
+        "jobs/figure.html", {**shared, "name": name, "panel": panel, "predicted": predicted}
     )
 
 
