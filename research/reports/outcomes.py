@@ -19,6 +19,7 @@ from training.statistics import Interval, bootstrap, time_to_threshold
 
 _LAST_EPISODES = 100
 _CURVE_POINTS = 60
+_MOST_SEEDS = 0.8
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,19 @@ class Summary:
         return {one.cell.seed: one.endpoint for one in self.done if one.endpoint is not None}
 
     @property
+    def fell(self) -> tuple[float, float] | None:
+        """The means of the first evaluations and of the endpoints, where these are lower in four seeds of five."""
+        pairs = [
+            (returns[0], one.endpoint)
+            for one in self.done
+            if one.endpoint is not None and (returns := one.evaluated[1])
+        ]
+        if not pairs or sum(last < first for first, last in pairs) < _MOST_SEEDS * len(pairs):
+            return None
+        first, last = np.mean(pairs, axis=0)
+        return float(first), float(last)
+
+    @property
     def interval(self) -> Interval | None:
         """IQM of the endpoint and its 95 % interval; None without a complete run."""
         return bootstrap(list(self.endpoints.values())) if self.endpoints else None
@@ -215,3 +229,20 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
         )
         for (environment, arm), group in cells.items()
     ]
+
+
+def decline_sentence(arms: Sequence[str], environments: Sequence[str], summaries: Sequence[Summary]) -> str:
+    """Say where the returns of both arms fell while they trained: there the higher end is no better learned. Empty
+    where they did not.
+    """
+    found = {(one.arm, one.environment): one for one in summaries}
+    said = []
+    for name in environments:
+        fell = [found[arm, name].fell for arm in arms if (arm, name) in found]
+        if len(fell) == len(arms) and all(fell):
+            readings = " and ".join(f"from {one[0]:,.0f} to {one[1]:,.0f}" for one in fell if one)
+            said.append(
+                f"On {name} the evaluated returns of both fell while they trained, {readings}: to end higher there is"
+                " not to have learned more."
+            )
+    return " ".join(said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from research.claims import NotBelow, NotWorse, Reaches
 from research.experiment import Experiment
 from research.reports.judging import undecided
-from research.reports.outcomes import Summary
+from research.reports.outcomes import Summary, decline_sentence
 from research.statistics import paired_bootstrap
 from training.statistics import Interval, probability_of_improvement
 
@@ -65,7 +65,9 @@ def _verdict(
         return Verdict(sentence, "open", f"Only {counted} are complete.")
     if isinstance(claim, Reaches):
         return _reaches(sentence, claim, present[0])
-    return _compared(sentence, claim, *present)
+    verdict = _compared(sentence, claim, *present)
+    decline = decline_sentence((claim.arm, claim.against), (claim.environment,), present)
+    return replace(verdict, reason=" ".join(filter(None, (decline, verdict.reason))))
 
 
 def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:
