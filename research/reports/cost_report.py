@@ -117,7 +117,9 @@ def _turning_sentence(experiment: Experiment, claim: Cheaper | Sooner, runs: Run
     if isinstance(claim, Sooner):
         goals = [1.0] if claim.paper_value is None else [1.0, claim.paper_value]
         return "" if claim.startup else time_sentence(ours, theirs, places[0], goals)
-    return price_sentence(ours, theirs, places[0]) if claim.at == claim.against_at else ""
+    if claim.measure == "seconds" or claim.at != claim.against_at:
+        return ""
+    return price_sentence(ours, theirs, places[0])
 
 
 def _is_synchronous(experiment: Experiment, arm: str, environment: str) -> bool:

@@ -82,7 +82,8 @@ def correlation(x: list[float], y: list[float]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "some"), [("minionsrl_budget", 19), ("stellaris_82k", 1), ("nitro_endpoint", 1)]
+    ("name", "some"),
+    [("minionsrl_budget", 19), ("stellaris_82k", 1), ("nitro_endpoint", 1), ("stellaris_walker", 4)],
 )
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
     results = stored(name)
