@@ -33,6 +33,7 @@ BY_HAND = {
     "minionsrl-cluster": 33 * (Fraction("3.06") + 4 * Fraction("1.008")) / 3600,
     "stellaris-cluster": 33 * (Fraction("5.10") + 2 * OVERHEAD) / 3600,
     "one-machine": 33 * (Fraction("0.68") + OVERHEAD) / 3600,
+    "one-small-machine": 33 * (Fraction("0.1") + OVERHEAD) / 3600,
 }
 
 
