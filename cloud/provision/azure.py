@@ -6,7 +6,6 @@ for a second, so that no job fails at that. Each step may be repeated.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -150,21 +149,27 @@ class _Trial:
         yield self._delete()
 
     def _run(self, tags: dict[str, str], patience_s: float) -> GroupStatus | None:
-        """Return how the container ended; None if it did not end in time. Raises Refused if somebody deleted it."""
+        """Return how the container ended; None if it did not end in time. Raises Refused if someone deleted it."""
         command = ("python", "-c", _CODE)
         trial = Container("trial", self._image, command, 1, 1, {}, {})
         end_s = time.monotonic() + patience_s
         self._retry(lambda: self._groups.create(self._name, [trial], tags), end_s)
         seen = False
         while time.monotonic() < end_s:
-            with contextlib.suppress(NotNow, NotSure):
+            pause_s = self._poll_s
+            try:
                 status = self._groups.status(self._name)
+            except NotNow as later:
+                pause_s = max(pause_s, later.wait_s)
+            except NotSure:
+                pass
+            else:
                 if status is not None and status.ended:
                     return status
                 if status is None and seen:
-                    raise Refused("It was deleted by somebody before it had ended.", "Set up again.")
+                    raise Refused("Someone deleted its group before it had ended.", "Set up again.")
                 seen = status is not None
-            time.sleep(self._poll_s)
+            time.sleep(min(pause_s, max(0.0, end_s - time.monotonic())))
         return None
 
     def _log(self, status: GroupStatus | None) -> str:

@@ -152,7 +152,7 @@ def alert_row(alert: Alert) -> dict[str, Any]:
 
 
 def _back(request: HttpRequest, project: Project, alert_id: int) -> HttpResponse:
-    """To the page the button was on, with the alert in its place until the page is opened anew."""
+    """Redirect to the page with the button. The alert stays in its list until that page is opened without `keep`."""
     back = request.POST.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
         back = reverse("alerts:list", args=[project.slug])

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
 
 from django import template
 from django.conf import settings
 from django.forms import BoundField, CheckboxInput, Select
-from django.template import Context
-from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from training.tasks.score import Declaration
 from webapp import formatting
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.charts.figures import Panel
 
 register = template.Library()
 _SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
@@ -90,22 +86,6 @@ def break_after_at(address: str) -> SafeString | str:
 @register.simple_tag
 def ago(moment: datetime | None, style: str = "ago") -> SafeString | str:
     return formatting.elapsed_element(moment, SYSTEM_CLOCK.now(), style)
-
-
-@register.simple_tag(takes_context=True)
-def chart(context: Context, name: str, panel: Panel, predicted: str = "") -> str:
-    """The frame of a job's chart. Most are the same for all jobs of a kind of training, and are rendered once."""
-    if panel.score is None and not panel.sentence:
-        return _empty_chart(name, panel)
-    shared = cast("dict[str, Any]", context.flatten())
-    return render_to_string(
-        "jobs/figure.html", {**shared, "name": name, "panel": panel, "predicted": predicted}
-    )
-
-
-@lru_cache(200)
-def _empty_chart(name: str, panel: Panel) -> SafeString:
-    return render_to_string("jobs/figure.html", {"name": name, "panel": panel})
 
 
 @register.simple_tag

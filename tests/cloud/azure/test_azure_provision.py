@@ -46,8 +46,8 @@ def test_a_bad_hour_of_the_cloud_does_not_fail_it(azure: AzureEmulator, demo: De
     assert azure.faults.struck["service_error"] > 0
 
 
-class _DeletedOnceSeen(AzureClients):
-    """Somebody deletes each group as soon as it was seen."""
+class _DeletedOnceRead(AzureClients):
+    """Someone deletes each group once it has been read."""
 
     @property
     def container_groups(self) -> Any:
@@ -67,13 +67,13 @@ class _Operations:
         return found
 
 
-def test_one_that_somebody_deletes_is_said_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
+def test_a_deleted_trial_is_reported_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
     azure.faults.slow_start_s = 3_600.0
     azure.faults.order("slow_start")
-    clients = _DeletedOnceSeen(demo.connection)
+    clients = _DeletedOnceRead(demo.connection)
     steps = _by_name(set_up(clients, "con_1", "lab", demo.image, patience_s=3_600.0, poll_s=0.1))
     assert steps["One container"].state == "missing"
-    assert "deleted by somebody" in steps["One container"].words
+    assert "Someone deleted its group" in steps["One container"].words
 
 
 def test_an_image_without_our_code_is_reported(azure: AzureEmulator, demo: DemoSubscription) -> None:

@@ -124,7 +124,7 @@ def test_rewrapping_does_not_launder_a_changed_row(place: Place, key: MasterKey)
 
 @given(places, keys)
 def test_a_wrapped_key_of_another_length_is_a_changed_row(place: Place, key: MasterKey) -> None:
-    """Whoever has the master key could wrap a shorter one, with which AES would do with fewer bits."""
+    """A shorter key would also decrypt, with a weaker cipher."""
     sealed = seal(Secret("value"), place, key)
     short = Sealed(key.id, sealing._wrap(bytes(16), place, key), sealed.ciphertext)
     with pytest.raises(RowChanged):

@@ -64,11 +64,10 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
     words = words_of(jobs[0])
     scores = [job[SCORE] for job in jobs if job[SCORE] is not None]
     rounds = min(job["round_no"] for job in jobs)
+    round_name = jobs[0].get("round_name", "round")  # older servers do not send it
     found = [
         _states(jobs),
-        f"{jobs[0].get('round_name', 'round')} {rounds:,}"
-        if rounds
-        else "",  # servers of before do not name it
+        f"{round_name} {rounds:,}" if rounds else "",
         f"{sum(j['env_steps'] for j in jobs):,} {words.progress}",
     ]
     if scores:

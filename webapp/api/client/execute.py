@@ -269,7 +269,7 @@ def _document(text: str, where: str) -> Any:
 def _words(event: dict[str, Any], job: dict[str, Any]) -> str:
     """An event as a line, in the words of the job's kind of training. Empty for internal events."""
     payload, score = event["payload"], job["score"]
-    round_name = job.get("round_name", "round")  # servers of before do not name it
+    round_name = job.get("round_name", "round")  # older servers do not send it
     if event["kind"] == "round":
         report = payload["report"]
         return (

@@ -40,7 +40,7 @@ class Fold(NamedTuple):
 
 
 class Folding(NamedTuple):
-    """How a list of jobs is folded: the seeds by the run that stands for them, and the runs that are not listed."""
+    """How a list of jobs is folded: seeds by the id of their first run, and the ids of the other runs, not listed."""
 
     seeds: Mapping[str, Seeds] = {}
     hidden: frozenset[str] = frozenset()
