@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import subprocess
+
+from playwright._impl._driver import compute_driver_executable
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -21,7 +24,11 @@ class NoChromium(Exception):
 
 
 def chromium_path() -> str:
-    """The path of a Chromium-like browser: $STARLING_CHROMIUM, else the first on PATH. Raises NoChromium."""
+    """The path of a Chromium-like browser: $STARLING_CHROMIUM, else the first on PATH.
+
+    Raises NoChromium, also where Playwright, which steers it, cannot start.
+    """
+    _check_playwright()
     named = os.environ.get("STARLING_CHROMIUM", "")
     candidates = (named,) if named else _PROGRAMS
     for program in candidates:
@@ -32,6 +39,17 @@ def chromium_path() -> str:
         if named
         else "Browser tests need Chromium: install it (Debian: apt-get install chromium), or set STARLING_CHROMIUM."
     )
+
+
+def _check_playwright() -> None:
+    """Playwright brings a Node.js of its own, which needs a library that a bare Debian lacks."""
+    node = compute_driver_executable()[0]
+    started = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    if started.returncode:
+        raise NoChromium(
+            f"Playwright, which steers the browser in tests, does not start: {started.stderr.strip()}"
+            " (Debian: apt-get install libatomic1)"
+        )
 
 
 if __name__ == "__main__":
