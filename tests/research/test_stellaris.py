@@ -21,6 +21,7 @@ from research.reports.return_comparison import judge_returns_in_time, return_wit
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile
 from research.runs.seed_run import SeedRun
+from research.scheduler_training import SchedulerTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
 from training.loops.model import StalenessAware
@@ -88,6 +89,21 @@ def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
         else:
             slices = ROUND // algorithm.minibatch_size
         assert slices * algorithm.passes == GRADIENTS.get(cell.arm, 40)
+
+
+def test_minionsrl_has_the_same_recipe_and_samples_and_decides_how_many_actors_sample() -> None:
+    experiment = find_experiment("stellaris_minionsrl")
+    ours, minions, all_at_once = (
+        experiment.spec(Cell(arm, "Hopper-v5", SEEDS[0])).training
+        for arm in ("synchronous_40", "minionsrl", "fixed_16")
+    )
+    assert all_at_once == ours.model_copy(update={"stop": all_at_once.stop})
+    assert minions == ours.model_copy(update={"stop": minions.stop, "evaluation": minions.evaluation})
+    assert minions.stop.env_steps == 20 * ROUND
+    assert minions.stop.rounds == minions.stop.env_steps // minions.progress_a_call
+    training = next(arm.study for arm in experiment.arms if arm.name == "scheduler")
+    assert isinstance(training, SchedulerTraining)
+    assert training.actors_max == ours.scaling.largest
 
 
 def test_the_primary_claims_opponent_takes_as_many_gradients() -> None:
