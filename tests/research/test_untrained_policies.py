@@ -51,7 +51,8 @@ def test_every_target_of_every_experiment_is_among_them_with_what_the_report_say
     }
     assert {one[:3] for one in targets_in_use()} == asked
     (table,) = json.loads((RESULTS / "untrained_policies.json").read_text())["tables"]
-    assert {tuple(row[:3]) for row in table["rows"]} == asked
+    stored = {tuple(row[:3]) for row in table["rows"]}
+    assert stored == asked, "a target changed: run `manage.py papers report untrained_policies`"
     assert all(row[4] == 20 for row in table["rows"])
 
 
