@@ -126,7 +126,7 @@ def _downloads(page: Page) -> None:
     assert "On 2,400 rows that it never learned from" in archive.read("README.md").decode()
     page.click(".tabs >> text=Cost")
     with page.expect_download() as awaited:
-        page.click("text=Cost by round (CSV)")
+        page.click("text=Cost by epoch (CSV)")
     report = awaited.value.path().read_text().splitlines()
     assert [line.partition(",")[0] for line in (report[0], report[-1])] == ["round", "total"]
     assert {"1", "2", "3"} <= {line.partition(",")[0] for line in report}

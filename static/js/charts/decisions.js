@@ -15,9 +15,10 @@ export class Decisions {
     this.last = 0;
     this.every = 1;
     this.fetchedAt = 0;
-    this.usual = null;
     this.shown = null;
-    this.place = document.querySelector("[data-chart='actors'] .chart-sentence");
+    // The job's news keep the sentence of the last round up to date, also while another round's is shown in its place.
+    this.usual = document.querySelector("[data-chart='actors'] [data-live='plan']");
+    this.place = document.querySelector("[data-chart='actors'] [data-why]");
     this.hooks = { ready: [makeReachable], draw: [(plot) => this.mark(plot)] };
     this.load();
   }
@@ -57,16 +58,13 @@ export class Decisions {
 
   tell() {
     if (!this.place) return;
-    if (this.shown === null) {
-      if (this.usual !== null) this.place.textContent = this.usual;
-      this.usual = null;
-      return;
+    const why = this.shown === null ? "" : this.of(this.shown.round);
+    if (why) {
+      const { round, actors } = this.shown;
+      this.place.textContent = `${capitalized(ROUND)} ${count(round)} had ${plural(actors, ACTOR)}: ${why}.`;
     }
-    const { round, actors } = this.shown;
-    const why = this.of(round);
-    if (!why) return;
-    this.usual ??= this.place.textContent;
-    this.place.textContent = `${capitalized(ROUND)} ${count(round)} had ${plural(actors, ACTOR)}: ${why}.`;
+    this.place.hidden = !why;
+    this.usual.hidden = Boolean(why);
   }
 
   /** A dot wherever the number was changed, as long as dots do not overlap. */
