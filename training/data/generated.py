@@ -12,6 +12,8 @@ from training.seeds import derive
 
 _MARGIN = 0.1
 
+CLICKS_BITS = 16
+
 
 def dense_table(rows: int, width: int, *, classes: int = 2, noise: float = 1.0, seed: int = 0) -> Table:
     """Return rows of standard normal numbers whose class a linear model gives.
@@ -40,7 +42,7 @@ def dense_table(rows: int, width: int, *, classes: int = 2, noise: float = 1.0, 
 
 
 def sparse_table(
-    rows: int, texts: int, *, bits: int = 16, values: int = 200, noise: float = 1.0, seed: int = 0
+    rows: int, texts: int, *, bits: int = CLICKS_BITS, values: int = 200, noise: float = 1.0, seed: int = 0
 ) -> Table:
     """Return rows with one place for each of so many columns, as hashed texts give them, and two classes.
 

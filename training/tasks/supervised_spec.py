@@ -184,7 +184,7 @@ class Supervised(Training):
     def _fits_the_data(cls, value: AnyModel, info: ValidationInfo) -> AnyModel:
         """Raise ValueError if the model cannot learn a data set that is known here."""
         try:
-            reason = value.misfit(library.manifest_of(info.data["data"]).shape)
+            reason = value.misfit(library.shape_of(info.data["data"]))
         except (KeyError, MissingData):
             return value
         if reason:
@@ -206,7 +206,7 @@ class Supervised(Training):
 
     @property
     def parameter_shapes(self) -> Shapes:
-        return shapes_of(self.model, self.manifest.shape)
+        return shapes_of(self.model, library.shape_of(self.data))
 
     @property
     def calls_an_epoch(self) -> int:

@@ -1,20 +1,22 @@
 """Data sets that come with us are what they say, the same on every machine, and read without their packages."""
 
 from itertools import islice
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from tests.servers import printed_by
-from training.data import shipped
+from training.data import library, shipped
 from training.data.dataset import BadTable, write_dataset
 from training.data.generated import dense_table, sparse_table
 from training.data.glyphs import draw_glyphs
-from training.data.manifest import DataShape
 from training.data.rows import SparseFeatures
 from training.data.shipped import SHIPPED
 from training.data.store import MemoryStore
+from training.tasks.supervised_spec import Supervised
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -57,6 +59,26 @@ def test_flights_fill_their_manifest_in_little_memory():
     manifest = write_dataset(SHIPPED["flights"].make(), MemoryStore())
     assert manifest.rows + manifest.held_out_rows == 327_346
     assert manifest.class_counts == (199_773, 62_104)
+    assert manifest.shape == SHIPPED["flights"].shape
+
+
+def test_a_spec_is_checked_without_making_its_data_set(monkeypatch):
+    """Making Flights takes seconds, and each form and list of presets reads specs."""
+
+    def make(key):
+        raise AssertionError(f"{key} is made")
+
+    monkeypatch.setattr(library, "_shipped", make)
+    monkeypatch.setattr(library, "_manifests", {})
+    spec = Supervised(data="flights", model={"kind": "click_through"})
+    assert sum(prod(shape) for shape in dict(spec.parameter_shapes).values()) > 2**14
+    with pytest.raises(ValidationError, match="picture"):
+        Supervised(data="flights", model={"kind": "lenet"})
+
+
+@pytest.mark.slow
+def test_all_glyphs_are_pictures_of_one_size():
+    assert write_dataset(SHIPPED["glyphs"].make(), MemoryStore()).shape == SHIPPED["glyphs"].shape
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
@@ -130,8 +152,7 @@ def test_sparse_tables_have_their_texts_and_both_classes():
 def test_each_shipped_set_becomes_a_data_set(key):
     one = SHIPPED[key]
     manifest = write_dataset(one.make(), MemoryStore())
-    shape = manifest.shape
-    assert isinstance(shape, DataShape)
+    assert manifest.shape == one.shape
     assert one.key == key
     assert one.title
     assert min(manifest.held_out_class_counts) > 0
