@@ -38,7 +38,8 @@ class Span(NamedTuple):
 
 def spans(data: Path, meter: Meter, name: str = "pilots") -> dict[str, Span]:
     """The spans of environments whose pilots are complete, from the project or the `papers` folder of the data. The
-    reference is the first arm of the experiment `name`.
+    reference is the first arm of the experiment `name`. Runs that were stored without their first rounds say nothing
+    of the untrained policy in training.
     """
     pilots = find_experiment(name)
     reference = pilots.arms[0].name
@@ -52,11 +53,17 @@ def spans(data: Path, meter: Meter, name: str = "pilots") -> dict[str, Span]:
         files = [run_file(pilots, data / "papers" / name, cell) for cell in cells]
         if all(file.complete for file in files):
             rows = [file.rows() for file in files]
+            if meter == "training" and not all(map(_begins_with_round_1, rows)):
+                continue
             found[setting.environment] = Span(
                 tuple(_untrained(one, meter) for one in rows),
                 float(np.mean([_reference(one, meter) for one in rows])),
             )
     return found
+
+
+def _begins_with_round_1(rows: Sequence[Row]) -> bool:
+    return next((row["round"] == 1 for row in rows if row["kind"] == "round"), False)
 
 
 def _untrained(rows: Sequence[Row], meter: Meter) -> float:

@@ -28,6 +28,8 @@ from webapp.papers.figures import RESULTS
 
 Row = dict[str, Any]
 
+# Of runs with more rounds than the first, each so many is stored.
+_STORED_WHOLE = 100
 _STORED_ROUNDS = 10
 
 
@@ -92,9 +94,10 @@ class RunFile:
         if self._archive is None or not self.path.exists() or not self.complete:
             return False
         work = _thinned_work(self.work_path) if self.work_path.exists() else None
-        # Runs with a record of their work are short, and other runs may take their numbers of actors.
-        every = _STORED_ROUNDS if work is None else 1
-        rows = [row for row in self.rows() if row["kind"] != "round" or row["round"] % every == 0]
+        rows = self.rows()
+        # What a run with a record of its work did may be timed and priced round by round.
+        if work is None and sum(row["kind"] == "round" for row in rows) > _STORED_WHOLE:
+            rows = [row for row in rows if row["kind"] != "round" or row["round"] % _STORED_ROUNDS == 0]
         add_run(self._archive, self.cell, StoredRun.of(rows, work, self.scheduler()))
         return True
 

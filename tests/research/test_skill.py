@@ -10,10 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from research import skill
-from research.experiment import find_experiment
+from research.experiment import experiment_names, find_experiment
 from research.runs.run_file import run_file
 from research.skill import Span, add_skill, first_readings, spans, target_rows, why_not_skilled
 from tests.research.tiny_experiment import CART, TINY
+from webapp.papers.figures import RESULTS
 
 
 def write_pilots(data: Path, *, untrained: float, first: float, last: float) -> None:
@@ -52,6 +53,44 @@ def test_a_target_is_at_least_half_of_the_way_by_hand(data: Path) -> None:
     assert "must be 210.0 or more" in why_not_skilled(low, data)
     (row,) = target_rows(low, data)
     assert (row["untrained"], row["reference"], row["skilled"]) == (10.0, 410.0, False)
+
+
+def test_stored_pilots_say_what_they_said_where_they_ran(data: Path) -> None:
+    """A stored run may be thinned; what the untrained policy scored in training is in its first round alone."""
+    write_pilots(data, untrained=10.0, first=20.0, last=410.0)
+    pilots = find_experiment("pilots")
+    ran = {meter: spans(data, meter) for meter in ("evaluation", "training")}
+    for cell in pilots.cells():
+        if cell.environment == CART:
+            file = run_file(pilots, data / "papers" / "pilots", cell)
+            assert file.store()
+            file.path.unlink()
+    assert {meter: spans(data, meter) for meter in ("evaluation", "training")} == ran
+
+
+def test_pilots_without_their_first_rounds_say_nothing_of_training(data: Path) -> None:
+    write_pilots(data, untrained=10.0, first=20.0, last=410.0)
+    for path in (data / "papers" / "pilots").rglob("*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [row for row in rows if row["kind"] != "round" or row["round"] % 10 == 0]
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    assert spans(data, "training") == {}
+    assert CART in spans(data, "evaluation")
+    asked = TINY.model_copy(update={"targets": {}, "training_targets": {CART: 300.0}})
+    assert "papers run pilots` comes first" in why_not_skilled(asked, data)
+
+
+@pytest.mark.parametrize("name", [name for name in experiment_names() if (RESULTS / f"{name}.json").exists()])
+def test_what_a_report_says_of_its_targets_follows_from_stored_pilots(name: str, tmp_path: Path) -> None:
+    told = json.loads((RESULTS / f"{name}.json").read_text()).get("skill", [])
+    computed = {
+        (row["environment"], row["meter"]): row for row in target_rows(find_experiment(name), tmp_path)
+    }
+    for row in told:
+        if row["least"] is not None:
+            assert row == computed[row["environment"], row["meter"]]
+        else:
+            assert computed[row["environment"], row["meter"]]["least"] is None
 
 
 def test_no_target_is_within_reach_of_an_untrained_policy() -> None:
