@@ -7,7 +7,18 @@ from collections.abc import Callable
 from cProfile import Profile
 from typing import Any
 
+import pytest
+
 _USUAL_S = 0.02
+
+
+def repeated(times: int, *, endurance: int) -> pytest.MarkDecorator:
+    """Give a slow test its number of `times`: as `make check-all` has minutes for, and for `make test-endurance`."""
+    marked = (
+        pytest.param(times, marks=pytest.mark.slow),
+        pytest.param(endurance, marks=pytest.mark.endurance),
+    )
+    return pytest.mark.parametrize("times", marked)
 
 
 def calls_in(act: Callable[[], Any]) -> int:

@@ -13,6 +13,7 @@ from cloud.forecasting.first_round import first_round
 from cloud.hosts import HostsOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.unlearned import Ended, really
+from tests.work import repeated
 from training.scaling.plan import Bounds
 from training.seeds import derive
 from training.spec import TrainingSpec
@@ -157,21 +158,18 @@ def _holds(training: TrainingSpec, options: SimulatedOptions) -> None:
     assert ended.rounds == 1, ended
 
 
-@settings(max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(ENVIRONMENTS), ACTORS, LOOPS, ROLLOUTS, CLOUDS)
-def test_the_least_budget_is_enough_for_the_first_round(
-    environment: str, actors: int, loop: Any, rollout: Any, options: SimulatedOptions
-) -> None:
+def _is_enough(environment: str, actors: int, loop: Any, rollout: Any, options: SimulatedOptions) -> None:
     _holds(spec(environment={"id": environment}, scaling=fixed(actors), loop=loop, rollout=rollout), options)
 
 
-@pytest.mark.slow
-@settings(max_examples=3000, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(ENVIRONMENTS), ACTORS, LOOPS, ROLLOUTS, CLOUDS)
-def test_the_least_budget_is_enough_for_the_first_round_however_it_is_drawn(
-    environment: str, actors: int, loop: Any, rollout: Any, options: SimulatedOptions
-) -> None:
-    _holds(spec(environment={"id": environment}, scaling=fixed(actors), loop=loop, rollout=rollout), options)
+def test_the_least_budget_is_enough_for_the_first_round() -> None:
+    settings(max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck))(_is_enough)()
+
+
+@repeated(600, endurance=3_000)
+def test_the_least_budget_is_enough_for_the_first_round_however_it_is_drawn(times: int) -> None:
+    settings(max_examples=times, suppress_health_check=list(HealthCheck))(_is_enough)()
 
 
 def test_the_first_decision_is_asked_of_the_scaling_policy() -> None:

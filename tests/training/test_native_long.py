@@ -1,4 +1,4 @@
-"""Environments stepped natively against Gymnasium's, over a hundred thousand steps of each task."""
+"""Environments stepped natively against Gymnasium's, over up to a hundred thousand steps of each task."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.native_tasks import TASKS, begin, gymnasiums, native
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
+from tests.work import repeated
 from training.checkpoints import Progress
 from training.inference import NumpyPolicy
 
 _COPIES = 4
-_STEPS = 25_000
 _BETWEEN_SNAPSHOTS = 2_500
 
 
-@pytest.mark.slow
+@repeated(2_500, endurance=25_000)
 @pytest.mark.parametrize("task", TASKS)
-def test_a_hundred_thousand_steps_are_gymnasiums(task: str) -> None:
+def test_thousands_of_steps_of_four_copies_are_gymnasiums(task: str, times: int) -> None:
     """Half of the copies act at random, half by a policy of our engine; what one way saved the other opens."""
     policy, rng = _trained(task), np.random.default_rng(1)
     ours, theirs = native(task, _COPIES), gymnasiums(task, _COPIES)
     seen, expected = begin(ours, 1), begin(theirs, 1)
     ended = 0
-    for t in range(_STEPS):
+    for t in range(times):
         actions = _actions(policy, seen, rng, ours.action_space)
         ends = ours.step(actions, seen)
         assert list(ends) == list(theirs.step(actions, expected))

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 from tests.factories import FixedClock, make_project, make_spec
 from tests.ledger_contract import reservation, settlement
 from tests.webapp.money_model import Model, ModelJob
+from tests.work import repeated
 from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.budgets import (
@@ -298,9 +299,9 @@ def test_the_arithmetic_of_nested_budgets_holds() -> None:
     run_state_machine_as_test(Machine, settings=_settings(100))
 
 
-@pytest.mark.slow
-def test_the_arithmetic_of_nested_budgets_holds_ten_thousand_times() -> None:
-    run_state_machine_as_test(Machine, settings=_settings(10_000))
+@repeated(500, endurance=10_000)
+def test_the_arithmetic_of_nested_budgets_holds_many_times(times: int) -> None:
+    run_state_machine_as_test(Machine, settings=_settings(times))
 
 
 @pytest.mark.django_db
@@ -308,7 +309,7 @@ def test_the_database_agrees_with_the_arithmetic() -> None:
     run_state_machine_as_test(DatabaseMachine, settings=_settings(6))
 
 
-@pytest.mark.slow
+@repeated(75, endurance=300)
 @pytest.mark.django_db
-def test_the_database_agrees_with_the_arithmetic_three_hundred_times() -> None:
-    run_state_machine_as_test(DatabaseMachine, settings=_settings(300))
+def test_the_database_agrees_with_the_arithmetic_many_times(times: int) -> None:
+    run_state_machine_as_test(DatabaseMachine, settings=_settings(times))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
+from tests.work import repeated
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.form_tree import Choice
 from webapp.jobs.form.forms import SpecForm, job_form
@@ -209,11 +210,10 @@ def test_there_and_back_is_the_same_spec_and_every_changed_value_is_listed(data:
     _there_and_back(data)
 
 
-@pytest.mark.slow
-@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_a_thousand_times_there_and_back(data: st.DataObject) -> None:
-    _there_and_back(data)
+@repeated(100, endurance=1_000)
+def test_many_times_there_and_back(times: int) -> None:
+    often = settings(max_examples=times, deadline=None, suppress_health_check=list(HealthCheck))
+    often(given(data=st.data())(_there_and_back))()
 
 
 # The same where no form is

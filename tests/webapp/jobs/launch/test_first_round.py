@@ -18,6 +18,7 @@ from tests.cloud.test_first_round import CLOUDS, ROLLOUTS, fixed, launched
 from tests.cloud.unlearned import Ended, really
 from tests.factories import make_job, make_project, make_running_job, make_spec, release_lease, stopped
 from tests.ledger_contract import reservation, settlement
+from tests.work import repeated
 from training.ports import Room
 from webapp.alerts import sources
 from webapp.alerts.models import Alert
@@ -150,12 +151,11 @@ def test_exactly_the_least_budget_is_enough_and_less_is_refused(spec: JobSpec, e
     _holds(spec, exact)
 
 
-@pytest.mark.slow
+@repeated(60, endurance=200)
 @pytest.mark.django_db
-@settings(max_examples=200, derandomize=True, suppress_health_check=UNHURRIED)
-@given(SPECS, LEVELS)
-def test_exactly_the_least_budget_is_enough_for_200_jobs(spec: JobSpec, exact: str) -> None:
-    _holds(spec, exact)
+def test_exactly_the_least_budget_is_enough_for_many_jobs(times: int) -> None:
+    often = settings(max_examples=times, derandomize=True, suppress_health_check=UNHURRIED)
+    often(given(SPECS, LEVELS)(_holds))()
 
 
 @pytest.mark.django_db
