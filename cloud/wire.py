@@ -26,6 +26,8 @@ except ImportError:  # Actors do without: what reads one call a second may take 
 
 REQUEST_LIMIT_BYTES = 256 * 2**20
 ANSWER_LIMIT_BYTES = 256 * 2**20
+RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
+"""Of an answer from AWS Lambda: a response may have 6 MiB as JSON, and base64 makes four bytes of three."""
 
 _APART = ("env_state", "inputs")
 _WORDS_SHOWN = 300

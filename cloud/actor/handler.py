@@ -12,11 +12,9 @@ from typing import Any
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401
 from cloud.actor.body import Actor
-from cloud.wire import Envelope, Refusal, from_event
+from cloud.wire import RESULT_LIMIT_BYTES, Envelope, Refusal, from_event
 from training.environments.native.cores import cores_with_memory
 
-# A response may have 6 MiB as JSON, and base64 makes four bytes of three.
-RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
 # The end of the function's time is left for packing the answer.
 _PACKING_S = 0.5
 

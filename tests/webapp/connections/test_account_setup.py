@@ -297,6 +297,21 @@ def test_a_network_that_no_call_holds_is_refused_before_it_costs_anything(
     assert submit_job(project=connection.project, user=owner, spec=_spec(connection, **of(1200, 1200)))
 
 
+def test_a_gradient_that_no_answer_holds_is_refused_though_a_bucket_holds_the_network(
+    owner: Any, connection: Connection
+) -> None:
+    _tested(connection)
+    _set_up(connection)
+    SetUp.objects.filter(connection=connection).update(ready_bucket=True)
+    wide = {
+        "training__network": {"kind": "mlp", "hidden": (1024, 1024)},
+        "training__loop": {"kind": "staleness_aware", "learners": 1, "trajectories_per_gradient": 1},
+    }
+    assert "a gradient of 8.1 MiB does not fit into the answer of a function" in _refusal(
+        owner, connection, **wide
+    )
+
+
 def test_more_functions_than_the_account_allows_are_refused_in_words(
     owner: Any, connection: Connection, aws: AwsEmulator
 ) -> None:

@@ -21,7 +21,9 @@ from cloud.numbers import profile as profiles
 from cloud.numbers.profile import Pool
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
 from cloud.simulated_options import SimulatedOptions
+from cloud.wire import RESULT_LIMIT_BYTES
 from training.architectures import CNN
+from training.calls.kind import SLACK_BYTES
 from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
 from training.loops.model import StalenessAware
@@ -272,6 +274,7 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
         return
     sizes, has_bucket = sizes_of(spec.training, spaces), made is not None and bool(made.ready_bucket)
     yield from slice_too_large(spec.training, sizes, has_bucket=has_bucket)
+    yield from gradient_too_large(spec.training, sizes)
     if has_bucket:
         return
     if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:
@@ -305,6 +308,39 @@ def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -
         f"Trajectories per gradient ({path}): {loop.trajectories_per_gradient:,} of them, the parameters and the"
         f" learners' policies do not fit into {limit}. "
         + (f"Take {fitting:,} at most." if fitting else "Take a smaller network or fewer learners."),
+    )
+
+
+def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[Problem]:
+    """Return the problem of a gradient that exceeds a function's answer by itself, or together with what its first pass
+    prepares for later ones.
+    """
+    loop, algorithm = training.loop, training.algorithm
+    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+        return
+    room = RESULT_LIMIT_BYTES - SLACK_BYTES - sizes.gradient
+    limit = f"the answer of a function, which holds {RESULT_LIMIT_BYTES / 2**20:.1f} MiB"
+    if room < 0:
+        path = "training.network"
+        yield Problem(
+            path,
+            f"Network ({path}): a gradient of {sizes.gradient / 2**20:.1f} MiB does not fit into {limit}. Take a"
+            " smaller network, or compute gradients on the learner's machine (training.loop.where).",
+        )
+        return
+    kept = 4 * training.progress_a_call * len(algorithm.kept_of_first_pass) if algorithm.passes > 1 else 0
+    if kept * loop.trajectories_per_gradient <= room:
+        return
+    path, fitting = "training.loop.trajectories_per_gradient", room // kept
+    yield Problem(
+        path,
+        f"Trajectories per gradient ({path}): the gradient and what its first pass returns of"
+        f" {loop.trajectories_per_gradient:,} of them do not fit into {limit}. "
+        + (
+            f"Take {fitting:,} at most."
+            if fitting
+            else "Take a smaller network, or sample fewer steps a call."
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.form.presets import presets
 from webapp.jobs.launch import cloud_requirements
-from webapp.jobs.launch.cloud_requirements import slice_too_large
+from webapp.jobs.launch.cloud_requirements import gradient_too_large, slice_too_large
 from webapp.jobs.models import Job
 from webapp.jobs.spec import JobSpec
 
@@ -196,5 +196,35 @@ def test_a_slice_that_exceeds_a_call_is_refused_with_the_number_that_would_fit()
     (problem,) = problems(**wide)
     assert problem.sentence.endswith("Take a smaller network or fewer learners.")
     alone = {"training__loop__learners": 1, "training__algorithm__kl_coefficient": 0.0}
-    assert problems(has_bucket=True, **wide, **alone) == []
+    whole: dict[str, Any] = {"training__network__hidden": [700, 700], **alone}
+    assert problems(has_bucket=True, **whole) == []
     assert problems(**wide, training__loop__where="learner") == []
+
+
+def answer_problems(**changes: Any) -> list[Any]:
+    training = make_spec("hopper-stellaris-lambda", **changes).training
+    return list(gradient_too_large(training, sizes_of(training, ENTRIES[training.environment.id].spaces(4))))
+
+
+def test_a_gradient_that_exceeds_a_functions_answer_is_refused_with_what_would_fit() -> None:
+    assert answer_problems() == []
+    wide: dict[str, Any] = {"training__network__hidden": [1024, 1024]}
+    (problem,) = answer_problems(**wide)
+    assert problem.path == "training.network"
+    assert problem.sentence == (
+        "Network (training.network): a gradient of 8.1 MiB does not fit into the answer of a function, which holds 4.5"
+        " MiB. Take a smaller network, or compute gradients on the learner's machine (training.loop.where)."
+    )
+    assert answer_problems(**wide, training__loop__where="learner") == []
+    assert answer_problems(training__network__hidden=[700, 700]) == []
+    long: dict[str, Any] = {
+        "training__network__hidden": [730, 730],
+        "training__rollout__steps_per_call": 16_384,
+    }
+    (problem,) = answer_problems(**long)
+    assert problem.path == "training.loop.trajectories_per_gradient"
+    assert problem.sentence.endswith(
+        "do not fit into the answer of a function, which holds 4.5 MiB. Take 2 at most."
+    )
+    assert answer_problems(**long, training__loop__trajectories_per_gradient=2) == []
+    assert answer_problems(**long, training__algorithm__epochs=1) == []
