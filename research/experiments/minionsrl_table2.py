@@ -24,6 +24,7 @@ from research.minionsrl import (
     scheduler_training_arm,
     setting,
 )
+from research.policies import IMPACT_NOTE
 from research.recipes import FIRST_REASONS
 
 _MUJOCO = ("Hopper-v5", "HalfCheetah-v5", "Humanoid-v5")
@@ -203,5 +204,6 @@ EXPERIMENT = Experiment(
         " product of time and a price: one fixed cluster costs between 14 and 72 dollars an hour there, so"
         " that only ratios can be compared. Containers as the paper has them cannot be rented today: see the"
         " rows of today's containers."
+        f"{IMPACT_NOTE}"
     ),
 )

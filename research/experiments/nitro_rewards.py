@@ -12,6 +12,7 @@ from research.policies import (
     CONTROLS,
     FLOOR,
     HEADLINE,
+    IMPACT_NOTE,
     IMPACT_ON_CARTPOLE,
     IMPACTS,
     NITRO_PRICING_TARGETS,
@@ -32,6 +33,7 @@ BESIDE = (
     " serverful baseline, and decides by 1/R with decay put on R (arm “released code”); MuJoCo's environments"
     " are v5 here. At equal time no policy can save more than the actors' share of the bill, which stands in"
     " the table of costs."
+    f"{IMPACT_NOTE}"
 )
 
 EXPERIMENT = Experiment(

@@ -68,10 +68,10 @@ def _accounts(claim: Mapping[str, Any]) -> str:
     places = f"{claim.get('at', '')} {claim.get('against_at', '')}"
     if claim["kind"] in ("sooner", "higher"):
         return "new runs, on machines whose actors start together"
-    if claim.get("accounting") == "paper":
-        return "readings at equal steps on both sides"
     if "cluster" in places or "One plain CPU machine" in places:
         return "clusters, whose workers persist and whose actors start together; readings at equal steps"
+    if claim.get("accounting") == "paper":
+        return "readings at equal steps on both sides"
     if claim["kind"] == "cheaper":
         return "workers are rebuilt in 0.15 s as measured, not in 1.6 s; readings at equal steps"
     return "workers are rebuilt in 0.15 s as measured, not in 1.6 s"

@@ -82,7 +82,8 @@ class Outcome:
 
     @property
     def env_steps(self) -> int:
-        return max((int(row["env_steps"]) for row in self.of("round")), default=0)
+        """All that were taken, also where only every so many rounds are stored."""
+        return max((int(row["env_steps"]) for row in self.rows if row.get("env_steps")), default=0)
 
     @property
     def wall_s(self) -> float:
@@ -103,7 +104,8 @@ class Outcome:
         """
         total, episodes = 0.0, 0
         rounds = self.of("round")
-        if any(after["round"] - before["round"] > 1 for before, after in pairwise(rounds)):
+        numbers = [0, *(row["round"] for row in rounds)]
+        if any(after - before > 1 for before, after in pairwise(numbers)):
             return None
         for row in reversed(rounds):
             if row["episodes"]:

@@ -154,7 +154,14 @@ def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -
     return found
 
 
-_CONTROLS = ("nitro_shuffled", "nitro_flipped", "nitro_constant", "nitro_spending", "nitro_floor")
+_CONTROLS = (
+    "nitro_shuffled",
+    "nitro_flipped",
+    "nitro_constant",
+    "nitro_spending",
+    "nitro_floor",
+    "nitro_released_loss",
+)
 
 
 def is_about_r(claim: Cheaper | Higher | Better | RanksForks) -> bool:

@@ -95,6 +95,8 @@ def test_verdicts_about_r_say_first_that_it_does_not_repeat(tmp_path: Path) -> N
         assert bool(price_sentence(tmp_path)) == bool(expected)
     assert is_about_r(RanksForks(arm="forks", environment=CART))
     assert is_about_r(Cheaper(**{**CLAIM, "arm": "nitro", "against": ("nitro_constant",)}))
+    whole_loss = {**CLAIM, "arm": "nitro_released", "against": ("nitro_released_loss",)}
+    assert is_about_r(Cheaper(**whole_loss))
     assert not is_about_r(Cheaper(**{**CLAIM, "arm": "nitro", "against": ("fixed_16",)}))
 
 

@@ -13,6 +13,7 @@ from research.statistics import (
     paired_p_value,
     penalised_mean_time,
     rank_correlation,
+    student_tails,
 )
 from training.statistics import Reached, probability_of_improvement
 
@@ -112,14 +113,49 @@ def test_holm_by_hand() -> None:
     assert holm([]) == []
 
 
-def test_a_p_value_is_of_the_interval_s_draws() -> None:
+def test_a_p_value_goes_with_the_interval_s_draws() -> None:
     ours, theirs = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2.0, 4.0, 6.0, 8.0, 10.0])
-    assert paired_p_value(ours, theirs) == pytest.approx(1 / 20_000)
+    # Each pair says one half, without any spread.
+    assert paired_p_value(ours, theirs) == 1e-6
     assert paired_p_value(ours, ours) == 1.0
     mixed = np.array([2.0, 1.0, 3.5, 3.5, 5.0])
     inside = paired_bootstrap(ours, mixed, compare="difference")
     assert inside.low <= 0 <= inside.high
     assert paired_p_value(ours, mixed, compare="difference") > 0.05
+
+
+def test_five_pairs_of_one_sign_are_weaker_evidence_than_their_draws_look() -> None:
+    """No draw of them is beyond equality, so that a share of draws would be 0; a sign test says 0.0625."""
+    theirs = np.full(5, 100.0)
+    ours = np.array([101.0, 130.0, 115.0, 160.0, 104.0])
+    p = paired_p_value(ours, theirs)
+    assert 0.0625 < p < 0.3
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 16, 156])
+def test_tails_are_students(freedom: int) -> None:
+    from scipy import stats
+
+    for t in (0.0, 0.5, 2.0, 5.0, 12.0):
+        assert student_tails(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seeds", "environments"), [(5, 1), (5, 3)])
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_family_of_claims_about_equal_arms_seldom_has_a_false_one(
+    pool: str, seeds: int, environments: int
+) -> None:
+    """Forty claims by Holm: 3 of 60 families with a false one are meant, and of chance there are seldom more than 6."""
+    rng = np.random.default_rng(1)
+    families, false = 60, 0
+    for _ in range(families):
+        found = []
+        for _ in range(40):
+            x, y = POOLS[pool](rng, (seeds, environments)), POOLS[pool](rng, (seeds, environments))
+            found.append(paired_p_value(x, y, repetitions=300))
+        false += min(holm(found)) <= 0.05
+    assert false <= 6
 
 
 def test_rank_correlation_by_hand() -> None:

@@ -1,0 +1,43 @@
+"""What a run says whose rounds were stored thinned, and what it leaves open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from research.experiment import Cell
+from research.reports.earlier import changed_by
+from research.reports.outcomes import Outcome
+
+CELL = Cell("a", "CartPole-v1", 0)
+
+
+def rows_of(rounds: range) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = [
+        {"kind": "round", "round": k, "env_steps": 100 * k, "episodes": 60, "episode_return_mean": float(k)}
+        for k in rounds
+    ]
+    return [*made, {"kind": "end", "round": 25, "env_steps": 2500}]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "trained"), [(range(1, 26), 24.5), (range(10, 26, 10), None), (range(20, 21), None)]
+)
+def test_returns_of_training_need_every_round(rounds: range, trained: float | None) -> None:
+    """One stored round has no gap beside it, and is not all there was."""
+    assert Outcome(CELL, rows_of(rounds)).training_return == trained
+
+
+def test_steps_are_all_that_were_taken() -> None:
+    """The last stored round is the 20th of 25."""
+    assert Outcome(CELL, rows_of(range(10, 26, 10))).env_steps == 2500
+
+
+def test_the_papers_formula_of_a_cluster_moved_with_the_cluster() -> None:
+    interval = {"value": 2.0, "low": 1.9, "high": 2.1}
+    claim = {"kind": "cheaper", "accounting": "paper", "at": "functions", "against_at": "Nitro's cluster"}
+    now = {"asked": claim, "figures": {"interval": interval}, "verdict": "holds", "reason": ""}
+    before = {"interval": {**interval, "value": 1.6}, "verdict": "holds"}
+    assert "clusters, whose workers persist" in changed_by(before, now)
+    assert "clusters" not in changed_by(before, {**now, "asked": {**claim, "against_at": "functions"}})
