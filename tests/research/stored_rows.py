@@ -6,6 +6,7 @@ import json
 from statistics import fmean
 from typing import Any
 
+from research.experiment import find_experiment
 from research.runs.archive import cells_in, find_run
 from research.runs.run_file import RESULTS
 
@@ -16,7 +17,8 @@ def stored(name: str) -> dict[str, Any]:
 
 
 def runs_of(name: str, arm: str, environment: str) -> dict[int, list[dict[str, Any]]]:
-    path = RESULTS / f"{name}.runs"
+    """The rows of an arm by seed, from the experiment that runs it."""
+    path = RESULTS / f"{find_experiment(name).arm(arm).home or name}.runs"
     found = {}
     for cell in cells_in(path):
         run = find_run(path, cell) if (cell.arm, cell.environment) == (arm, environment) else None

@@ -83,7 +83,16 @@ def correlation(x: list[float], y: list[float]) -> float:
 
 @pytest.mark.parametrize(
     ("name", "some"),
-    [("minionsrl_budget", 19), ("stellaris_82k", 1), ("nitro_endpoint", 1), ("stellaris_walker", 4)],
+    [
+        ("minionsrl_budget", 19),
+        ("stellaris_82k", 1),
+        ("nitro_endpoint", 1),
+        ("stellaris_walker", 4),
+        ("stellaris_ablations", 12),
+        ("stellaris_testbeds", 3),
+        ("stellaris_1m", 3),
+        ("stellaris_minionsrl", 1),
+    ],
 )
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
     results = stored(name)
@@ -105,6 +114,21 @@ def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> 
             mean_of_ours = middle_mean([ours[seed] for seed in seeds])
             ratios.append(mean_of_ours / middle_mean([theirs[seed] for seed in seeds]))
         assert one["figures"]["interval"]["value"] == pytest.approx(math.prod(ratios) ** (1 / len(ratios)))
+
+
+def test_sixteen_actors_learn_on_containers_what_they_learn_on_the_cluster_of_stellaris() -> None:
+    """The declared oracle of `stellaris_minionsrl`: other times and another place, the same weights in 20 rounds."""
+    there = runs_of("stellaris_minionsrl", "synchronous_40", "Hopper-v5")
+    here = runs_of("stellaris_minionsrl", "fixed_16", "Hopper-v5")
+    assert sorted(there) == sorted(here) == list(range(400, 405))
+    for seed, rows in there.items():
+        for kind, figure, count in (("round", "episode_return_mean", 20), ("evaluation", "returns", 5)):
+            expected, found = (
+                {row["round"]: row[figure] for row in one if row["kind"] == kind}
+                for one in (rows, here[seed])
+            )
+            assert len(expected) == count
+            assert expected.items() <= found.items()
 
 
 def usual_round_s(rounds: list[dict[str, Any]]) -> float:
