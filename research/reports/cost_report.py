@@ -29,7 +29,7 @@ from research.reports.clock_comparison import judge_seconds
 from research.reports.cost_comparison import CostComparisons
 from research.reports.fork_prediction import forks_of, judge_forks
 from research.reports.judging import Judgement, corrected
-from research.reports.outcomes import Summary, decline_sentence
+from research.reports.outcomes import Summary, decline_sentence, training_sentence
 from research.reports.paired_runs import Runs
 from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
 from research.reports.return_comparison import judge_final_returns, judge_returns_in_time
@@ -73,8 +73,13 @@ def cost_verdicts(
             reason = " ".join(filter(None, (price, judgement.reason)))
             judgement = replace(judgement, reason=reason)
         if isinstance(claim, Higher | HigherInTime):
-            decline = decline_sentence((claim.arm, *claim.against), claim.environments, summaries)
-            judgement = replace(judgement, reason=" ".join(filter(None, (decline, judgement.reason))))
+            both = (claim.arm, *claim.against)
+            decline = decline_sentence(both, claim.environments, summaries)
+            training = ""
+            if isinstance(claim, Higher):
+                training = training_sentence(both, claim.environments, summaries)
+            said = (decline, training, judgement.reason)
+            judgement = replace(judgement, reason=" ".join(filter(None, said)))
         figures = judgement.as_dict()
         if isinstance(claim, Cheaper | Sooner) and judgement.word == "does not hold":
             turning = _turning_sentence(experiment, claim, runs)

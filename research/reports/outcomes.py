@@ -12,9 +12,10 @@ import numpy as np
 
 from research.claims import Meter
 from research.experiment import Cell, Experiment
+from research.reports.judging import ENOUGH_SEEDS
 from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import Row, run_file
-from research.statistics import area_under, median_time, penalised_mean_time
+from research.statistics import area_under, median_time, paired_bootstrap, penalised_mean_time
 from training.statistics import Interval, bootstrap, time_to_threshold
 
 _LAST_EPISODES = 100
@@ -231,6 +232,36 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
         )
         for (environment, arm), group in cells.items()
     ]
+
+
+def training_sentence(arms: Sequence[str], environments: Sequence[str], summaries: Sequence[Summary]) -> str:
+    """Say where episodes of training tell two arms apart and final evaluations do not, or say the opposite. Training
+    acts as a policy is drawn, evaluations by its mean, and a policy may be better by the one alone.
+    """
+    found = {(one.arm, one.environment): one.done for one in summaries}
+    said = []
+    for name in environments:
+        sides = [{one.cell.seed: one for one in found.get((arm, name), ())} for arm in arms]
+        seeds = sorted(set.intersection(*(set(side) for side in sides)))
+        trained, ended = (
+            [[getattr(side[seed], figure) for seed in seeds] for side in sides]
+            for figure in ("training_return", "endpoint")
+        )
+        scores = [score for side in (*trained, *ended) for score in side]
+        if len(seeds) < ENOUGH_SEEDS or any(score is None or score <= 0 for score in scores):
+            continue
+        by_training, by_evaluation = paired_bootstrap(*trained), paired_bootstrap(*ended)
+        if _side(by_training) not in (0, _side(by_evaluation)):
+            said.append(
+                f"By the last {_LAST_EPISODES} episodes of training on {name} the ratio is {by_training.value:.2f}"
+                f" [{by_training.low:.2f}, {by_training.high:.2f}]."
+            )
+    return " ".join(said)
+
+
+def _side(interval: Interval) -> int:
+    """1 where a ratio is above 1, -1 where it is below, 0 where that is not decided."""
+    return int(interval.low > 1.0) - int(interval.high < 1.0)
 
 
 def decline_sentence(arms: Sequence[str], environments: Sequence[str], summaries: Sequence[Summary]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from research.claims import NotBelow, NotWorse, Reaches
 from research.experiment import Experiment
 from research.reports.judging import undecided
-from research.reports.outcomes import Summary, decline_sentence
+from research.reports.outcomes import Summary, decline_sentence, training_sentence
 from research.statistics import paired_bootstrap
 from training.statistics import Interval, probability_of_improvement
 
@@ -66,8 +66,9 @@ def _verdict(
     if isinstance(claim, Reaches):
         return _reaches(sentence, claim, present[0])
     verdict = _compared(sentence, claim, *present)
-    decline = decline_sentence((claim.arm, claim.against), (claim.environment,), present)
-    return replace(verdict, reason=" ".join(filter(None, (decline, verdict.reason))))
+    both = (claim.arm, claim.against), (claim.environment,), present
+    said = (decline_sentence(*both), training_sentence(*both), verdict.reason)
+    return replace(verdict, reason=" ".join(filter(None, said)))
 
 
 def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:

@@ -7,7 +7,7 @@ import pytest
 from research.claims import Higher, NotWorse
 from research.experiment import Cell, Experiment
 from research.reports.cost_report import cost_verdicts
-from research.reports.outcomes import Outcome, Summary, decline_sentence
+from research.reports.outcomes import Outcome, Summary, decline_sentence, training_sentence
 from research.reports.verdicts import verdicts
 from tests.research.tiny_experiment import CART, TINY
 
@@ -67,3 +67,60 @@ def test_verdicts_of_what_ends_higher_say_it_first(theirs: list[tuple[float, flo
     assert len(found) == 2
     for verdict in found:
         assert verdict.reason.startswith(f"On {CART} the evaluated returns of both fell") == said, verdict
+
+
+def trained(arm: str, scores: list[tuple[float, float]]) -> Summary:
+    """An arm whose seeds scored so in training, and so at their final evaluation."""
+
+    def run(seed: int, training: float, final: float) -> Outcome:
+        rows = [
+            {"kind": "begin", "made_with": {}},
+            {"kind": "round", "round": 1, "env_steps": 9, "episodes": 100, "episode_return_mean": training},
+            {"kind": "final", "returns": [final]},
+            {"kind": "end"},
+        ]
+        return Outcome(Cell(arm, CART, seed), rows)
+
+    return Summary(arm, CART, len(scores), tuple(run(seed, *pair) for seed, pair in enumerate(scores)))
+
+
+ENDS = (99.0, 104.0, 97.0, 103.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("training", "finals", "said"),
+    [
+        ([80.0, 81.0, 79.0, 82.0, 80.0], ENDS, "the ratio is 0.80 ["),
+        ([80.0, 81.0, 79.0, 82.0, 80.0], [130.0, 131.0, 129.0, 132.0, 130.0], "the ratio is 0.80 ["),
+        # Nothing is said where both meters agree, or training decides nothing either.
+        ([80.0, 81.0, 79.0, 82.0, 80.0], [70.0, 71.0, 69.0, 72.0, 70.0], ""),
+        ([100.0, 101.0, 99.0, 101.0, 99.0], ENDS, ""),
+        ([80.0, 81.0, 79.0, 82.0, -1.0], ENDS, ""),
+    ],
+)
+def test_what_training_says_otherwise_is_said(
+    training: list[float], finals: tuple[float, ...], said: str
+) -> None:
+    ours = trained("a", list(zip(training, finals, strict=True)))
+    theirs = trained("b", [(100.0 + n % 2, 100.0) for n in range(5)])
+    words = training_sentence(("a", "b"), (CART,), [ours, theirs])
+    assert (said in words) if said else not words
+    assert training_sentence(("a", "b"), ("Pendulum-v1",), [ours, theirs]) == ""
+
+
+def test_verdicts_of_what_ends_higher_say_what_training_says() -> None:
+    ours, against = TINY.arms[0].name, TINY.arms[1].name
+    claims = (
+        Higher(arm=ours, against=(against,), environments=(CART,)),
+        NotWorse(arm=ours, against=against, environment=CART, margin=0.8),
+    )
+    experiment = TINY.model_copy(update={"claims": claims, "targets": {}})
+    summaries = [
+        trained(ours, [(80.0 + n, 100.0 + n) for n in range(5)]),
+        trained(against, [(100.0 + n, 100.0) for n in range(5)]),
+    ]
+    (not_worse,) = verdicts(experiment, summaries)
+    (higher,) = cost_verdicts(experiment, summaries, {}, draws=0)
+    assert not_worse.verdict == "holds"
+    for one in (not_worse, higher):
+        assert one.reason.startswith("By the last 100 episodes of training on CartPole-v1 the ratio is 0.8")
