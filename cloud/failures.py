@@ -28,11 +28,13 @@ CANCELLED = Failure("cancelled", "cancelled")
 
 def from_exception(error: BaseException) -> Failure:
     """Return `ValueError: message at training/functions/update.py:31`, then the last few frames, one a line."""
+    from training.algorithms.optimisation import BadLoss
+
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
     lines = [f"{type(error).__name__}: {error}{where}"]
     lines += [f"  {_place(frame)} in {frame.name}: {frame.line}" for frame in frames[-_FRAMES_SHOWN:]]
-    return Failure("error", "\n".join(lines))
+    return Failure("numbers" if isinstance(error, BadLoss) else "error", "\n".join(lines))
 
 
 def _place(frame: traceback.FrameSummary) -> str:

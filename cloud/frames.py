@@ -10,8 +10,9 @@ from typing import Annotated, Generic, Literal, TypeVar
 import msgpack
 from pydantic import Field, TypeAdapter
 
+from cloud.failures import OtherCode
 from training import msgpack_limits
-from training.messages import BlobRef, Call
+from training.messages import BlobRef, Call, FaultCode
 from training.reports import Message, Usage
 
 _LENGTH = struct.Struct("<I")
@@ -59,6 +60,7 @@ class Broke(Message):
     kind: Literal["broke"] = "broke"
     call_id: str
     reason: str
+    reason_code: FaultCode | OtherCode
     run_s: float
 
 

@@ -15,6 +15,7 @@ from training.reports import AnyEvaluationFigures, Message, RoundReport, Usage, 
 FaultCode = Literal[
     # of the call itself
     "error",
+    "numbers",
     "deadline",
     "request_too_large",
     "result_too_large",
@@ -36,7 +37,9 @@ FaultCode = Literal[
     "closed",
     "budget",
 ]
-"""Why a call gave no result, as our own code names it. Actors of other versions may send other codes."""
+"""Why a call gave no result, as our own code names it. Actors of other versions may send other codes. "numbers": a
+gradient or a loss was not finite.
+"""
 FAULTS_OF_THE_PLATFORM: frozenset[FaultCode] = frozenset(
     {
         "function_failed",
@@ -56,7 +59,7 @@ FAULTS_OF_THE_PLATFORM: frozenset[FaultCode] = frozenset(
 FAULTS_THAT_END_A_RUN: frozenset[FaultCode] = frozenset({"credentials", "function_missing", "bundle"})
 """No later call can succeed until a person acts, so the run is "failing", with the platform's message."""
 FAULTS_NOT_RETRIED: frozenset[FaultCode] = frozenset(
-    {"request_too_large", "result_too_large", "cloud_refused"}
+    {"numbers", "request_too_large", "result_too_large", "cloud_refused"}
 )
 """The same call would fail in the same way again, and might be paid for again."""
 Status = Literal["done", "failed", "refused", "cancelled"]

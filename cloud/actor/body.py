@@ -97,8 +97,8 @@ class Actor:
             watchdog.end()
             return self._failed(request, "deadline", str(error), time.perf_counter() - began_s)
         except Exception as error:
-            reason = failures.from_exception(error).reason
-            return self._failed(request, "error", reason, time.perf_counter() - began_s)
+            why = failures.from_exception(error)
+            return self._failed(request, why.code, why.reason, time.perf_counter() - began_s)
         return Answer(
             run=request.run,
             call_id=call.id,

@@ -205,7 +205,7 @@ class WorkerPool:
             if isinstance(message, frames.Done):
                 result: Result | Failure = Result(message.payload, message.env_state, message.usage)
             else:
-                result = Failure("error", message.reason)
+                result = Failure(message.reason_code, message.reason)
             self._finish(task, result, message.run_s)
         self._watch(worker)
 

@@ -48,8 +48,10 @@ def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache) -
     try:
         result = execute(call, _weights(call, blobs), warm_cache)
     except Exception as error:
-        reason = failures.from_exception(error).reason
-        return frames.Broke(call_id=call.id, reason=reason, run_s=time.perf_counter() - began_s)
+        why = failures.from_exception(error)
+        return frames.Broke(
+            call_id=call.id, reason=why.reason, reason_code=why.code, run_s=time.perf_counter() - began_s
+        )
     return frames.Done(
         call_id=call.id,
         payload=result.payload,

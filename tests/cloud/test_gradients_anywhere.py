@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cloud import wire
+from cloud.actor.body import Actor
 from cloud.aws.functions import deploy, function_name
 from cloud.aws_lambda import LambdaOptions
 from cloud.billing.full_bill import BillContext, full_bill
@@ -23,8 +27,10 @@ from cloud.metering import MeteredPlatform
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.aws import lambdas
 from tests.cloud.emulated_bills import executions, picodollars_of_call
+from tests.training.gradient_calls import gradient_call, sampled
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
+from training.learner import LearnerState
 from training.ports import Settlement
 from training.spec import TrainingSpec
 
@@ -75,6 +81,27 @@ def test_in_the_order_of_arrival_it_repeats_on_the_simulated_cloud(tmp_path: Pat
     assert len(learners) == 1
     other = SimulatedOptions(workers=2, seed=4).open()
     assert learners != {learner_on(other, tmp_path / "other", spec)}
+
+
+def test_a_gradient_that_is_not_finite_is_named_so_wherever_it_is_computed() -> None:
+    """So that no equal call is sent again."""
+    spec, rounds = sampled()
+    state = LearnerState.decode(rounds[0][0])
+    far = {name: array * np.float32(1e30) for name, array in state.parameters.items()}
+    call, blob = gradient_call(spec, dataclasses.replace(state, parameters=far), rounds[0][1:])
+    platform = LocalOptions(workers=1).open()
+    try:
+        for where in ("actor", "learner"):
+            weights = platform.publish(state.version, blob)
+            platform.submit(call.model_copy(update={"where": where, "weights": weights, "id": where}))
+            while (outcome := platform.next(60.0)) is None:
+                pass
+            assert (outcome.status, outcome.reason_code) == ("failed", "numbers"), outcome.reason
+    finally:
+        platform.close()
+    request = wire.Request(run="r", call=call, weights=blob, not_after_unix_s=time.time() + 60)
+    answer = wire.read_answer(Actor().answer(wire.pack_request(request)))
+    assert (answer.status, answer.reason_code) == ("failed", "numbers")
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def test_what_no_call_can_get_past_ends_the_run_at_once_with_the_words(loop, cod
     assert {call.attempt for call in platform.submitted} == {1}
 
 
-@pytest.mark.parametrize("code", ["request_too_large", "result_too_large", "cloud_refused"])
+@pytest.mark.parametrize("code", ["numbers", "request_too_large", "result_too_large", "cloud_refused"])
 def test_a_call_that_would_fail_again_in_the_same_way_is_not_tried_again(code):
     def fault(call):
         return "too large" if call.round_no == 1 and getattr(call.request, "slot", None) == 1 else None

@@ -90,6 +90,32 @@ def test_a_failed_gradients_slice_is_sent_again_first_with_the_newest_version() 
     assert len(gradients) == 3 * 3 + 1
 
 
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [
+        *((order, code) for order in ("arrival", "launch") for code in ("numbers", "result_too_large")),
+        ("launch", "refused_gradient"),
+    ],
+)
+def test_a_gradient_that_would_fail_again_in_the_same_way_is_not_sent_again(order: str, code: str) -> None:
+    def fault(call: Call) -> str | None:
+        return "in vain" if call.kind == "gradient" and call.seed == platform.gradients[0].seed else None
+
+    class OfSlices(InlinePlatform):
+        @property
+        def gradients(self) -> list[Call]:
+            return [call for call in self.submitted if call.kind == "gradient"]
+
+    platform = OfSlices(fault=fault, fault_code=code)
+    (report,) = reports(
+        events_of(tiny(algorithm=QUICK, loop=loop(order=order), stop={"rounds": 1}), platform)
+    )
+    tried = [call for call in platform.gradients if call.seed == platform.gradients[0].seed]
+    assert [call.attempt for call in tried] == [1]
+    assert (report.failed_calls, report.retried_calls) == (1, 0)
+    assert (report.dropped_trajectories, report.env_steps) == (1, 2 * 16)
+
+
 @pytest.mark.parametrize("actors_wait", [True, False])
 def test_a_run_ends_when_no_learner_returns_anything(actors_wait: bool) -> None:
     fault = lambda call: "no GPU is left" if call.kind == "gradient" else None  # noqa: E731

@@ -20,6 +20,8 @@ from training.reports import Usage
 from training.stopping import Halt, end_by_outcome, wished_end
 
 _TICK_S = 1.0
+_SAME_AGAIN = FAULTS_NOT_RETRIED | {"refused_gradient"}
+"""An equal call would fail in the same way: the same parameters and samples give the same gradient."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Landed:
     call: Call
     outcome: Outcome | None
     reason: str = ""
+    reason_code: str = ""
 
 
 @dataclass
@@ -163,14 +166,14 @@ class Flight:
             self.stop(end)
         if outcome.status == "failed" and outcome.reason_code != "budget":
             self._tally.failed_calls += 1
-            in_vain = outcome.reason_code in FAULTS_NOT_RETRIED
+            in_vain = outcome.reason_code in _SAME_AGAIN
             again = call.attempt < flying.attempts and self.halt is None and not in_vain
             yield _call_failed(call, outcome, again)
             if again:
                 self._tally.retried_calls += 1
                 self._launch_again(flying)
                 return None
-        return Landed(call.name, call, None, outcome.reason)
+        return Landed(call.name, call, None, outcome.reason, outcome.reason_code)
 
     def _learn(self, call: Call, outcome: Outcome) -> None:
         usage = outcome.usage

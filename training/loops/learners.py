@@ -15,7 +15,7 @@ from training.loops.flight import Landed
 from training.loops.model import StalenessAware
 from training.loops.occupancy import Occupancy
 from training.loops.run import Run
-from training.messages import CallFailed, Event, Outcome
+from training.messages import FAULTS_NOT_RETRIED, CallFailed, Event, Outcome
 from training.replay import Slice, Slices, Trajectory
 from training.reports import GradientsReport
 from training.seeds import derive
@@ -195,7 +195,7 @@ class Learners:
 
     def take(self, landed: Landed, *, stopping: bool = False) -> Iterator[Event]:
         """Put a gradient that has landed into the queue, and its slice back if passes are left. A failed one's slice
-        goes to the next learner, at most so many times; `stopping` counts no failure.
+        goes to the next learner, at most so many times and not where that is in vain; `stopping` counts no failure.
         """
         sent = self._flying.pop(landed.name)
         one, number = sent.slice, sent.number
@@ -203,7 +203,11 @@ class Learners:
             self._queue.lose(number)
             if stopping:
                 self.slices.give_back(one)
-            elif self._loop.order == "launch" or one.failures + 1 >= self._run.spec.attempts:
+            elif (
+                self._loop.order == "launch"
+                or landed.reason_code in FAULTS_NOT_RETRIED
+                or one.failures + 1 >= self._run.spec.attempts
+            ):
                 self._give_up(one, landed.reason)
             else:
                 self.slices.give_back(replace(one, failures=one.failures + 1))
