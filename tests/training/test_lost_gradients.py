@@ -206,6 +206,51 @@ def test_a_gradient_over_100_versions_late_is_dropped_and_its_slice_goes_on() ->
     assert report.env_steps == 3 * 4
 
 
+def test_a_slice_whose_last_gradient_is_dropped_counts_as_lost() -> None:
+    """Its samples are counted with the last pass alone."""
+    platform = Recording()
+
+    def order(waiting: int) -> int:
+        calls = list(platform._waiting)
+        return next((i for i, call in enumerate(calls) if call.name != "r1-gradient1-n111"), 0)
+
+    platform._order = order
+    spec = tiny(
+        algorithm=QUICK | {"epochs": 1},
+        loop=loop(learners=3, hold=False),
+        scaling={"actors": 110},
+        rollout={"steps_per_call": 4},
+        stop={"rounds": 1},
+    )
+    (report,) = reports(events_of(spec, platform))
+    assert report.gradients.dropped == {"too_old": 1}
+    assert report.env_steps == 109 * 4
+    assert report.dropped_trajectories == 1
+
+
+def test_gradients_that_no_version_can_be_paid_for_are_kept_and_taken_when_the_run_goes_on() -> None:
+    """Money ends before the first version of a round: a raised budget makes it of what waits."""
+    spec = tiny(algorithm=QUICK | {"epochs": 1}, loop=loop(), stop={"rounds": 1})
+    fault = lambda call: "budget" if call.kind == "apply" else None  # noqa: E731
+    platform, store = Recording(fault=fault), Forgetful()
+    platform._order = first_of({"gradient", "rollout"}, platform)
+    events = events_of(spec, platform, checkpoints=store)
+    assert (events[-1].reason_code, events[-1].rounds) == ("budget", 0)
+    computed = {
+        outcome.payload
+        for what, call, outcome in platform.happened
+        if what == "landed" and call.kind == "gradient" and outcome and outcome.status == "done"
+    }
+    assert computed
+    kept = list(store.saved.values())[-1]
+    assert {one.payload for one in Progress.decode(kept, spec).unfinished.gradients} == computed
+    again = Recording()
+    events = events_of(spec, again, resume=kept)
+    assert events[-1].env_steps == 3 * 16
+    applied = {payload for call in again.submitted if call.kind == "apply" for payload in call.inputs[1:]}
+    assert computed < applied or computed == applied
+
+
 def test_money_that_ends_while_gradients_wait_is_no_loss_if_the_version_is_paid() -> None:
     """The third round's gradients cannot be paid any more: what waits becomes a last version."""
     calls = iter(range(10**6))

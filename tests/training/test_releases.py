@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
+from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
 from training.checkpoints import FileCheckpointStore
 from training.codec import decode
 
@@ -146,6 +147,27 @@ def test_purely_asynchronous_gradients_are_one_version_behind_for_each_other_lea
     assert report.gradients.released == {"bound": 560}
     assert report.gradients.staleness_mean == pytest.approx(learners - 1, rel=0.05)
     assert report.gradients.bound is None
+
+
+def test_only_gradients_that_the_bound_held_back_count_as_held() -> None:
+    """One that only waits for the version that is being made was not."""
+
+    def round_of(platform: InlinePlatform, **changes: Any) -> Any:
+        spec = tiny(
+            algorithm=QUICK | {"epochs": 8},
+            loop=loop(learners=6, learners_wait=False, **changes),
+            scaling={"actors": 8},
+            stop={"rounds": 1},
+        )
+        (report,) = reports(events_of(spec, platform))
+        return report.gradients
+
+    slow_versions = InlinePlatform()
+    slow_versions._order = first_of({"gradient", "rollout"}, slow_versions)
+    assert round_of(slow_versions, hold=False).held_share == 0.0
+    bounded = round_of(InlinePlatform(), largest_staleness=0.0)
+    assert bounded.released == {"bound": 31, "full": 5 * 6, "idle": 3}
+    assert bounded.held_share == (5 * 5 + 2) / 64, "the last of each queue lets the others go"
 
 
 def test_a_run_resumed_with_other_learners_measures_staleness_again(tmp_path: Path) -> None:

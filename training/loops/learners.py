@@ -58,7 +58,7 @@ class Learners:
         waiting = [QueuedGradient(one.order, one.version, one.payload) for one in kept.gradients]
         self._queue = GradientQueue(self._most, loop.weights, launched=kept.launched, waiting=waiting)
         self._known = {one.order: _Known(one.name, 0, _env_steps(one.payload)) for one in kept.gradients}
-        self._held = set(self._known)
+        self._held: set[int] = set()
         self._flying: dict[str, _Sent] = {}
         self._arrived: dict[str, Landed] = {}
         self._applying = ""
@@ -225,6 +225,8 @@ class Learners:
             self.occupancy.drop(late, cost)
             reason = f"it was {self.clock - sent.version} versions late"
             yield _dropped(landed, reason, late)
+            if document["last"]:
+                self._give_up(one, f"a gradient was dropped: {reason}")
         else:
             self._queue.admit()
             self._known[number] = _Known(landed.name, cost, document["env_steps"])
@@ -246,17 +248,17 @@ class Learners:
         """Send what waits to be applied, if it may be and no other is. The version ends a round if it counts at least
         `wanted_steps`, or with `all_of_round` if nothing of the round is left after it.
         """
-        if (
-            not self._applying
-            and (found := self._queue.release(self.clock, self.bound, self._distances)) is not None
-        ):
+        fresh, self._fresh = self._fresh, 0
+        if self._applying:
+            return
+        found = self._queue.release(self.clock, self.bound, self._distances)
+        if found is None:
+            self._held |= {one.number for one in self._queue.waiting}
+        else:
             counted = sum(self._known[one.number].env_steps for one in found.gradients)
             ends = not (self._flying or self.slices) if all_of_round else counted >= wanted_steps
             self._apply(found, ends_round=ends)
-            self._awaiting = self._fresh
-        else:
-            self._held |= {one.number for one in self._queue.waiting}
-        self._fresh = 0
+            self._awaiting = fresh
 
     def _apply(self, release: Release, *, ends_round: bool) -> None:
         run = self._run
