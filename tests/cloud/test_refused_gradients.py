@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pytest
+
 from cloud import wire
 from cloud.actor.body import Actor
 from cloud.aws_lambda import LambdaOptions
@@ -18,6 +21,7 @@ from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.training.runs import events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, loop, reports
+from training.codec import decode, encode
 from training.messages import BlobRef, Call, Outcome
 from training.ports import Settlement
 
@@ -75,8 +79,10 @@ class FetchedHere:
         self._calls.close()
 
 
-def _run(bring: Bring, seed: int = 0) -> tuple[list[Any], FetchedHere, list[Settlement]]:
-    spec = tiny(algorithm=QUICK, loop=loop(), stop={"rounds": 2}, seed=seed)
+def _run(
+    bring: Bring, seed: int = 0, order: str = "arrival"
+) -> tuple[list[Any], FetchedHere, list[Settlement]]:
+    spec = tiny(algorithm=QUICK, loop=loop(order=order), stop={"rounds": 2}, seed=seed)
     settled: list[Settlement] = []
     inner = FetchedHere(bring)
     tariff = LambdaOptions().tariff(PriceBook.load(), spec.rollout.memory_mb)
@@ -128,10 +134,39 @@ def test_a_gradient_of_another_run_is_refused_once_and_its_slice_is_sent_again_w
     found = reports(events)
     assert [report.failed_calls for report in found] == [1, 0]
     assert [report.env_steps for report in found] == [report.env_steps for report in reports(other_events)]
-    assert [report.gradients.dropped for report in found] == [{}, {}]
+    assert [report.gradients.dropped for report in found] == [{"refused_run": 1}, {}]
     costs = {one.id: one for one in settled}
+    assert [report.gradients.wasted_picodollars for report in found] == [costs[refused[0].id].picodollars, 0]
     assert costs[refused[0].id].basis == "assumed", "what an answer says that is not ours is not believed"
     assert costs[refused[0].id].picodollars > max(
         one.picodollars for one in settled if one.basis != "assumed"
     )
+    assert events[-1].cost_picodollars == sum(one.picodollars for one in settled)
+
+
+@pytest.mark.parametrize("spoil", ["shape", "numbers"])
+def test_a_gradient_of_another_shape_or_not_finite_is_dropped_once_with_its_slice_in_the_order_of_launch(
+    spoil: str,
+) -> None:
+    """An equal call would be refused in the same way, so it is not paid for again."""
+    refused: list[Call] = []
+
+    def spoiled(call: Call, answer: wire.Answer) -> wire.Answer:
+        if call.kind != "gradient" or refused:
+            return answer
+        refused.append(call)
+        document = decode(answer.payload)
+        name = next(name for name in document if name.startswith("g:"))
+        document[name] = document[name][:1] if spoil == "shape" else np.full_like(document[name], np.nan)
+        return answer.model_copy(update={"payload": encode(document)})
+
+    events, platform, settled = _run(spoiled, order="launch")
+    (failure,) = [event for event in events if event.kind == "call_failed"]
+    assert (failure.reason_code, failure.will_retry) == ("refused_gradient", False)
+    assert [call.attempt for call in platform.submitted if call.seed == refused[0].seed] == [1]
+    first, second = reports(events)
+    assert (first.gradients.dropped, second.gradients.dropped) == ({"refused_gradient": 1}, {})
+    (paid,) = [one.picodollars for one in settled if one.id == refused[0].id]
+    assert first.gradients.wasted_picodollars == paid
+    assert (first.dropped_trajectories, second.dropped_trajectories) == (1, 0)
     assert events[-1].cost_picodollars == sum(one.picodollars for one in settled)

@@ -114,6 +114,7 @@ def test_a_gradient_that_would_fail_again_in_the_same_way_is_not_sent_again(orde
     assert [call.attempt for call in tried] == [1]
     assert (report.failed_calls, report.retried_calls) == (1, 0)
     assert (report.dropped_trajectories, report.env_steps) == (1, 2 * 16)
+    assert report.gradients.dropped == ({} if code == "result_too_large" else {code: 1})
 
 
 @pytest.mark.parametrize("actors_wait", [True, False])

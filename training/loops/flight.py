@@ -39,6 +39,7 @@ class Landed:
 class Tally:
     """What calls did and cost since the tally was last taken. `usages` are those of sampling and judging, wherever it
     ran, `learned` those of calls that learned and made no version; versions come with their usage themselves.
+    `unusable` are outcomes of such calls that were refused or not finite.
     """
 
     cost_picodollars: int = 0
@@ -47,6 +48,7 @@ class Tally:
     cold_starts: int = 0
     usages: list[Usage] = field(default_factory=list)
     learned: list[Usage] = field(default_factory=list)
+    unusable: list[Outcome] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,9 @@ class Flight:
             self.stop(end)
         if outcome.status == "failed" and outcome.reason_code != "budget":
             self._tally.failed_calls += 1
+            is_bad = outcome.reason_code == "numbers" or outcome.reason_code.startswith("refused_")
+            if is_bad and kind.role == "learning" and not kind.makes_version:
+                self._tally.unusable.append(outcome)
             in_vain = outcome.reason_code in _SAME_AGAIN
             again = call.attempt < flying.attempts and self.halt is None and not in_vain
             yield _call_failed(call, outcome, again)

@@ -273,9 +273,11 @@ class _Traffic:
         bound = learners.bound
         learners.calibrate()
         now_s = run.now_s()
+        tally = run.flight.take_tally()
+        for outcome in tally.unusable:
+            learners.occupancy.drop(outcome.reason_code, outcome.cost_picodollars or 0)
         report = learners.occupancy.report(now_s, None if math.isinf(bound) else bound)
         learners.fit(report, now_s - self.started_s, self.actors.plan.actors)
-        tally = run.flight.take_tally()
         yield from run.end_round(
             self.actors.plan,
             tally,

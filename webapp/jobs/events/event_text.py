@@ -94,7 +94,7 @@ def gradients_sentence(found: Mapping[str, Any] | None) -> str:
     text = f"{made}, {found['staleness_mean']:.1f} versions behind on average{bound}."
     if found["dropped"]:
         dropped = ", ".join(
-            f"{count:,} dropped ({_DROPPED.get(reason, reason)})"
+            f"{count:,} dropped ({_why_dropped(reason)})"
             for reason, count in sorted(found["dropped"].items())
         )
         text += f" {dropped}, {display_usd(found['wasted_picodollars'])} wasted."
@@ -106,7 +106,14 @@ _DROPPED = {
     "numbers": "not finite",
     "duplicate": "answered twice",
     "unknown_version": "of a version that was not requested",
+    "refused_version": "of another version",
+    "refused_run": "of another run",
+    "refused_call": "of another call",
 }
+
+
+def _why_dropped(reason: str) -> str:
+    return _DROPPED.get(reason) or ("not as requested" if reason.startswith("refused_") else reason)
 
 
 def _evaluation(payload: Payload) -> EventText:

@@ -30,6 +30,8 @@ def test_a_round_says_what_its_gradients_became() -> None:
     assert gradients_sentence(wasted) == (
         "40 gradients in 26 steps, 1.0 versions behind on average. 2 dropped (over 100 versions old), $0.000200 wasted."
     )
+    refused = FOUND | {"dropped": {"refused_gradient": 1, "refused_run": 2}}
+    assert "1 dropped (not as requested), 2 dropped (of another run)" in gradients_sentence(refused)
     assert gradients_sentence(None) == ""
 
 
