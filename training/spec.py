@@ -233,7 +233,7 @@ def _check_learners(loop: StalenessAware, scaling: AnyScaling) -> None:
             " the order of arrival, or a fixed number of learners"
         )
     slices = -(-scaling.largest // loop.trajectories_per_gradient)
-    if loop.goes_by_waves and loop.learners > slices:
+    if loop.actors_wait and loop.learners > slices:
         raise ValueError(
             f"{scaling.largest} actors that wait fill {slices} slices of {loop.trajectories_per_gradient} trajectories,"
             f" so no more than {slices} of {loop.learners} learners could ever work at once"

@@ -127,6 +127,10 @@ def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
             {"loop": loop(learners=4)},
             "3 actors that wait fill 3 slices of 1 trajectories, so no more than 3 of 4",
         ),
+        (
+            {"loop": loop(learners=9, samples_per_round=3 * 16)},
+            "3 actors that wait fill 3 slices of 1 trajectories, so no more than 3 of 9",
+        ),
         ({"loop": loop(ratio_limit=0.99)}, "greater than or equal to 1"),
         ({"loop": loop(staleness_decay=0.0)}, "greater than 0"),
         ({"loop": loop(staleness_decay=1.01)}, "less than or equal to 1"),
