@@ -17,12 +17,8 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.azure_container import AzureContainerOptions
 from cloud.forecasting.workload import spaces_of
 from cloud.hosts import HostsOptions
-from cloud.numbers import profile as profiles
-from cloud.numbers.profile import Pool
 from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
-from cloud.simulated_options import SimulatedOptions
 from cloud.wire import RESULT_LIMIT_BYTES
-from training.architectures import CNN
 from training.calls.kind import SLACK_BYTES
 from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
@@ -37,11 +33,9 @@ from webapp.formatting import plural
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.launch.preflight import (
-    cluster_obstacle,
-    gpu_obstacle,
     missing_price,
-    price_obstacle,
-    ready_instances_obstacle,
+    platform_obstacle,
+    too_many_learners,
     unnamed_cluster,
 )
 from webapp.jobs.spec import JobSpec
@@ -50,8 +44,6 @@ _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _KIND = "platform.kind"
 _AT_ONCE, _CORES, _GROUPS = "Functions at once", "Cores", "Container groups"
 """The quotas' names in a connection's test report (cloud.aws.checks, cloud.azure.checks)."""
-_WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
-"""Platforms whose actors have no torch."""
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -117,18 +109,10 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     """Return why this job cannot be launched on its cloud; empty if the platform needs no connection."""
-    unpriced = price_obstacle(spec.platform, spec.training.memory_mb)
-    unusable = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
-    if found := unusable or ready_instances_obstacle(spec) or unpriced or gpu_obstacle(spec):
-        return [found]
-    if isinstance(spec.platform, _WITHOUT_TORCH) and (found := _needs_torch(spec.training)):
+    if found := unnamed_cluster(spec.platform) or platform_obstacle(spec):
         return [found]
     if isinstance(spec.platform, HostsOptions):
         return _unsafe_address()
-    if isinstance(spec.platform, SimulatedOptions):
-        actors = profiles.load(spec.platform.profile).actors
-        if isinstance(actors, Pool):
-            return list(too_many_learners(spec.training, int(actors.most_actors.value), "actor"))
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
@@ -142,32 +126,6 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if isinstance(spec.platform, AzureContainerOptions):
         return list(_of_containers(connection, spec, spec.platform))
     return list(_of_functions(connection, spec, spec.platform))
-
-
-def too_many_learners(training: Training, room: int, actor: str) -> Iterator[Problem]:
-    """Return the problem of more learners than actors' places at once; an `actor` is called so there."""
-    loop, path = training.loop, "training.loop.learners"
-    if isinstance(loop, StalenessAware) and loop.where == "actor" and loop.learners > room:
-        yield Problem(
-            path,
-            f"Learners at most ({path}): the job asks for {loop.learners:,}, and no more than {plural(room, actor)} may"
-            f" run at once. Ask for {room:,} at most.",
-        )
-
-
-def _needs_torch(training: Training) -> Problem | None:
-    """Return why actors cannot compute this job's gradients; None if they can, or need not."""
-    loop = training.loop
-    if not isinstance(loop, StalenessAware) or loop.where != "actor":
-        return None
-    if not isinstance(training, TrainingSpec) or not isinstance(training.network, CNN):
-        return None
-    path = "training.loop.where"
-    return Problem(
-        path,
-        f"Learners' place ({path}): gradients of pictures need torch, which actors on this platform do not have. Choose"
-        " the learner's machine, or another loop.",
-    )
 
 
 def _not_ready(connection: Connection) -> Iterator[Problem]:
@@ -211,8 +169,8 @@ def _of_functions(connection: Connection, spec: JobSpec, options: LambdaOptions)
             " free: Service Quotas, AWS Lambda.",
         )
     room = min((one for one in (allowed, options.at_once) if one is not None), default=None)
-    if room is not None:
-        yield from too_many_learners(spec.training, room, "function")
+    if room is not None and (found := too_many_learners(spec.training, room, "function")):
+        yield found
     if allowed is not None and options.provisioned > allowed:
         path = "platform.provisioned"
         yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
@@ -378,7 +336,8 @@ def _of_containers(
     if words := missing_price(placed, 0):
         yield at_connection(words)
         return
-    yield from too_many_learners(spec.training, options.most_actors, "container")
+    if found := too_many_learners(spec.training, options.most_actors, "container"):
+        yield found
     actors = min(spec.training.scaling.largest, options.most_actors)
     groups = -(-actors // options.containers_a_group)
     for name, wanted, unit in ((_CORES, actors * options.vcpu, "core"), (_GROUPS, groups, "container group")):

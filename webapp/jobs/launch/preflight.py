@@ -8,24 +8,33 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
 from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.hosts import HostsOptions
 from cloud.numbers import machines
+from cloud.numbers import profile as profiles
+from cloud.numbers.profile import Pool
 from cloud.platforms import PlatformOptions
 from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
+from training.architectures import CNN
 from training.loops.model import StalenessAware
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from training.spec import TrainingSpec
 from training.tasks.training import Training
+from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
 
 REGION = "platform.region"
 PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
 """What to do if the price book has no price."""
+_WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
+"""Platforms whose actors have no torch."""
 
 
 def obstacle(training: Training) -> Problem | None:
@@ -64,6 +73,18 @@ def scheduler_obstacle(training: Training) -> Problem | None:
     )
 
 
+def platform_obstacle(spec: JobSpec) -> Problem | None:
+    """Return why this job cannot run on its platform, as far as that is known without an account; None if it can."""
+    return (
+        cluster_obstacle(spec.platform)
+        or ready_instances_obstacle(spec)
+        or price_obstacle(spec.platform, spec.training.memory_mb)
+        or gpu_obstacle(spec)
+        or torch_obstacle(spec)
+        or pool_obstacle(spec)
+    )
+
+
 def ready_instances_obstacle(spec: JobSpec) -> Problem | None:
     """Return why functions cannot be kept ready for a policy that changes their memory; None if none are."""
     if spec.training.scaling.memory_range_mb is None or not getattr(spec.platform, "provisioned", 0):
@@ -96,6 +117,45 @@ def gpu_obstacle(spec: JobSpec) -> Problem | None:
             path, f"{lacks} for functions to share. Name a machine with one, or one learner on a GPU."
         )
     return None
+
+
+def torch_obstacle(spec: JobSpec) -> Problem | None:
+    """Return why actors cannot compute this job's gradients; None if they can, or need not."""
+    training, loop = spec.training, spec.training.loop
+    if not isinstance(spec.platform, _WITHOUT_TORCH):
+        return None
+    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+        return None
+    if not isinstance(training, TrainingSpec) or not isinstance(training.network, CNN):
+        return None
+    path = "training.loop.where"
+    return Problem(
+        path,
+        f"Learners' place ({path}): gradients of pictures need torch, which actors on this platform do not have. Choose"
+        " the learner's machine, or another loop.",
+    )
+
+
+def pool_obstacle(spec: JobSpec) -> Problem | None:
+    """Return the problem of more learners than a simulated cluster has actors; None if there is room."""
+    if not isinstance(spec.platform, SimulatedOptions):
+        return None
+    actors = profiles.load(spec.platform.profile).actors
+    if not isinstance(actors, Pool):
+        return None
+    return too_many_learners(spec.training, int(actors.most_actors.value), "actor")
+
+
+def too_many_learners(training: Training, room: int, actor: str) -> Problem | None:
+    """Return the problem of more learners than actors' places at once; an `actor` is called so there."""
+    loop, path = training.loop, "training.loop.learners"
+    if not isinstance(loop, StalenessAware) or loop.where != "actor" or loop.learners <= room:
+        return None
+    return Problem(
+        path,
+        f"Learners at most ({path}): the job asks for {loop.learners:,}, and no more than {plural(room, actor)} may"
+        f" run at once. Ask for {room:,} at most.",
+    )
 
 
 def unnamed_cluster(options: PlatformOptions) -> Problem | None:

@@ -19,7 +19,7 @@ from training.ports import CheckpointRef, CheckpointStore, Control
 from training.scaling.plan import Bounds
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.form.spec_problems import Problem
-from webapp.jobs.launch.preflight import cluster_obstacle, obstacle
+from webapp.jobs.launch.preflight import obstacle, platform_obstacle
 from webapp.jobs.running.checkpoint_files import CheckpointFiles
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
@@ -80,7 +80,7 @@ class Headless:
         self._spec = spec
         if spec.needs_connection:
             raise SpecError([_NEEDS_A_PROJECT])
-        if found := cluster_obstacle(spec.platform) or obstacle(spec.training):
+        if found := platform_obstacle(spec) or obstacle(spec.training):
             raise SpecError([found])
         self._resume = read_checkpoint(resume) if resume is not None else None
         if self._resume is not None:

@@ -20,9 +20,11 @@ from webapp.api.tokens import make_token
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.form.presets import presets
+from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.launch import cloud_requirements
 from webapp.jobs.launch.cloud_requirements import gradient_too_large, slice_too_large
 from webapp.jobs.models import Job
+from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 
 NO_GPU = (
@@ -135,6 +137,17 @@ def test_a_gpu_that_is_not_there_is_refused_with_one_sentence_wherever_a_job_is_
     assert main(words) == 1
     assert NO_GPU in capsys.readouterr().err
     assert not Job.objects.exists()
+
+
+def test_a_run_without_the_dashboard_is_refused_for_the_same_reasons() -> None:
+    with pytest.raises(SpecError) as refused:
+        Headless(make_spec("hopper-stellaris", platform__learner_sku="c5.4xlarge"))
+    assert str(refused.value) == NO_GPU
+    many: dict[str, Any] = {"where": "actor", "learners": 17, "actors_wait": False}
+    loop = {f"training__loop__{name}": value for name, value in many.items()}
+    with pytest.raises(SpecError, match=r"no more than 16 actors may run at once\. Ask for 16 at most\."):
+        Headless(make_spec("hopper-stellaris", platform__profile="stellaris-cluster", **loop))
+    assert Headless(make_spec("hopper-stellaris"))
 
 
 # What is asked for, and what the one sentence about it says.
