@@ -55,9 +55,18 @@ def price_sentence(ours: PricedRun, theirs: PricedRun, target: str) -> str:
     if left_usd <= 0:
         return f"{how} would be cheaper at no price of them."
     return (
-        f"{how} would be cheaper below ${left_usd / gradient_s * _HOUR_S:.2f} an hour of computing; the {place.machine}"
-        f" that {place.options.learner_lanes} share costs ${_hourly_usd(place, place.machine):.2f}."
+        f"{how} would be cheaper below ${left_usd / gradient_s * _HOUR_S:.2f} an hour of computing; the"
+        f" {shared_machines(place)}."
     )
+
+
+def shared_machines(place: Place) -> str:
+    """Return what all machines cost an hour that the place's learners share."""
+    count, sharers = place.options.learner_machines, place.options.learner_lanes
+    price = f"${count * _hourly_usd(place, place.machine):.2f}"
+    if count == 1:
+        return f"{place.machine} that {sharers} share costs {price}"
+    return f"{count} {place.machine} that {sharers} share cost {price}"
 
 
 def _call_sentence(ours: PricedRun, theirs: PricedRun, place: Place) -> str:
