@@ -317,22 +317,25 @@ def test_without_the_peers_environment_a_sentence_says_what_to_do(tmp_path: Path
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
 
 
-def test_a_stored_run_is_done_on_any_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thinned, whole at both ends, and only once it is complete."""
+@pytest.mark.parametrize(("rounds", "stored"), [(30, range(1, 31)), (120, range(10, 121, 10))])
+def test_a_stored_run_is_done_on_any_machine(
+    rounds: int, stored: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one thinned, whole at both ends, and only once it is complete."""
     from research.runs import run_file
 
     monkeypatch.setattr(run_file, "RESULTS", tmp_path / "results")
     cell = Cell("arm", "ALE/Qbert-v5", 3)
     here = RunFile(papers_folder(tmp_path / "one", "some", quick=False), cell)
     here.path.parent.mkdir(parents=True)
-    for row in [{"kind": "begin"}, *({"kind": "round", "round": no} for no in range(1, 31))]:
+    for row in [{"kind": "begin"}, *({"kind": "round", "round": no} for no in range(1, rounds + 1))]:
         here.append(row)
-    here.append({"kind": "final", "round": 30, "return_mean": 1.5})
+    here.append({"kind": "final", "round": rounds, "return_mean": 1.5})
     assert not here.store()
-    here.append({"kind": "end", "round": 30})
+    here.append({"kind": "end", "round": rounds})
     assert here.store()
     there = RunFile(papers_folder(tmp_path / "another", "some", quick=False), cell)
     assert there.complete
-    assert _rounds(there.rows()) == [10, 20, 30]
+    assert _rounds(there.rows()) == list(stored)
     assert [row["kind"] for row in there.rows()][-2:] == ["final", "end"]
     assert not RunFile(papers_folder(tmp_path / "another", "some", quick=True), cell).complete
