@@ -28,7 +28,7 @@ from webapp.papers.figures import RESULTS
 
 Row = dict[str, Any]
 
-# Of runs with more rounds than the first, each so many is stored.
+# A run of more rounds than _STORED_WHOLE keeps every tenth.
 _STORED_WHOLE = 100
 _STORED_ROUNDS = 10
 

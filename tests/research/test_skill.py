@@ -82,11 +82,11 @@ def test_pilots_without_their_first_rounds_say_nothing_of_training(data: Path) -
 
 @pytest.mark.parametrize("name", [name for name in experiment_names() if (RESULTS / f"{name}.json").exists()])
 def test_what_a_report_says_of_its_targets_follows_from_stored_pilots(name: str, tmp_path: Path) -> None:
-    told = json.loads((RESULTS / f"{name}.json").read_text()).get("skill", [])
+    reported = json.loads((RESULTS / f"{name}.json").read_text()).get("skill", [])
     computed = {
         (row["environment"], row["meter"]): row for row in target_rows(find_experiment(name), tmp_path)
     }
-    for row in told:
+    for row in reported:
         if row["least"] is not None:
             assert row == computed[row["environment"], row["meter"]]
         else:
