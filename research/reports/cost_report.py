@@ -21,6 +21,7 @@ from research.claims import (
     RanksForks,
     Repeatable,
     Sooner,
+    environments_in,
 )
 from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS
@@ -28,7 +29,7 @@ from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import judge_seconds
 from research.reports.cost_comparison import CostComparisons
 from research.reports.fork_prediction import forks_of, judge_forks
-from research.reports.judging import Judgement, corrected
+from research.reports.judging import Judgement, corrected, part_sentence
 from research.reports.outcomes import Summary, decline_sentence, training_sentence
 from research.reports.paired_runs import Runs
 from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
@@ -97,6 +98,8 @@ def cost_verdicts(
             }
         else:
             parts = _claim_parts(experiment, claim, judgement)
+        part = part_sentence(judgement.seeds, _declared_seeds(claim, summaries))
+        judgement = replace(judgement, reason=" ".join(filter(None, (part, judgement.reason))))
         sentence = _sentence(experiment, claim, judgement)
         found.append(_verdict(sentence, judgement, claim, figures, parts))
     return found
@@ -130,6 +133,18 @@ def _turning_sentence(experiment: Experiment, claim: Cheaper | Sooner, runs: Run
 def _is_synchronous(experiment: Experiment, arm: str, environment: str) -> bool:
     setting = next(one for one in experiment.settings if one.environment == environment)
     return experiment.spec(Cell(arm, environment, setting.seeds[0])).training.loop.kind == "synchronous"
+
+
+def _declared_seeds(claim: _Judged, summaries: Sequence[Summary]) -> int:
+    """Of the claim's environment with the most of them."""
+    return max(
+        (
+            one.planned
+            for one in summaries
+            if one.arm == claim.arm and one.environment in environments_in(claim)
+        ),
+        default=0,
+    )
 
 
 # Samples and products that R was measured from in the forks.

@@ -21,6 +21,7 @@ ENOUGH_SEEDS = 5
 ONE_SIDED = 0.90
 """The level of an interval whose two ends are one-sided tests at 5 %."""
 _SIGNIFICANT = 0.05
+_DECIDED = {"holds": "would hold", "does not hold": "would not hold"}
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,27 @@ def judge_alike(
 
 
 def firmness(word: str, variants: Sequence[Variant]) -> list[str]:
-    """Say by which other accounts the sign of a verdict turns, and by which a decided one is not decided."""
+    """Say by which other accounts the sign of a verdict turns, by which a decided one is not decided, and by which one
+    that is not decided would be, alone.
+    """
+
+    def joined(words: Sequence[str]) -> str:
+        return ", and ".join(words)
+
     turned = [one.words for one in variants if one.turned]
-    decided = word in ("holds", "does not hold")
-    weak = [one.words for one in variants if decided and not one.turned and one.word != word]
-    found = [f"Its sign turns {', and '.join(turned)}."] if turned else []
-    return [*found, f"It is not decided {', and '.join(weak)}."] if weak else found
+    found = [f"Its sign turns {joined(turned)}."] if turned else []
+    if word in _DECIDED:
+        weak = [one.words for one in variants if not one.turned and one.word != word]
+        return [*found, f"It is not decided {joined(weak)}."] if weak else found
+    for other, would in _DECIDED.items():
+        firm = [one.words for one in variants if one.word == other]
+        found += [f"Alone it {would} {joined(firm)}."] if firm else []
+    return found
+
+
+def part_sentence(seeds: int, declared: int) -> str:
+    """Say where a judgement rests on a part of the declared seeds; empty where it rests on all or on none."""
+    return f"{seeds} of its {declared} declared seeds are complete." if 0 < seeds < declared else ""
 
 
 def undecided(seeds: int) -> str:
@@ -115,7 +131,7 @@ def corrected(family: Sequence[Judgement]) -> list[Judgement]:
             found.append(one)
             continue
         more = {**one.more, "p_holm": p_holm, "family": len(known)}
-        if p_holm > _SIGNIFICANT and one.word in ("holds", "does not hold"):
+        if p_holm > _SIGNIFICANT and one.word in _DECIDED:
             why = f"Alone it would be decided; among {len(known)} claims its p value is {p_holm:.2g}."
             found.append(
                 replace(

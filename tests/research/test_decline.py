@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from research.claims import Higher, NotWorse
@@ -124,3 +126,16 @@ def test_verdicts_of_what_ends_higher_say_what_training_says() -> None:
     assert not_worse.verdict == "holds"
     for one in (not_worse, higher):
         assert one.reason.startswith("By the last 100 episodes of training on CartPole-v1 the ratio is 0.8")
+
+
+def test_a_verdict_on_a_part_of_the_declared_seeds_says_so_first() -> None:
+    ours, against = TINY.arms[0].name, TINY.arms[1].name
+    claims = (Higher(arm=ours, against=(against,), environments=(CART,)),)
+    experiment = TINY.model_copy(update={"claims": claims, "targets": {}})
+    whole = [trained(arm, [(100.0 + n, 100.0 + n) for n in range(5)]) for arm in (ours, against)]
+    parts = [replace(one, planned=10) for one in whole]
+    (part,), (all_of_it,) = (cost_verdicts(experiment, one, {}, draws=0) for one in (parts, whole))
+    assert part.reason == f"5 of its 10 declared seeds are complete. {all_of_it.reason}"
+    (none,) = cost_verdicts(experiment, [replace(one, outcomes=()) for one in parts], {}, draws=0)
+    assert none.verdict == "open"
+    assert "declared" not in none.reason

@@ -241,4 +241,9 @@ def test_a_verdict_says_first_what_turns_it_and_what_undoes_it() -> None:
         "Its sign turns without starts.",
         "It is not decided by the first reading.",
     ]
-    assert firmness("not decided by 5 seeds", [undone, same]) == []
+    assert firmness("not decided by 5 seeds", [undone]) == []
+    assert firmness("not decided by 5 seeds", [turned, undone, same]) == [
+        "Its sign turns without starts.",
+        "Alone it would hold without rebuilding.",
+        "Alone it would not hold without starts.",
+    ]
