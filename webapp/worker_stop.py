@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
@@ -25,14 +26,11 @@ class WorkerStop:
     """The stop of one worker: what it does first, and which processes end with it."""
 
     def __init__(self) -> None:
-        self._requested = threading.Event()
+        self.requested = False
+        self._requests: SimpleQueue[None] = SimpleQueue()
         self._lock = threading.Lock()
         self._firsts: list[Callable[[], None]] = []
         self._processes: set[subprocess.Popen[str]] = set()
-
-    @property
-    def requested(self) -> bool:
-        return self._requested.is_set()
 
     def first(self, act: Callable[[], None]) -> Callable[[], None]:
         """Register a function to call as soon as the worker is to stop; also a decorator."""
@@ -53,12 +51,13 @@ class WorkerStop:
                 self._processes.discard(process)
 
     def ask(self) -> None:
-        """Request the stop. Safe in a signal handler, as it only sets an event."""
-        self._requested.set()
+        """Request the stop. Safe in a signal handler, and in one that interrupts it: this takes no lock of Python's."""
+        self.requested = True
+        self._requests.put(None)
 
     def carry_out(self, end: Callable[[int], object] = os._exit) -> None:
         """Wait for the request, end the registered processes, and then this process if it still runs."""
-        self._requested.wait()
+        self._requests.get()
         began_s = time.monotonic()
         with self._lock:
             for process in self._processes:

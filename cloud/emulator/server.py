@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 
 from cloud.emulator.control_api import Actions, ControlApi
@@ -127,20 +128,23 @@ def run_until_stopped(emulator: Emulator, port: int, values: Callable[[], dict[s
     try:
         stopped = stop_requested()
         print(json.dumps(values()), flush=True)
-        threading.Thread(target=_set_at_end_of_input, args=(stopped,), daemon=True).start()
-        stopped.wait()
+        threading.Thread(target=_put_at_end_of_input, args=(stopped,), daemon=True).start()
+        stopped.get()
     finally:
         emulator.stop()
 
 
-def _set_at_end_of_input(stopped: threading.Event) -> None:
+def _put_at_end_of_input(stopped: SimpleQueue[None]) -> None:
     sys.stdin.read()
-    stopped.set()
+    stopped.put(None)
 
 
-def stop_requested() -> threading.Event:
-    """Return an event that SIGTERM and Ctrl-C set."""
-    stopped = threading.Event()
+def stop_requested() -> SimpleQueue[None]:
+    """Return a queue from which the main thread gets None at SIGTERM and Ctrl-C.
+
+    An event would do but for its lock: a signal that comes while the main thread holds it would wait for itself.
+    """
+    stopped: SimpleQueue[None] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, lambda *_: stopped.put(None))
     return stopped

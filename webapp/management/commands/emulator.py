@@ -65,7 +65,7 @@ class Command(LineCommand):
             for title, values in accounts:
                 self._tell(title, values)
             self.tell("Ctrl-C stops it.")
-            stopped.wait()
+            stopped.get()
         self.stdout.write("Stopped.")
 
     def _tell(self, title: str, values: dict[str, Any]) -> None:
