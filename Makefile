@@ -46,11 +46,11 @@ test: setup-test ## Run the quick tests: unit, integration, security, a journey 
 
 .PHONY: test-slow
 test-slow: setup-test ## Run the slow tests: all journeys, themes and sizes, recovery, fuzzing, long properties
-	$(PYTEST) -m "slow and not endurance" -o faulthandler_timeout=3600 $(ARGS)
+	$(PYTEST) -m "slow and not endurance" --longest-test 3600 $(ARGS)
 
 .PHONY: test-endurance
 test-endurance: setup-test ## Run what takes an hour or more: 200 crashes, 20,000 requests, learning curves
-	$(PYTEST) -m endurance -o faulthandler_timeout=0 $(ARGS)
+	$(PYTEST) -m endurance --longest-test 0 $(ARGS)
 
 .PHONY: test-accounts
 test-accounts: setup-test ## Run what only a real cloud account can settle, on yours (docs/clouds.md); costs a few cents

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 import hypothesis
 import pytest
 
-from tests import compiled_once, longest_first
-from tests.chromium import QUIET, NoChromium, chromium_path
+from tests import compiled_once, longest_first, time_limit
+from tests.chromium import KeptBrowser, NoChromium, chromium_path
 from tests.durations import Durations
 from tests.live_site import KeptSite
 from tests.servers import reserved_port, server_process, wait_until
@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(Durations(), "starling-durations")
     pluginmanager.register(longest_first, "starling-longest-first")
     pluginmanager.register(compiled_once, "starling-compiled-once")
+    pluginmanager.register(time_limit, "starling-time-limit")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -240,7 +241,7 @@ _BROWSER_PATIENCE_MS = 60_000  # the machine may be slow and busy
 
 
 @pytest.fixture(scope="module")
-def _chromium() -> Iterator["Browser"]:
+def _chromium() -> Iterator[KeptBrowser]:
     """One browser a module, not a session: while it runs, this thread has a running event loop.
 
     Django would refuse its ORM there (also when it empties the tables after a test), and asyncio tests could not run.
@@ -257,22 +258,22 @@ def _chromium() -> Iterator["Browser"]:
     expect.set_options(timeout=_BROWSER_PATIENCE_MS)
     with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        yield playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield KeptBrowser(playwright, path)
 
 
 @pytest.fixture
-def browser(_chromium: "Browser") -> "Browser":
+def browser(_chromium: KeptBrowser) -> "Browser":
     """A running Chromium."""
-    return _chromium
+    return _chromium.get()
 
 
 @pytest.fixture
-def browser_context(browser: "Browser") -> Iterator["BrowserContext"]:
+def browser_context(_chromium: KeptBrowser, browser: "Browser") -> Iterator["BrowserContext"]:
     """A browser without cookies or history; nothing of it is left for the next test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(_BROWSER_PATIENCE_MS)
     yield context
-    context.close()
+    _chromium.close(context)
 
 
 @pytest.fixture

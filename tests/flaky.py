@@ -46,7 +46,7 @@ def _round(number: int, folder: Path, chosen: str) -> list[str]:
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-m", chosen, "-n", "2", "--dist", "worksteal"]
     command += ["--random-files", "-p", "randomly", f"--randomly-seed={number * 7919}"]
-    command += ["-o", "faulthandler_timeout=3600"]
+    command += ["--longest-test", "3600"]
     with open(log, "wb") as output:
         ended = subprocess.run(
             [*command, f"--junit-xml={report}"], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT

@@ -8,8 +8,11 @@ from tests.servers import ROOT
 
 _TESTS = """
 import threading
+from cloud.actor.watchdog import Watchdog
 
 def test_waits():
+    with Watchdog(60):
+        pass
     threading.Event().wait()
 
 def test_passes():
@@ -18,12 +21,13 @@ def test_passes():
 
 
 def test_a_test_that_waits_for_ever_fails_with_its_stack_and_the_others_run(tmp_path: Path) -> None:
+    """Also where it used the watchdog of functions, which has a timer of stacks too."""
     file = tmp_path / "test_both.py"
     file.write_text(_TESTS)
-    command = [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider"]
+    options = ["-n", "1", "-p", "tests.time_limit", "--longest-test", "5", "-p", "no:cacheprovider"]
     ended = subprocess.run(
-        [*command, "-c", str(ROOT / "pyproject.toml"), "-o", "faulthandler_timeout=5", str(file)],
-        cwd=tmp_path,
+        [sys.executable, "-m", "pytest", *options, "-c", "pyproject.toml", str(file)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,
@@ -31,4 +35,5 @@ def test_a_test_that_waits_for_ever_fails_with_its_stack_and_the_others_run(tmp_
     assert ended.returncode == 1
     assert "1 failed, 1 passed" in ended.stdout
     assert "crashed while running" in ended.stdout
+    assert "test_waits has not ended after 5 s" in ended.stderr
     assert "in test_waits" in ended.stderr
