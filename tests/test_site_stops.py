@@ -1,6 +1,6 @@
 """The whole site stopped, killed and overloaded: no healthy job pays for that, and its owner always gets in.
 
-Minutes each, so they are run by `make test-slow`; their figures are printed.
+Minutes each, so they are run by `make test-slow`, and more often by `make test-endurance`; their figures are printed.
 """
 
 import random
@@ -17,8 +17,9 @@ import pytest
 
 from tests.servers import ROOT, manage, wait_until
 from tests.whole_site import Stack, ready, signs_in, site_environment, up
+from tests.work import repeated
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow]
+pytestmark = pytest.mark.stack
 
 STOPPED_WITHIN_S = 10.0
 BURNERS = 4
@@ -64,9 +65,10 @@ def _assert_nothing_counted(stack: Stack, stops: list[tuple[float, int]]) -> Non
     assert longest_s <= STOPPED_WITHIN_S
 
 
-def test_twenty_stops_at_any_moment_cost_a_healthy_job_nothing(tmp_path: Path) -> None:
+@repeated(5, endurance=20)
+def test_stops_at_any_moment_cost_a_healthy_job_nothing(times: int, tmp_path: Path) -> None:
     stops = []
-    for after_s in range(1, 21):
+    for after_s in range(1, 21, 20 // times):
         with up(tmp_path / "data", demo=True) as stack:
             _lived(stack.process, after_s)
             stops.append(_stop(stack))
@@ -74,10 +76,11 @@ def test_twenty_stops_at_any_moment_cost_a_healthy_job_nothing(tmp_path: Path) -
     _assert_nothing_counted(stack, stops)
 
 
-def test_stops_at_any_moment_of_a_runs_beginning_cost_the_job_nothing(tmp_path: Path) -> None:
+@repeated(4, endurance=8)
+def test_stops_at_any_moment_of_a_runs_beginning_cost_the_job_nothing(times: int, tmp_path: Path) -> None:
     """However long the site takes to be ready here, the job's process has its lease by then."""
     stops = []
-    for after_s in (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0):
+    for after_s in (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)[:: 8 // times]:
         with ready(tmp_path / "data", demo=True) as stack:
             wait_until(partial(stack.rows, _A_HELD_LEASE), within_s=300, what="the job is run")
             _lived(stack.process, after_s)
@@ -86,9 +89,10 @@ def test_stops_at_any_moment_of_a_runs_beginning_cost_the_job_nothing(tmp_path: 
     _assert_nothing_counted(stack, stops)
 
 
-def test_a_first_start_killed_at_any_moment_ends_with_a_link_that_works(tmp_path: Path) -> None:
+@repeated(4, endurance=20)
+def test_a_first_start_killed_at_any_moment_ends_with_a_link_that_works(times: int, tmp_path: Path) -> None:
     luck, worked = random.Random(16), 0
-    for number in range(20):
+    for number in range(times):
         folder, after_s = tmp_path / f"data-{number}", luck.uniform(0.2, 14.0)
         with up(folder, demo=True) as killed:
             _lived(killed.process, after_s)
@@ -97,7 +101,7 @@ def test_a_first_start_killed_at_any_moment_ends_with_a_link_that_works(tmp_path
         with ready(folder, demo=True) as stack:
             worked += signs_in(stack.sign_in_link())
         print(f"killed after {after_s:.1f} s: {worked} of {number + 1} links worked", flush=True)
-    assert worked == 20
+    assert worked == times
 
 
 @contextmanager
@@ -137,6 +141,7 @@ def _do(stack: Stack, program: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_busy_machine_brings_the_demo_and_six_seeds_to_their_ends(tmp_path: Path) -> None:
     """Four processes burn beside them. The demo goes on for hours, so it is stopped once the seeds are over."""
     with _burners(BURNERS), ready(tmp_path / "data", demo=True) as stack:

@@ -157,7 +157,7 @@ def test_without_uncertainty_it_is_the_job_itself(monkeypatch: pytest.MonkeyPatc
         assert found.dollars.p50 == pytest.approx(ended.usd, rel=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_most_supervised_jobs_end_where_they_were_forecast() -> None:
     inside, errors = [], []
     for number in range(JOBS):

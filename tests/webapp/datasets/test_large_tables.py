@@ -72,7 +72,13 @@ def reader_watched(words: bytes) -> Iterator[Watched]:
         thread.join()
 
 
-@pytest.mark.parametrize("texts", [False, True], ids=["numbers", "numbers and texts"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(False, id="numbers"),
+        pytest.param(True, id="numbers and texts", marks=pytest.mark.endurance),
+    ],
+)
 def test_a_table_of_200_megabytes(texts: bool, live_site: str, tmp_path: Path) -> None:
     project = make_project()
     user = project.people.get()

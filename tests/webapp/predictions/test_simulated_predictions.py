@@ -14,7 +14,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.predictions import services, text
 from webapp.predictions.models import Prediction, State
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.endurance]
 PREDICTIONS = 40
 _ACTORS = (None, 4, 12, 16, 24)
 
