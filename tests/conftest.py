@@ -130,6 +130,22 @@ def _fresh_cache() -> Iterator[None]:
     caches["process"].clear()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _data_sets_of_each_folder() -> Iterator[None]:
+    """What a test's process knows of data sets is not of the folder that another test had."""
+    from django.test.signals import setting_changed
+
+    from training.data import library
+
+    def forget(setting: str, **_: object) -> None:
+        if setting == "STARLING_DATA":
+            library.forget()
+
+    setting_changed.connect(forget)
+    yield
+    setting_changed.disconnect(forget)
+
+
 @pytest.fixture(autouse=True)
 def _books_hold(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test with processes that run jobs, whatever they left must add up, down to the last event.

@@ -24,6 +24,11 @@ def use(store: WritableDataStore, make_shipped: Callable[[str], Manifest] | None
     """
     global _store, _make_shipped
     _store, _make_shipped = store, make_shipped
+    forget()
+
+
+def forget() -> None:
+    """Read manifests anew: the store has its data in another place now."""
     _manifests.clear()
 
 

@@ -169,3 +169,10 @@ def test_a_shipped_data_set_is_made_once_by_a_process_of_its_own(data_folder: Pa
     assert shipped_manifest("digits") == made
     assert (files.shards() / made.shards[0].hash).stat().st_mtime_ns == at_s
     assert sentences(make_project(), job_spec("digits", model={"kind": "logistic"})) == []
+
+
+def test_shipped_data_are_found_in_whichever_folder_a_test_has(settings: Any, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        settings.STARLING_DATA = tmp_path / name
+        manifest = library.manifest_of("breast_cancer")
+        assert library.store().get(manifest.shards[0].hash)
