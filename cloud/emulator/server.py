@@ -11,6 +11,7 @@ import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self, TypeVar
@@ -108,10 +109,9 @@ class Emulator(ABC):
         try:
             while not self._stop.is_set():
                 self.tidy()
-                try:
-                    await asyncio.wait_for(self._stop.wait(), _TIDY_EVERY_S)
-                except TimeoutError:
-                    continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_TIDY_EVERY_S):
+                        await self._stop.wait()
         finally:
             server.close()
             self.close_processes()

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -84,10 +85,9 @@ class _BoxWaiters:
             for waiter in waiters:
                 self._answer(waiter, found)
             nearest_s = min((one.until_s for one in self._waiting.values()), default=0.0) - time.monotonic()
-            try:
-                await asyncio.wait_for(self._rung.wait(), max(0.0, min(READ_EVERY_S, nearest_s)))
-            except TimeoutError:
-                pass
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(READ_EVERY_S, nearest_s))):
+                    await self._rung.wait()
 
     def _answer(self, waiter: _Waiter, found: HandOut) -> None:
         """Answer the waiter, unless there is nothing for it and it may wait longer."""

@@ -180,6 +180,13 @@ def _verdict_lines(found: Sequence[dict[str, Any]]) -> list[str]:
         lines.append(
             f"| **{one['verdict']}** | {one['label']} | {one['claim']} | {ours} | {paper} | {_remarks(one)} |"
         )
+    accounts = [(one, row) for one in comparisons for row in one["figures"].get("variants", [])]
+    if accounts:
+        lines += ["", "The same runs by other accounts, each verdict as if it were the only one:", ""]
+        lines += ["| claim | account | ours | verdict |", "|---|---|---|---|"]
+    for one, row in accounts:
+        ours = _ours(row["interval"], ratio="ratio" in one["claim"])
+        lines.append(f"| {one['claim']} | {row['words']} | {ours} | {row['word']} |")
     alone = [(one, row) for one in comparisons for row in one["figures"].get("by_environment", [])]
     if alone:
         lines += ["", "Each environment alone, p values by Holm over them:", ""]

@@ -210,6 +210,11 @@ def test_a_report_tells_cost_verdict_and_what_turns_it(
     assert 0 <= over["cheaper_in"] <= 3
     text = (tmp_path / "tiny.md").read_text()
     assert "draws of the clouds' numbers" in text
+    for variant in verdict["figures"]["variants"]:
+        value = f"{variant['interval']['value']:.3g} ["
+        row = f"| {verdict['claim']} | {variant['words']} | {value}"
+        assert row in text, "other accounts are in the table too"
+    assert {one["name"] for one in verdict["figures"]["variants"]} == {"no_startup", "no_rebuild", "begin"}
     assert f"| {CART} | {PRICING_TARGETS['machine'].title} | Boosted |" in text
     summaries = read_summaries(TINY, folder, quick=False)
     before = cost_tables(TINY, priced_runs(TINY, folder, summaries))

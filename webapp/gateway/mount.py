@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from weakref import WeakKeyDictionary
-
-import redis.asyncio
-from django.conf import settings
 
 from cloud.actor.protocol import LEASE
 from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
 from cloud.gateway.waiters import Waiters
 from webapp.database_readers import Readers
+from webapp.ear import listen
 from webapp.gateway.services import OFFERS
 from webapp.gateway.store import DatabaseStore
 
-log = logging.getLogger(__name__)
-
 PREFIX = LEASE.removesuffix("lease")
-_LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class _LoopGateway:
@@ -28,26 +22,12 @@ class _LoopGateway:
     def __init__(self) -> None:
         self._readers = Readers()
         self.waiters = Waiters(DatabaseStore(), self._readers.read)
-        self._listener = asyncio.get_running_loop().create_task(self._listen())
+        bells = listen(OFFERS, lambda box, _: self.waiters.ring(box))
+        self._listener = asyncio.get_running_loop().create_task(bells)
 
     async def close(self) -> None:
         self._listener.cancel()
         await asyncio.to_thread(self._readers.close)
-
-    async def _listen(self) -> None:
-        while True:
-            try:
-                async with (
-                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client,
-                    client.pubsub() as ear,
-                ):
-                    await ear.psubscribe(f"{OFFERS}*")
-                    async for message in ear.listen():
-                        if message["type"] == "pmessage":
-                            self.waiters.ring(message["channel"].decode().removeprefix(OFFERS))
-            except (redis.RedisError, OSError) as error:
-                log.debug("no bells: %s", error)
-            await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
 
 
 _gateways: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopGateway] = WeakKeyDictionary()

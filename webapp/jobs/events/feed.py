@@ -16,12 +16,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import redis.asyncio
-from django.conf import settings
 from django.db import DatabaseError
 
 from webapp.database_readers import Readers, Result
 from webapp.doorbell import CHANNEL_PREFIX
+from webapp.ear import listen
 from webapp.jobs import queries
 from webapp.jobs.events.viewers import LiveViewers
 from webapp.jobs.models import Job
@@ -33,7 +32,6 @@ TELL_EVERY_S = 1.0
 QUEUE_LENGTH = 200
 _SNAPSHOT_AGE_S = 0.5
 _WAITING_AGE_S = 2.0
-_LISTEN_AGAIN_AFTER_S = 1.0
 
 
 class Chunk(NamedTuple):
@@ -195,7 +193,7 @@ class FeedHub:
         if self._readers is None:
             self._readers = Readers()
         if self._ear is None:
-            self._ear = asyncio.get_running_loop().create_task(self._listen())
+            self._ear = asyncio.get_running_loop().create_task(listen(CHANNEL_PREFIX, self._heard))
         if job_id not in self._feeds:
             self._feeds[job_id] = JobFeed(job_id, self._readers)
         return self._feeds[job_id]
@@ -219,27 +217,11 @@ class FeedHub:
                 self._ear = None
             await asyncio.to_thread(readers.close)
 
-    async def _listen(self) -> None:
-        """Pass notifications on to the feeds. Without Redis the feeds poll."""
-        while True:
-            try:
-                async with (
-                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as client,
-                    client.pubsub() as ear,
-                ):
-                    await ear.psubscribe(f"{CHANNEL_PREFIX}*")
-                    async for message in ear.listen():
-                        self._heard(message)
-            except (redis.RedisError, OSError) as error:
-                log.debug("no doorbells: %s", error)
-            await asyncio.sleep(_LISTEN_AGAIN_AFTER_S)
-
-    def _heard(self, message: dict[str, Any]) -> None:
-        if message["type"] != "pmessage":
-            return
-        feed = self._feeds.get(message["channel"].decode().removeprefix(CHANNEL_PREFIX))
-        if feed is not None and message["data"].isdigit():
-            feed.ring(int(message["data"]))
+    def _heard(self, job_id: str, seq: bytes) -> None:
+        """Pass a doorbell on to the job's feed. Without Redis the feeds poll."""
+        feed = self._feeds.get(job_id)
+        if feed is not None and seq.isdigit():
+            feed.ring(int(seq))
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, FeedHub] = WeakKeyDictionary()
