@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from training.checkpoints import Progress
@@ -12,6 +12,7 @@ from training.deadlines import Deadlines
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Flight, Landed, Tally
+from training.loops.round_report import Learned, round_report
 from training.messages import (
     OWN_ENDS,
     BlobRef,
@@ -23,7 +24,7 @@ from training.messages import (
     Stopped,
 )
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import GradientsReport, RoundReport, Usage, sum_usages
+from training.reports import GradientsReport, Spend
 from training.scaling.plan import Plan
 from training.seeds import derive
 from training.stopping import Halt, fraction_done, verdict
@@ -32,23 +33,6 @@ from training.tasks.training import Training
 from training.unfinished import Unfinished
 
 HISTORY_KEPT = 64
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
-
-    result: Document
-    usage: Usage
-    took_s: float
-
-    @property
-    def amount(self) -> int:
-        return int(self.result["env_steps"])
-
-    @property
-    def staleness_mean(self) -> float:
-        return float(self.result.get("staleness_mean", 0.0))
 
 
 class Run:
@@ -82,7 +66,7 @@ class Run:
         self._serial = 0
         self._deciding_s = 0.0
         self._memory_mb = task.spec.memory_mb
-        self._learned: list[_Learned] = []
+        self._learned: list[Learned] = []
         self._made_before = _progress_in_no_round(progress)
         self.last_failure = "no actor returned a result"
 
@@ -200,7 +184,7 @@ class Run:
         result = decode(updated.payload)
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
-        self._learned.append(_Learned(result, updated.usage, took_s))
+        self._learned.append(Learned(result, updated.usage, took_s))
         self.progress = replace(
             self.progress,
             learner=learner,
@@ -245,7 +229,21 @@ class Run:
 
         `changes` are other fields of the progress that change with it: states by slot, data that waits.
         """
-        report = self._report(plan, tally, started_s, collect_s, dropped_trajectories, gradients)
+        report = round_report(
+            self.progress,
+            plan,
+            tally,
+            self._learned,
+            memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
+            env_steps=self._made_before + self.learned_in_round,
+            figures=self.task.round_figures_of([one.result for one in self._learned]),
+            started_s=started_s,
+            collect_s=collect_s,
+            now_s=self.now_s(),
+            dropped_trajectories=dropped_trajectories,
+            spend=self._spend(),
+            gradients=gradients,
+        )
         self._learned = []
         self._made_before = 0
         self.progress = replace(
@@ -330,7 +328,7 @@ class Run:
         if self.progress.round_no or self.progress.holds_data:
             yield from self._save()
         means = self.progress.evaluation_means
-        spend = self._platform.spend() if isinstance(self._platform, Metered) else None
+        spend = self._spend()
         yield Stopped(
             reason_code=halt.code,
             reason=halt.reason,
@@ -341,6 +339,9 @@ class Run:
             episode_return_mean=self.progress.training_score,
             cost_picodollars=spend.spent_picodollars if spend is not None else self.progress.cost_picodollars,
         )
+
+    def _spend(self) -> Spend | None:
+        return self._platform.spend() if isinstance(self._platform, Metered) else None
 
     def _save(self) -> Iterator[Event]:
         if self._saved_round == self.progress.round_no:
@@ -369,57 +370,9 @@ class Run:
         self._serial += 1
         return f"{self._prefix}r{self.progress.round_no + 1}-{what}-n{self._serial}-a1"
 
-    def _report(
-        self,
-        plan: Plan,
-        tally: Tally,
-        started_s: float,
-        collect_s: float,
-        dropped: int,
-        gradients: GradientsReport | None,
-    ) -> RoundReport:
-        learned = self._learned
-        return RoundReport(
-            round_no=self.progress.round_no + 1,
-            version=self.progress.version,
-            actors=plan.actors,
-            plan_reason=plan.why,
-            drawn=plan.drawn,
-            memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
-            env_steps=self._made_before + self.learned_in_round,
-            total_env_steps=self.progress.total_env_steps,
-            figures=self.task.round_figures_of([one.result for one in learned]),
-            staleness_mean=_staleness_mean(learned),
-            dropped_trajectories=dropped,
-            started_s=started_s,
-            collect_s=collect_s,
-            update_s=sum(one.took_s for one in learned) if gradients is None else gradients.learning_s,
-            total_s=self.now_s() - started_s,
-            cold_starts=tally.cold_starts,
-            failed_calls=tally.failed_calls,
-            retried_calls=tally.retried_calls,
-            usage=sum_usages(tally.usages),
-            learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
-            cost_picodollars=tally.cost_picodollars,
-            spend=self._platform.spend() if isinstance(self._platform, Metered) else None,
-            gradients=gradients,
-        )
-
-
-def _staleness_mean(learned: Sequence[_Learned]) -> float:
-    """Return by how many versions the data of a round was older than what it changed."""
-    if len(learned) == 1:
-        return learned[0].staleness_mean
-    amount = sum(one.amount for one in learned)
-    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
-
 
 def _progress_in_no_round(progress: Progress) -> int:
     """Return what the run had made within a round when it was saved: the round that goes on reports it too."""
     if progress.history:
         return progress.total_env_steps - progress.history[-1].total_env_steps
     return progress.total_env_steps if progress.round_no == 0 else 0
-
-
-def _learner_usage(usages: Sequence[Usage]) -> Usage:
-    return usages[0] if len(usages) == 1 else sum_usages(usages)

@@ -1,0 +1,85 @@
+"""What a round's report says of the versions that were made in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from training.checkpoints import Progress
+from training.codec import Document
+from training.loops.flight import Tally
+from training.reports import Figures, GradientsReport, RoundReport, Spend, Usage, sum_usages
+from training.scaling.plan import Plan
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
+
+    result: Document
+    usage: Usage
+    took_s: float
+
+    @property
+    def amount(self) -> int:
+        return int(self.result["env_steps"])
+
+    @property
+    def staleness_mean(self) -> float:
+        return float(self.result.get("staleness_mean", 0.0))
+
+
+def round_report(
+    progress: Progress,
+    plan: Plan,
+    tally: Tally,
+    learned: Sequence[Learned],
+    *,
+    memory_mb: int,
+    env_steps: int,
+    figures: Figures,
+    started_s: float,
+    collect_s: float,
+    now_s: float,
+    dropped_trajectories: int,
+    spend: Spend | None,
+    gradients: GradientsReport | None,
+) -> RoundReport:
+    """Return the report of the round after those in `progress`, which has the last of the round's versions."""
+    return RoundReport(
+        round_no=progress.round_no + 1,
+        version=progress.version,
+        actors=plan.actors,
+        plan_reason=plan.why,
+        drawn=plan.drawn,
+        memory_mb=memory_mb,
+        env_steps=env_steps,
+        total_env_steps=progress.total_env_steps,
+        figures=figures,
+        staleness_mean=_staleness_mean(learned),
+        dropped_trajectories=dropped_trajectories,
+        started_s=started_s,
+        collect_s=collect_s,
+        update_s=sum(one.took_s for one in learned) if gradients is None else gradients.learning_s,
+        total_s=now_s - started_s,
+        cold_starts=tally.cold_starts,
+        failed_calls=tally.failed_calls,
+        retried_calls=tally.retried_calls,
+        usage=sum_usages(tally.usages),
+        learner_usage=_learner_usage([*(one.usage for one in learned), *tally.learned]),
+        cost_picodollars=tally.cost_picodollars,
+        spend=spend,
+        gradients=gradients,
+    )
+
+
+def _staleness_mean(learned: Sequence[Learned]) -> float:
+    """Return by how many versions the data of a round was older than what it changed."""
+    if len(learned) == 1:
+        return learned[0].staleness_mean
+    amount = sum(one.amount for one in learned)
+    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
+
+
+def _learner_usage(usages: Sequence[Usage]) -> Usage:
+    return usages[0] if len(usages) == 1 else sum_usages(usages)
