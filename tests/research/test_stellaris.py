@@ -35,6 +35,7 @@ NAMES = (
     "stellaris_walker",
     "stellaris_lambda",
     "stellaris_testbeds",
+    "stellaris_truncation",
 )
 # What an arm of the loop may do otherwise than the paper's defaults.
 CHANGES: dict[str, set[str]] = {
@@ -58,16 +59,24 @@ CHANGES: dict[str, set[str]] = {
     "truncation_released": {"truncation"},
     "truncation_differentiated": {"truncation"},
     "released": {"calibration", "weighting", "aggregation", "truncation"},
+    "untruncated": {"learners", "trajectories_per_gradient", "order", "truncation"},
+    "truncated": {"learners", "trajectories_per_gradient", "order"},
 }
 
-GRADIENTS = {"synchronous_10": 10, "synchronous_160": 160, "stellaris_hpc": 160}
+GRADIENTS = {
+    "synchronous_10": 10,
+    "untruncated": 10,
+    "truncated": 10,
+    "synchronous_160": 160,
+    "stellaris_hpc": 160,
+}
 """A round's, of the arms that do not make 40."""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
-    """Each sample is passed over ten times in 40 gradients a round, but for the paper's baseline, which has 10, and
-    for as many learners as actors, which have 160.
+    """Each sample is passed over ten times in 40 gradients a round, but for the paper's baseline, which has 10, as
+    one learner of whole rounds has, and for as many learners as actors, which have 160.
     """
     experiment = find_experiment(name)
     for cell in experiment.cells():

@@ -309,7 +309,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Ablation",
         "What truncation and staleness-aware aggregation each bring.",
         "Both are needed. The slides name the parts and print no number.",
-        ("stellaris_ablations",),
+        ("stellaris_ablations", "stellaris_truncation"),
         remark="Beside other truncation rules, a control, a fixed bound, and the decoupled objective.",
     ),
     _stellaris(
