@@ -17,20 +17,25 @@ async def _until(condition, what: str) -> None:
     raise AssertionError(f"{what}: not within a minute")
 
 
+def _listeners(client: redis.Redis) -> int:
+    """How many hear a bell of this prefix; a site that other tests share listens to its own."""
+    return int(client.publish("bell:?", "0"))
+
+
 @pytest.mark.asyncio
 async def test_messages_of_a_prefix_are_heard_and_no_others(valkey: str) -> None:
     heard: list[tuple[str, bytes]] = []
     task = asyncio.create_task(listen("bell:", lambda name, data: heard.append((name, data))))
     with redis.Redis.from_url(valkey) as client:
-        await _until(lambda: client.pubsub_numpat() == 1, "it listens")
+        await _until(lambda: _listeners(client), "it listens")
         client.publish("bells:a", "0")
         client.publish("bell:a", "1")
         client.publish("bell:b", "2")
-        await _until(lambda: len(heard) == 2, "both are heard")
+        await _until(lambda: ("b", b"2") in heard, "the last is heard")
     task.cancel()
     await asyncio.wait([task], timeout=60)
     assert task.cancelled()
-    assert heard == [("a", b"1"), ("b", b"2")]
+    assert [one for one in heard if one[0] != "?"] == [("a", b"1"), ("b", b"2")]
 
 
 @pytest.mark.asyncio
@@ -46,14 +51,14 @@ async def test_it_ends_at_whichever_of_its_steps_it_is_cancelled(valkey: str) ->
             task = asyncio.create_task(listen("bell:", lambda name, data: None))
             for _ in range(steps):
                 await asyncio.sleep(0)
-            subscribed = client.pubsub_numpat() == 1
+            subscribed = bool(_listeners(client))
             task.cancel()
             _, pending = await asyncio.wait([task], timeout=5)
             if pending:
                 stuck.append(steps)
                 task.cancel()
                 await asyncio.wait([task], timeout=60)
-            await _until(lambda: client.pubsub_numpat() == 0, "it has left")
+            await _until(lambda: not _listeners(client), "it has left")
             steps += 1
     assert subscribed, "all steps until it listens were tried"
     assert stuck == []
