@@ -67,6 +67,7 @@ class Keyboard:
         assert chosen.startswith(option), chosen
 
     def go(self, place: str) -> None:
+        self.page.wait_for_load_state()  # a page that is seen already may still load what listens to keys
         self.page.keyboard.press("Control+k")
         self.page.wait_for_selector("#palette [role=option]")
         self.page.keyboard.type(place)

@@ -92,6 +92,7 @@ def correlation(x: list[float], y: list[float]) -> float:
         ("stellaris_testbeds", 3),
         ("stellaris_1m", 3),
         ("stellaris_minionsrl", 1),
+        ("stellaris_truncation", 1),
     ],
 )
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
@@ -275,3 +276,20 @@ def test_a_boosted_round_is_compared_with_the_floor_rounds_beside_it_by_hand() -
     assert boosted_rounds.seed_difference(rows[:1], figures["KL, ratio"]) is None
     interval = boosted_rounds.interval_of([1.0, 2.0, 3.0])
     assert interval == pytest.approx((2.0, 2.0 - 4.303 / 3**0.5, 2.0 + 4.303 / 3**0.5), rel=1e-3)
+
+
+def test_one_learner_of_whole_rounds_without_truncation_is_the_synchronous_one() -> None:
+    """The declared oracle of `stellaris_truncation`: the same returns bit for bit where both have a seed."""
+    loop = runs_of("stellaris_truncation", "untruncated", "Hopper-v5")
+    synchronous = runs_of("stellaris_82k", "synchronous_10", "Hopper-v5")
+    shared = sorted(loop.keys() & synchronous.keys())
+    assert shared == list(range(400, 405))
+    for seed in shared:
+        for kind, figure, count in (("round", "episode_return_mean", 20), ("evaluation", "returns", 5)):
+            expected, found = (
+                {row["round"]: row[figure] for row in rows if row["kind"] == kind}
+                for rows in (synchronous[seed], loop[seed])
+            )
+            assert len(expected) == count
+            assert found == expected
+        assert final_return(loop[seed]) == final_return(synchronous[seed])
