@@ -141,9 +141,11 @@ def _do(stack: Stack, program: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_a_busy_machine_brings_the_demo_and_six_seeds_to_their_ends(tmp_path: Path) -> None:
-    """Four processes burn beside them. The demo goes on for hours, so it is stopped once the seeds are over."""
+    """Four processes burn beside them, and would beside all other tests of `make test-slow`. The demo goes on for
+    hours, so it is stopped once the seeds are over.
+    """
     with _burners(BURNERS), ready(tmp_path / "data", demo=True) as stack:
         began_s = time.monotonic()
         _do(stack, _SIX_SEEDS)
