@@ -26,6 +26,9 @@ _CAVEATS = (
     "Not testable",
     "Its sign turns",
     "It is not decided",
+    "Alone it would hold",
+    "Alone it would not hold",
+    "Only ",
     "The target asks",
     "No pilots say",
 )
