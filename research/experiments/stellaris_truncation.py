@@ -23,7 +23,8 @@ EXPERIMENT = Experiment(
     ),
     can_claim=(
         "Ten seeds of one task after 82,000 steps: whether the final return is within a quarter of that without"
-        " truncation. Nothing about data that is stale."
+        " truncation. Nothing about data that is stale, and little about skill: at the papers' learning rate Hopper"
+        " has hardly begun to be learned by then (about 175)."
     ),
     base=recipe(),
     paper="stellaris",

@@ -110,7 +110,7 @@ def firmness(word: str, variants: Sequence[Variant]) -> list[str]:
 
 def part_sentence(seeds: int, declared: int) -> str:
     """Say where a judgement rests on a part of the declared seeds; empty where it rests on all or on none."""
-    return f"Only {seeds} of its {declared} declared seeds are complete." if 0 < seeds < declared else ""
+    return f"Of its {declared} declared seeds {seeds} are complete." if 0 < seeds < declared else ""
 
 
 def undecided(seeds: int) -> str:

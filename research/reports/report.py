@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from research.experiment import Experiment
-from research.reports.cost_report import cost_lines, cost_tables, cost_verdicts, priced_runs
+from research.reports.cost_report import cost_verdicts, priced_runs
+from research.reports.cost_tables import cost_lines, cost_tables
 from research.reports.earlier import add_earlier
 from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
 from research.reports.outcomes import Outcome, Summary, read_summaries

@@ -20,7 +20,8 @@ from research.claims import Better, Cheaper
 from research.experiment import Cell, Experiment, find_experiment
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.cost_comparison import CostComparisons
-from research.reports.cost_report import cost_tables, priced_runs
+from research.reports.cost_report import priced_runs
+from research.reports.cost_tables import cost_tables
 from research.reports.outcomes import Outcome, read_summaries
 from research.reports.report import write_report
 from research.reports.run_cost import CLOUD_SEEDS, Cost, PricedRun, return_at

@@ -135,7 +135,7 @@ def test_a_verdict_on_a_part_of_the_declared_seeds_says_so_first() -> None:
     whole = [trained(arm, [(100.0 + n, 100.0 + n) for n in range(5)]) for arm in (ours, against)]
     parts = [replace(one, planned=10) for one in whole]
     (part,), (all_of_it,) = (cost_verdicts(experiment, one, {}, draws=0) for one in (parts, whole))
-    assert part.reason == f"Only 5 of its 10 declared seeds are complete. {all_of_it.reason}"
+    assert part.reason == f"Of its 10 declared seeds 5 are complete. {all_of_it.reason}"
     (none,) = cost_verdicts(experiment, [replace(one, outcomes=()) for one in parts], {}, draws=0)
     assert none.verdict == "open"
     assert "declared" not in none.reason

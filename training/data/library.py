@@ -28,7 +28,7 @@ def use(store: WritableDataStore, make_shipped: Callable[[str], Manifest] | None
 
 
 def forget() -> None:
-    """Read manifests anew: the store has its data in another place now."""
+    """Drop the manifests that this process keeps: the store reads another folder now."""
     _manifests.clear()
 
 

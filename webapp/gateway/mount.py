@@ -9,7 +9,7 @@ from cloud.actor.protocol import LEASE
 from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
 from cloud.gateway.waiters import Waiters
 from webapp.database_readers import Readers
-from webapp.ear import listen
+from webapp.doorbell_listener import listen_to_doorbells
 from webapp.gateway.services import OFFERS
 from webapp.gateway.store import DatabaseStore
 
@@ -22,7 +22,7 @@ class _LoopGateway:
     def __init__(self) -> None:
         self._readers = Readers()
         self.waiters = Waiters(DatabaseStore(), self._readers.read)
-        bells = listen(OFFERS, lambda box, _: self.waiters.ring(box))
+        bells = listen_to_doorbells(OFFERS, lambda box, _: self.waiters.ring(box))
         self._listener = asyncio.get_running_loop().create_task(bells)
 
     async def close(self) -> None:

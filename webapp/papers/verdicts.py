@@ -28,7 +28,7 @@ _CAVEATS = (
     "It is not decided",
     "Alone it would hold",
     "Alone it would not hold",
-    "Only ",
+    "Of its ",
     "The target asks",
     "No pilots say",
 )

@@ -20,7 +20,7 @@ from django.db import DatabaseError
 
 from webapp.database_readers import Readers, Result
 from webapp.doorbell import CHANNEL_PREFIX
-from webapp.ear import listen
+from webapp.doorbell_listener import listen_to_doorbells
 from webapp.jobs import queries
 from webapp.jobs.events.viewers import LiveViewers
 from webapp.jobs.models import Job
@@ -180,7 +180,7 @@ class FeedHub:
     def __init__(self) -> None:
         self._feeds: dict[str, JobFeed] = {}
         self._readers: Readers | None = None
-        self._ear: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
         self.seats = LiveViewers(self.read)
         self._other_seats: dict[Callable[..., Any], LiveViewers] = {}
 
@@ -192,8 +192,10 @@ class FeedHub:
         """Return the job's feed, started if necessary. Add a viewer at once, or it may stop again."""
         if self._readers is None:
             self._readers = Readers()
-        if self._ear is None:
-            self._ear = asyncio.get_running_loop().create_task(listen(CHANNEL_PREFIX, self._heard))
+        if self._listener is None:
+            self._listener = asyncio.get_running_loop().create_task(
+                listen_to_doorbells(CHANNEL_PREFIX, self._heard)
+            )
         if job_id not in self._feeds:
             self._feeds[job_id] = JobFeed(job_id, self._readers)
         return self._feeds[job_id]
@@ -212,9 +214,9 @@ class FeedHub:
             del self._feeds[job_id]
         if not self._feeds and self._readers is not None:
             readers, self._readers = self._readers, None
-            if self._ear is not None:
-                self._ear.cancel()
-                self._ear = None
+            if self._listener is not None:
+                self._listener.cancel()
+                self._listener = None
             await asyncio.to_thread(readers.close)
 
     def _heard(self, job_id: str, seq: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Doorbells reach an event loop, and whoever listens to them can always be stopped."""
+"""An event loop receives doorbells, and the task that listens for them ends wherever it is cancelled."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 import redis
 
-from webapp.ear import listen
+from webapp.doorbell_listener import listen_to_doorbells
 
 
 async def _until(condition, what: str) -> None:
@@ -25,7 +25,7 @@ def _listeners(client: redis.Redis) -> int:
 @pytest.mark.asyncio
 async def test_messages_of_a_prefix_are_heard_and_no_others(valkey: str) -> None:
     heard: list[tuple[str, bytes]] = []
-    task = asyncio.create_task(listen("bell:", lambda name, data: heard.append((name, data))))
+    task = asyncio.create_task(listen_to_doorbells("bell:", lambda name, data: heard.append((name, data))))
     with redis.Redis.from_url(valkey) as client:
         await _until(lambda: _listeners(client), "it listens")
         client.publish("bells:a", "0")
@@ -48,7 +48,7 @@ async def test_it_ends_at_whichever_of_its_steps_it_is_cancelled(valkey: str) ->
         steps, begun_s = 0, time.monotonic()
         subscribed = False
         while not subscribed and time.monotonic() < begun_s + 240:
-            task = asyncio.create_task(listen("bell:", lambda name, data: None))
+            task = asyncio.create_task(listen_to_doorbells("bell:", lambda name, data: None))
             for _ in range(steps):
                 await asyncio.sleep(0)
             subscribed = bool(_listeners(client))

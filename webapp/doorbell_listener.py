@@ -1,4 +1,4 @@
-"""What an event loop hears of doorbells: messages on Redis channels, until its task is cancelled."""
+"""Passes doorbells on to an event loop: the messages of some Redis channels, until the task is cancelled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUBSCRIBED_WITHIN_S = 5.0
 _LISTEN_AGAIN_AFTER_S = 1.0
 
 
-async def listen(prefix: str, heard: Callable[[str, bytes], None]) -> None:
+async def listen_to_doorbells(prefix: str, heard: Callable[[str, bytes], None]) -> None:
     """Call `heard` with each message on channels of this prefix: the rest of the channel's name, and the message.
 
     While Redis is away it tries again and again; those who listen look at the database as well.
@@ -29,11 +29,11 @@ async def listen(prefix: str, heard: Callable[[str, bytes], None]) -> None:
                 redis.asyncio.Redis.from_url(
                     settings.REDIS_URL, socket_connect_timeout=_CONNECTED_WITHIN_S, socket_timeout=None
                 ) as client,
-                client.pubsub() as ear,
+                client.pubsub() as subscription,
             ):
                 async with asyncio.timeout(_SUBSCRIBED_WITHIN_S):
-                    await ear.psubscribe(f"{prefix}*")
-                async for message in ear.listen():
+                    await subscription.psubscribe(f"{prefix}*")
+                async for message in subscription.listen():
                     if message["type"] == "pmessage":
                         heard(message["channel"].decode().removeprefix(prefix), message["data"])
         except (redis.RedisError, OSError) as error:
