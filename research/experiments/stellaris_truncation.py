@@ -30,8 +30,8 @@ EXPERIMENT = Experiment(
     paper="stellaris",
     reasons=REASONS,
     arms=(
-        stellaris("untruncated", "PPO, one learner of whole rounds", truncation="off", **_WHOLE_ROUNDS),
-        stellaris("truncated", "the same with ratios capped at 1", **_WHOLE_ROUNDS),
+        stellaris("untruncated", "PPO, ratios not capped", truncation="off", **_WHOLE_ROUNDS),
+        stellaris("truncated", "PPO, ratios capped at 1", **_WHOLE_ROUNDS),
     ),
     settings=(Setting(environment=HOPPER, seeds=SEEDS),),
     run_s=60.0,
