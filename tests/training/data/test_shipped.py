@@ -60,6 +60,7 @@ def test_flights_fill_their_manifest_in_little_memory():
     assert manifest.rows + manifest.held_out_rows == 327_346
     assert manifest.class_counts == (199_773, 62_104)
     assert manifest.shape == SHIPPED["flights"].shape
+    assert manifest.name == SHIPPED["flights"].name
 
 
 def test_a_spec_is_checked_without_making_its_data_set(monkeypatch):
@@ -72,13 +73,15 @@ def test_a_spec_is_checked_without_making_its_data_set(monkeypatch):
     monkeypatch.setattr(library, "_manifests", {})
     spec = Supervised(data="flights", model={"kind": "click_through"})
     assert sum(prod(shape) for shape in dict(spec.parameter_shapes).values()) > 2**14
+    assert spec.subject == "Flights"
     with pytest.raises(ValidationError, match="picture"):
         Supervised(data="flights", model={"kind": "lenet"})
 
 
 @pytest.mark.slow
 def test_all_glyphs_are_pictures_of_one_size():
-    assert write_dataset(SHIPPED["glyphs"].make(), MemoryStore()).shape == SHIPPED["glyphs"].shape
+    manifest = write_dataset(SHIPPED["glyphs"].make(), MemoryStore())
+    assert (manifest.name, manifest.shape) == (SHIPPED["glyphs"].name, SHIPPED["glyphs"].shape)
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
@@ -152,7 +155,7 @@ def test_sparse_tables_have_their_texts_and_both_classes():
 def test_each_shipped_set_becomes_a_data_set(key):
     one = SHIPPED[key]
     manifest = write_dataset(one.make(), MemoryStore())
-    assert manifest.shape == one.shape
+    assert (manifest.name, manifest.shape) == (one.name, one.shape)
     assert one.key == key
     assert one.title
     assert min(manifest.held_out_class_counts) > 0
