@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cloud.billing.work import Work
 from cloud.forecasting.concurrency import AllCallsFail, Flight
 from cloud.forecasting.workload import Workload
-from training.aggregation import GradientQueue, calibrated
+from training.aggregation import GradientQueue, calibrated, fitting_learners
 from training.loops.model import StalenessAware
 from training.replay import Slice, Slices, Trajectory
 
@@ -22,13 +22,16 @@ class _Sent:
 
 
 class GradientRounds:
-    """`_sent` are gradients in flight in order of launch, `_arrived` those of them that have landed."""
+    """`_sent` are gradients in flight in order of launch, `_arrived` those of them that have landed. `_most` of them
+    may be computed at once. `_gradient_ns` and `_sampling_ns` add up a round's calls.
+    """
 
     def __init__(self, works: Workload, flight: Flight, loop: StalenessAware) -> None:
         self._works = works
         self._flight = flight
         self._loop = loop
-        self._queue = GradientQueue(loop.learners, loop.weights)
+        self._most = loop.learners
+        self._queue = GradientQueue(self._most, loop.weights)
         self._slices = Slices()
         self._version = self._round = self._serial = self._slices_made = 0
         self._sampling: set[str] = set()
@@ -42,12 +45,15 @@ class GradientRounds:
         self._staleness: list[float] = []
         self._largest: float | None = None
         self._barren = self._failures = 0
+        self._looked_ns = self._gradient_ns = self._sampling_ns = 0
 
     def next(self, actors: int) -> None:
         self._actors = actors
         while True:
             self._act()
+            computed, sampled = len(self._sent) - len(self._arrived), len(self._sampling)
             landed = self._flight.next()
+            self._look(computed, sampled)
             if landed is None or self._failures > _BARREN_AT_MOST * (actors + self._loop.learners):
                 raise AllCallsFail
             if self._land(*landed):
@@ -60,6 +66,13 @@ class GradientRounds:
         self._sent.clear()
         self._applying = ""
         self._flight.cancel(ids)
+
+    def _look(self, computed: int, sampled: int) -> None:
+        """Count the time since the last look, in which so many gradients and fragments were in flight."""
+        now_ns = self._flight.simulation.now_ns
+        self._gradient_ns += computed * (now_ns - self._looked_ns)
+        self._sampling_ns += sampled * (now_ns - self._looked_ns)
+        self._looked_ns = now_ns
 
     @property
     def _quiet(self) -> bool:
@@ -78,7 +91,7 @@ class GradientRounds:
             return
         size = self._loop.trajectories_per_gradient
         begun = (len(self._slices) + len(self._sent)) * size
-        self._sample(2 * size * self._loop.learners - begun - self._waiting - len(self._sampling))
+        self._sample(2 * size * self._most - begun - self._waiting - len(self._sampling))
 
     def _sample(self, room: int) -> None:
         idle = self._actors - len(self._sampling)
@@ -98,7 +111,7 @@ class GradientRounds:
             self._slices.put(Slice(self._slices_made, (Trajectory(b"", self._version),) * size))
         self._release()
         works = []
-        while len(self._sent) + self._taken < self._loop.learners:
+        while len(self._sent) + self._taken < self._most:
             one = self._slices.take()
             if one is None:
                 break
@@ -163,6 +176,12 @@ class GradientRounds:
         if self._largest is None and self._staleness:
             self._largest = calibrated(self._staleness, self._loop.calibration)
         self._staleness = []
+        if self._loop.fit_learners:
+            self._most = fitting_learners(
+                self._gradient_ns, self._sampling_ns / self._actors, self._loop.learners
+            )
+            self._queue.learners = self._most
+        self._gradient_ns = self._sampling_ns = 0
 
     def _take_gradients(self) -> None:
         while True:

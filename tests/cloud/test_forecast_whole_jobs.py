@@ -25,6 +25,16 @@ JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS: list[tuple[dict[str, Any], dict[str, Any]
         {"profile": "stellaris-cluster"},
     ),
     ({**IN_WAVES, "loop": STELLARIS | {"truncation": "off"}, "algorithm": {"kind": "impact"}}, {}),
+    ({**IN_WAVES, "loop": STELLARIS | {"fit_learners": True}}, {}),
+    (
+        {
+            **IN_WAVES,
+            "loop": STELLARIS | {"fit_learners": True, "actors_wait": False},
+            "algorithm": {"kind": "impala"},
+            "stop": {"env_steps": 300_000},
+        },
+        {},
+    ),
 ]
 
 A_JOB_OF_EACH_KIND: list[tuple[dict[str, Any], dict[str, Any]]] = [

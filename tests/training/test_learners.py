@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from tests.training.inline_platform import InlinePlatform
-from tests.training.runs import events_of
+from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
 from training.aggregation import fitting_learners
+from training.ports import Control
 from training.replay import Slice, Slices, Trajectory
+from training.scaling.plan import Bounds
 from training.unfinished import Unfinished, WaitingGradient
 
 
@@ -105,9 +107,10 @@ def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
         calibrated_round=1,
         measured_with=(4, 16),
     )
-    assert Unfinished.decode(whole.encode(1000)) == whole
-    assert Unfinished.decode(whole.encode(9)).slices == whole.slices[:1]
-    assert Unfinished().encode(1000) == b""
+    assert Unfinished.decode(whole.encode()) == whole
+    assert whole.within(1000) == whole
+    assert whole.within(9).slices == whole.slices[:1]
+    assert Unfinished().encode() == b""
     assert Unfinished.decode(b"") == Unfinished()
 
 
@@ -149,6 +152,31 @@ def test_actors_that_go_on_may_feed_more_learners_than_there_are_slices_at_once(
     assert tiny(loop=loop(learners=9, actors_wait=False)).loop.learners == 9
 
 
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [({"loop": loop(learners=2)}, 1024), ({"scaling": {"actors": 4}}, 1024), ({}, 2)],
+    ids=["learners", "scaling", "bounds"],
+)
+def test_staleness_is_measured_again_if_a_run_goes_on_with_other_numbers(
+    changes: dict[str, Any], most: int
+) -> None:
+    """`most` is the bound on actors that a user set while the run was paused."""
+    begun: dict[str, Any] = {"algorithm": QUICK, "loop": loop(), "scaling": {"actors": 3}}
+    kept = Forgetful()
+    events_of(tiny(**begun, stop={"rounds": 2}), InlinePlatform(), checkpoints=kept)
+
+    def bounds(**others: Any) -> list[float | None]:
+        """The bound of each round after resuming; None where staleness is measured."""
+        spec = tiny(**begun | others, stop={"rounds": 4})
+        control = Control(bounds=Bounds(actors_max=most if others == changes else 1024))
+        events = events_of(spec, InlinePlatform(), resume=kept.load("2"), control=lambda: control)
+        return [report.gradients.bound for report in reports(events)]
+
+    alike = {"loop": loop(), "scaling": {"actors": 3}}
+    assert None not in bounds(**alike)
+    assert [bound is None for bound in bounds(**changes)] == [True, False]
+
+
 @pytest.mark.parametrize("actors_wait", [True, False])
 def test_the_number_of_learners_may_follow_the_round_before_with_its_reason(actors_wait: bool) -> None:
     """Here a call takes as long as any other, so gradients of three passes take about as long as nine fragments."""
@@ -170,3 +198,16 @@ def test_the_number_of_learners_may_follow_the_round_before_with_its_reason(acto
         assert after.learners_why.startswith(f"{gradient_s:.3g} s of gradients a round for")
         assert after.learners_busy <= most
     assert spec.loop.depends_on_timing
+
+
+def test_the_number_of_learners_that_is_fitted_shrinks_as_the_money_ends() -> None:
+    spec = tiny(
+        algorithm=QUICK,
+        loop=loop(learners=3, fit_learners=True),
+        stop={"rounds": 3},
+        evaluation={"every_rounds": 100},
+    )
+    near = Control(bounds=Bounds(learners_share=0.2, because="because 96 % of the job's budget is spent"))
+    found = [report.gradients for report in reports(events_of(spec, InlinePlatform(), control=lambda: near))]
+    assert [one.learners for one in found] == [3, 1, 1]
+    assert found[1].learners_why.endswith(", at most 1 because 96 % of the job's budget is spent")

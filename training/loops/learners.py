@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Learners:
         self._policies[self.clock] = run.progress.weights
         # The same for all calls of a round, as for one update of the synchronous loop.
         self.fraction_done = run.fraction_done()
-        self._measured_with = (self._most, run.spec.scaling.largest)
+        self._measured_with = (self._most, run.actors_at_most)
         alike = kept.measured_with == self._measured_with
         self._largest = kept.largest_staleness if alike else None
         self._calibrated_round = kept.calibrated_round if alike else 0
@@ -328,10 +329,13 @@ class Learners:
             return
         gradient_s = report.learners_busy * lasted_s
         collecting_s = report.actors_busy * lasted_s / actors
-        self._most = fitting_learners(gradient_s, collecting_s, self._loop.learners)
+        bounds = self._run.bounds
+        allowed = max(1, ceil(self._loop.learners * bounds.learners_share))
+        self._most = fitting_learners(gradient_s, collecting_s, allowed)
         self._queue.learners = self._most
         why = f"{gradient_s:.3g} s of gradients a round for {collecting_s:.3g} s of sampling"
-        self.occupancy.allow(self._most, f"{why}, at most {self._loop.learners}")
+        because = f" {bounds.because}" if allowed < self._loop.learners else ""
+        self.occupancy.allow(self._most, f"{why}, at most {allowed}{because}")
 
     def calibrate(self) -> None:
         """Take the bound from a round that held nothing, if it was one."""

@@ -84,7 +84,8 @@ class StalenessAware(FrozenModel):
         title="Fit the number of learners",
         description=(
             "Each round has as many learners as kept up with the actors in the round before: the seconds of its"
-            " gradients over the seconds in which its data was sampled, rounded up, at most the number above."
+            " gradients over the seconds in which its data was sampled, rounded up, at most the number above; fewer"
+            " where a budget that is nearly spent asks for fewer actors."
         ),
         json_schema_extra=_ADVANCED,
     )

@@ -25,7 +25,7 @@ from training.messages import (
 )
 from training.ports import CheckpointStore, ControlSource, Metered, Platform
 from training.reports import GradientsReport, Spend
-from training.scaling.plan import Plan
+from training.scaling.plan import Bounds, Plan
 from training.seeds import derive
 from training.stopping import Halt, fraction_done, verdict
 from training.tasks.task import Task
@@ -83,11 +83,21 @@ class Run:
         drain = self._control().drain
         return self.flight.check_control() or (Halt("budget", drain) if drain else None)
 
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds there are now, by the user and by the budget."""
+        return self._control().bounds
+
+    @property
+    def actors_at_most(self) -> int:
+        """How many actors a round may have, by the scaling policy and by those bounds."""
+        return min(self.spec.scaling.largest, self.bounds.actors_max)
+
     def plan(self) -> Plan:
         """Return the plan of the next round. The time of this decision is reported with the round's update."""
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
         began_s = self._platform.now_s()
-        bounds = replace(self._control().bounds, memory_mb=self.spec.memory_mb)
+        bounds = replace(self.bounds, memory_mb=self.spec.memory_mb)
         plan = self.spec.scaling.decide(self.progress.history, bounds, seed)
         self._deciding_s = self._platform.now_s() - began_s
         self._memory_mb = plan.memory_mb
@@ -349,7 +359,11 @@ class Run:
         saved = self._checkpoints.save(self.progress.round_no, self.progress.encode(self.spec))
         self._saved_round = self.progress.round_no
         yield CheckpointSaved(
-            round_no=saved.round_no, name=saved.name, sha256=saved.sha256, byte_count=saved.byte_count
+            round_no=saved.round_no,
+            name=saved.name,
+            sha256=saved.sha256,
+            byte_count=saved.byte_count,
+            left_out=self.progress.trajectories - self.progress.within_limit().trajectories,
         )
 
     def _save_best(self, progress: Progress) -> Iterator[Event]:

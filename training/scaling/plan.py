@@ -17,6 +17,8 @@ from training.reports import RoundReport
 class Bounds:
     """The bounds of a scaling policy's choice. `because`: the reason for the bounds, if there is a special one.
 
+    `learners_share` is the share of its learners that a job may have, where their number is fitted.
+
     `memory_mb` is what the job asks for an actor. `memory_sizes_mb` are the sizes there are, smallest first; if empty,
     there is that one alone.
     """
@@ -26,6 +28,7 @@ class Bounds:
     memory_mb: int = 1024
     memory_sizes_mb: Sequence[int] = ()
     because: str = "by the bounds"
+    learners_share: float = 1.0
 
     def nearest_memory_mb(self, wished_mb: int) -> int:
         """Return the size nearest to a wish, of two alike the smaller."""

@@ -123,4 +123,4 @@ def bounds_near(limits: Sequence[Limit], bounds: Bounds, usual: int) -> Bounds:
     share_left = max(0.0, 1 - tightest.spent_share) / (1 - FEWER_FROM)
     most = max(bounds.actors_min, min(bounds.actors_max, ceil(min(usual, bounds.actors_max) * share_left)))
     because = f"because {100 * tightest.spent_share:.0f} % of {tightest.name} is spent"
-    return replace(bounds, actors_max=most, because=because)
+    return replace(bounds, actors_max=most, learners_share=share_left, because=because)
