@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -70,8 +70,19 @@ class Progress:
         begun = self.unfinished.slices or self.unfinished.gradients
         return bool(self.pending or self.waiting or begun or self.first_slice or self.slices_done)
 
-    def encode(self, spec: Training) -> bytes:
+    @property
+    def trajectories(self) -> int:
+        """How many wait to be learned from, or to be learned from again in passes that are left."""
+        return len(self.waiting) + sum(len(one.trajectories) for one in self.unfinished.slices)
+
+    def within_limit(self) -> Progress:
+        """Return what a checkpoint holds: all but the oldest waiting data and the last slices beyond a limit."""
         waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
+        unfinished = self.unfinished.within(_DATA_LIMIT_BYTES)
+        return replace(self, waiting=waiting, replay=replay, unfinished=unfinished)
+
+    def encode(self, spec: Training) -> bytes:
+        kept = self.within_limit()
         return encode(
             {
                 "spec": spec.model_dump_json(),
@@ -91,10 +102,10 @@ class Progress:
                 "evaluated_round": self.evaluated_round,
                 "episode_return_mean": self.training_score,
                 "serials": [list(item) for item in self.serials.items()],
-                **_encode_trajectories("waiting", waiting),
-                **_encode_trajectories("replay", [one for kept in replay for one in kept.batch]),
-                "replay_batches": [[len(kept.batch), kept.uses] for kept in replay],
-                "unfinished": self.unfinished.encode(_DATA_LIMIT_BYTES),
+                **_encode_trajectories("waiting", kept.waiting),
+                **_encode_trajectories("replay", [one for again in kept.replay for one in again.batch]),
+                "replay_batches": [[len(again.batch), again.uses] for again in kept.replay],
+                "unfinished": kept.unfinished.encode(),
                 **self._position(),
             }
         )
@@ -108,41 +119,62 @@ class Progress:
     @staticmethod
     def decode(data: bytes, spec: Training) -> Progress:
         """Return the progress in `data`. Raises CheckpointError unless its run learns the same task in the same way."""
+        progress, _ = _decode(data, spec)
+        return progress
+
+    @staticmethod
+    def resume(data: bytes, spec: Training) -> Progress:
+        """Return the progress in `data`, as decode does, for a run that continues with `spec`. Raises CheckpointError
+        too if it cannot finish what learners had begun.
+        """
         from training.tasks.kinds import task_of
 
-        try:
-            document = decode(data)
-            stored = type(spec).model_validate_json(document["spec"])
-            progress = Progress(
-                learner=document["learner"],
-                weights=document["weights"],
-                version=document["version"],
-                round_no=document["round_no"],
-                total_env_steps=document["total_env_steps"],
-                elapsed_s=document["elapsed_s"],
-                cost_picodollars=document["cost_picodollars"],
-                env_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
-                pending=tuple(document["pending"]),
-                history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
-                evaluation_means=tuple(map(float, document["evaluation_means"])),
-                evaluated_round=document["evaluated_round"],
-                training_score=document["episode_return_mean"],
-                # Checkpoints of earlier releases have none of the following.
-                serials=dict(document.get("serials", ())),
-                waiting=tuple(_decode_trajectories("waiting", document)),
-                replay=tuple(_decode_batches(document)),
-                unfinished=Unfinished.decode(document.get("unfinished", b"")),
-                first_slice=document.get("first_slice", 0),
-                slices_done=tuple(document.get("slices_done", ())),
-            )
-        except (CodecError, KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
-        if (other := task_of(spec).unlike(stored)) is not None:
-            part, value = other
+        progress, stored = _decode(data, spec)
+        if words := task_of(spec).unfinishable(stored, progress.unfinished):
             raise CheckpointError(
-                f"the checkpoint was made with another {part} ({value!r}); it fits only that one"
+                f"when the checkpoint was made, learners were in the middle of data, {words}; resume it so, or begin a"
+                " new run with its weights"
             )
         return progress
+
+
+def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
+    """Return the progress in `data`, and the spec that it was stored with."""
+    from training.tasks.kinds import task_of
+
+    try:
+        document = decode(data)
+        stored = type(spec).model_validate_json(document["spec"])
+        progress = Progress(
+            learner=document["learner"],
+            weights=document["weights"],
+            version=document["version"],
+            round_no=document["round_no"],
+            total_env_steps=document["total_env_steps"],
+            elapsed_s=document["elapsed_s"],
+            cost_picodollars=document["cost_picodollars"],
+            env_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
+            pending=tuple(document["pending"]),
+            history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
+            evaluation_means=tuple(map(float, document["evaluation_means"])),
+            evaluated_round=document["evaluated_round"],
+            training_score=document["episode_return_mean"],
+            # Checkpoints of earlier releases have none of the following.
+            serials=dict(document.get("serials", ())),
+            waiting=tuple(_decode_trajectories("waiting", document)),
+            replay=tuple(_decode_batches(document)),
+            unfinished=Unfinished.decode(document.get("unfinished", b"")),
+            first_slice=document.get("first_slice", 0),
+            slices_done=tuple(document.get("slices_done", ())),
+        )
+    except (CodecError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint cannot be read: {error}") from None
+    if (other := task_of(spec).unlike(stored)) is not None:
+        part, value = other
+        raise CheckpointError(
+            f"the checkpoint was made with another {part} ({value!r}); it fits only that one"
+        )
+    return progress, stored
 
 
 def _encode_trajectories(name: str, trajectories: Sequence[Trajectory]) -> Document:

@@ -45,7 +45,7 @@ def train(
     """
     task = task_of(spec)
     if resume is not None:
-        progress = Progress.decode(resume, spec)
+        progress = Progress.resume(resume, spec)
     elif begin_with is not None:
         progress = task.fork(Progress.decode(begin_with, spec))
     else:

@@ -189,6 +189,8 @@ class CheckpointSaved(Message):
     sha256: str
     byte_count: int
     best: bool = False
+    left_out: int = 0
+    """Trajectories that wait and are not in it, as they have too many bytes together."""
 
 
 StopCode = Literal[

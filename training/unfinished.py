@@ -5,7 +5,7 @@ wait to be applied, and what the bound of their staleness comes from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -44,18 +44,23 @@ class Unfinished:
     calibrated_round: int = 0
     measured_with: tuple[int, ...] = ()
 
-    def encode(self, limit_bytes: int) -> bytes:
-        """Return all of it, without the last slices if they have more bytes than the limit. Nothing is empty bytes."""
+    def within(self, limit_bytes: int) -> Unfinished:
+        """Return it without the last slices if those have more bytes than the limit."""
+        return replace(self, slices=_first_within(limit_bytes, self.slices))
+
+    def encode(self) -> bytes:
+        """Return all of it. Nothing is empty bytes."""
         if self == Unfinished():
             return b""
-        slices = _first_within(limit_bytes, self.slices)
-        trajectories = [trajectory for one in slices for trajectory in one.trajectories]
+        trajectories = [trajectory for one in self.slices for trajectory in one.trajectories]
         return encode(
             {
-                "slices": [[one.number, len(one.trajectories), one.passes, one.failures] for one in slices],
+                "slices": [
+                    [one.number, len(one.trajectories), one.passes, one.failures] for one in self.slices
+                ],
                 "trajectories": [trajectory.payload for trajectory in trajectories],
                 "trajectory_versions": [trajectory.version for trajectory in trajectories],
-                "prepared": [one.prepared or _NOT_PREPARED for one in slices],
+                "prepared": [one.prepared or _NOT_PREPARED for one in self.slices],
                 "gradients": [one.payload for one in self.gradients],
                 "gradient_facts": [[one.version, one.order, one.name] for one in self.gradients],
                 "policy_versions": list(self.policies),

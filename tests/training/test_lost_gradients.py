@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
+from training import checkpoints
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.codec import decode, encode
 from training.learner import LearnerState
-from training.messages import Call, Outcome
+from training.messages import Call, CheckpointSaved, Outcome
 from training.ports import Control
 from training.spec import TrainingSpec
 
@@ -34,6 +36,8 @@ def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_pat
     )
     rng = random.Random(2)
     done: Counter[tuple[int, int]] = Counter()
+    # A gradient may wait over a pause, and be applied in a later sitting than it was computed in.
+    computed: dict[bytes, tuple[int, int]] = {}
     resume, events = None, []
     store = FileCheckpointStore(tmp_path)
     for sitting in range(30):
@@ -48,10 +52,13 @@ def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_pat
             resume=resume,
             control=lambda control=control: Control(desired=next(control)),
         )
-        for call in platform.submitted:
-            if call.kind == "apply":
-                taken = [one for one in platform.happened if one[2] and one[2].payload in call.inputs[1:]]
-                done.update((one[1].seed, one[1].request.pass_no) for one in taken)
+        for what, call, outcome in platform.happened:
+            if what != "landed" or outcome is None or outcome.status != "done":
+                continue
+            if call.kind == "gradient":
+                computed[outcome.payload] = call.seed, call.request.pass_no
+            elif call.kind == "apply":
+                done.update(computed[payload] for payload in call.inputs[1:])
         resume = store.load(store.names()[-1])
         if events[-1].reason_code != "paused":
             break
@@ -308,6 +315,67 @@ def test_a_checkpoint_with_gradients_of_another_network_or_task_is_refused_in_on
             ):
                 events_of(other, platform, **{way: kept})
         assert platform.submitted == []
+
+
+def test_a_checkpoint_holds_data_up_to_a_limit_and_says_what_it_leaves_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
+
+    def paused() -> tuple[CheckpointSaved, bytes]:
+        """The last checkpoint of a run that is paused in the middle of its data."""
+        control, store = iter(["run"] * 20 + ["paused"] * 1000), Forgetful()
+        events = events_of(
+            spec,
+            Recording(order=at_random(20)),
+            checkpoints=store,
+            control=lambda: Control(desired=next(control)),
+        )
+        saved = [event for event in events if isinstance(event, CheckpointSaved) and not event.best][-1]
+        return saved, store.load(saved.name)
+
+    whole, data = paused()
+    held = Progress.decode(data, spec)
+    assert (whole.left_out, held.trajectories > 2) == (0, True)
+    sizes = [
+        sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
+        for one in held.unfinished.slices
+    ]
+    monkeypatch.setattr(checkpoints, "_DATA_LIMIT_BYTES", sizes[0])
+    less, data = paused()
+    kept = Progress.decode(data, spec)
+    assert less.left_out == held.trajectories - kept.trajectories > 0
+    assert kept.unfinished.slices == held.unfinished.slices[:1]
+    assert whole.byte_count - less.byte_count >= sum(sizes[1:])
+    assert events_of(spec, Recording(), resume=data)[-1].reason_code == "rounds"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        ({"kind": "impala", "minibatch_size": 16}, "by ppo"),
+        (QUICK | {"objective": "decoupled"}, "by ppo with another objective"),
+        (QUICK | {"epochs": 1}, "in 3 passes"),
+    ],
+)
+def test_what_learners_had_begun_is_resumed_only_by_what_can_finish_it(
+    algorithm: dict[str, Any], words: str
+) -> None:
+    spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
+    kept = _paused_with_gradients(spec)
+    other = tiny(
+        algorithm={"normalise_observations": True} | algorithm,
+        loop=loop(),
+        scaling={"actors": 5},
+        stop={"rounds": 3},
+    )
+    platform = Recording()
+    with pytest.raises(CheckpointError, match=f"in the middle of data, {words}.*; resume it so, or begin"):
+        events_of(other, platform, resume=kept)
+    assert platform.submitted == []
+    assert events_of(other, platform, begin_with=kept)[-1].reason_code == "rounds"
+    more = tiny(algorithm=QUICK | {"epochs": 9}, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
+    assert events_of(more, Recording(), resume=kept)[-1].reason_code == "rounds"
 
 
 def _paused_with_gradients(spec: TrainingSpec) -> bytes:

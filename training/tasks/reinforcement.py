@@ -26,6 +26,7 @@ from training.seeds import derive
 from training.spec import TrainingSpec
 from training.tasks.task import Judging, Task, Unfit
 from training.tasks.training import TrainingFacts
+from training.unfinished import Unfinished
 
 CALLS_AT_MOST = 16
 DISTANCE_STATES = 64
@@ -90,6 +91,17 @@ class ReinforcementLearning(Task[TrainingSpec]):
             if getattr(other, part) != getattr(self.spec, part):
                 return part, getattr(other, part)
         return None
+
+    def unfinishable(self, other: TrainingSpec, unfinished: Unfinished) -> str:
+        mine, theirs = self.spec.algorithm, other.algorithm
+        begun = [one for one in unfinished.slices if one.passes]
+        if (begun or unfinished.gradients) and mine.kind != theirs.kind:
+            return f"by {theirs.kind}"
+        if begun and mine.kept_of_first_pass != theirs.kept_of_first_pass:
+            return f"by {theirs.kind} with another objective or advantages that are computed otherwise"
+        if any(one.passes >= mine.passes for one in begun):
+            return f"in {theirs.passes} passes"
+        return ""
 
     def unfit(self, other: TrainingSpec) -> list[Unfit]:
         mine, learned = self.spec, other.algorithm.normalise_observations

@@ -18,6 +18,7 @@ from training.tasks.training import Training, TrainingFacts
 if TYPE_CHECKING:
     from training.checkpoints import Progress
     from training.reports import EvaluationFigures, Figures
+    from training.unfinished import Unfinished
 
 SpecOfKind = TypeVar("SpecOfKind", bound=Training)
 
@@ -78,6 +79,10 @@ class Task(ABC, Generic[SpecOfKind]):
         fit; None if they do.
         """
         return None
+
+    def unfinishable(self, other: SpecOfKind, unfinished: Unfinished) -> str:
+        """Return how learners of `other` began what this spec cannot finish; empty if it can."""
+        return ""
 
     def unfit(self, other: SpecOfKind) -> list[Unfit]:
         """Return all parts of this spec that do not fit the weights which `other` learned."""

@@ -130,7 +130,13 @@ def _evaluation(payload: Payload) -> EventText:
 def _checkpoint(payload: Payload) -> EventText:
     which = "Best checkpoint so far" if payload.get("best") else "Checkpoint"
     size = format_file_size(payload["byte_count"])
-    return EventText(f"{which} of round {payload['round_no']:,} saved, {size}.", "bookmark-check")
+    text = f"{which} of round {payload['round_no']:,} saved, {size}."
+    if left_out := payload.get("left_out"):
+        text += (
+            " More data waits than a checkpoint holds: resumed from it, the job samples"
+            f" {plural(left_out, 'trajectory', 'trajectories')} again."
+        )
+    return EventText(text, "bookmark-check")
 
 
 def _call_failed(payload: Payload, declared: Declaration) -> EventText:

@@ -84,7 +84,7 @@ class Headless:
             raise SpecError([found])
         self._resume = read_checkpoint(resume) if resume is not None else None
         if self._resume is not None:
-            Progress.decode(self._resume, spec.training)
+            Progress.resume(self._resume, spec.training)
         self._store: CheckpointStore = _NoCheckpoints()
         self._keeps = checkpoints is not None
         if checkpoints is not None:

@@ -84,7 +84,10 @@ def _line(event: Any) -> str:
         case "evaluation":
             return f"evaluation after round {event.round_no:,}: {event.figures.text}"
         case "checkpoint":
-            return f"checkpoint {event.name}"
+            without = (
+                f" without {event.left_out:,} trajectories, which are sampled again" if event.left_out else ""
+            )
+            return f"checkpoint {event.name}{without}"
         case "call_failed":
             return (
                 f"call {event.call_id} failed: {event.reason}{' (tried again)' if event.will_retry else ''}"

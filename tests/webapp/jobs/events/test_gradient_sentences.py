@@ -7,7 +7,7 @@ from typing import Any
 from training.loops.model import StalenessAware
 from webapp.formatting import format_percent
 from webapp.jobs.charts.figures import LINES
-from webapp.jobs.events.event_text import gradients_sentence
+from webapp.jobs.events.event_text import describe_event, gradients_sentence
 from webapp.jobs.events.job_summary import learners_sentence, useful_learners
 
 FOUND: dict[str, Any] = {
@@ -33,6 +33,15 @@ def test_a_round_says_what_its_gradients_became() -> None:
     refused = FOUND | {"dropped": {"refused_gradient": 1, "refused_run": 2}}
     assert "1 dropped (not as requested), 2 dropped (of another run)" in gradients_sentence(refused)
     assert gradients_sentence(None) == ""
+
+
+def test_a_checkpoint_says_what_it_had_no_room_for() -> None:
+    payload: dict[str, Any] = {"round_no": 7, "byte_count": 3 * 2**20, "best": False, "left_out": 0}
+    plain = describe_event("checkpoint", payload).text
+    assert plain.startswith("Checkpoint of round 7 saved")
+    assert describe_event("checkpoint", payload | {"left_out": 12}).text == (
+        f"{plain} More data waits than a checkpoint holds: resumed from it, the job samples 12 trajectories again."
+    )
 
 
 ROUND: dict[str, Any] = {
