@@ -31,6 +31,8 @@ from webapp.money.queries import as_of
 from webapp.trackers import queries as trackers
 
 _PACKAGES = {"MuJoCo": "mujoco", "Atari": "ale_py"}
+_OF_LEARNERS = ("training.loop.", "platform.learner")
+"""Problems of fields with these beginnings are in the learners' row."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,18 @@ def checklist(
         rows.append(_memory(spec))
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
-    unpriced = any(one.path == REGION for one in problems)
-    rows += [*_environment(spec), Check("Learner", "failed" if unpriced else "ok", learner_words(spec))]
+    rows += [*_environment(spec), _learner(spec, problems)]
     rows += _trackers(project)
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))
     return rows
+
+
+def _learner(spec: JobSpec, problems: Sequence[Problem]) -> Check:
+    if found := [one for one in problems if one.path.startswith(_OF_LEARNERS)]:
+        return _of("Learner", found, "")
+    unpriced = any(one.path == REGION for one in problems)
+    return Check("Learner", "failed" if unpriced else "ok", learner_words(spec))
 
 
 def _memory(spec: JobSpec) -> Check:
@@ -144,8 +152,13 @@ def _credentials(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Ch
 
 def _quota(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
     title, most = "Quota", spec.training.scaling.largest
-    elsewhere = (CONNECTION, REGION)  # have rows of their own
-    found = [*spec.check_limits(services.limits()), *(one for one in problems if one.path not in elsewhere)]
+    # The others have rows of their own.
+    mine = [
+        one
+        for one in problems
+        if one.path not in (CONNECTION, REGION) and not one.path.startswith(_OF_LEARNERS)
+    ]
+    found = [*spec.check_limits(services.limits()), *mine]
     if found:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)

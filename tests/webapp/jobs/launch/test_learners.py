@@ -22,6 +22,7 @@ from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.cloud_requirements import gradient_too_large, slice_too_large
 from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
@@ -92,6 +93,9 @@ def test_more_learners_than_a_clouds_actors_have_room_for_are_refused() -> None:
     (problem,) = cloud_requirements.obstacles(project, on_actors)
     assert problem.path == "training.loop.learners"
     assert problem.sentence.endswith("no more than 16 actors may run at once. Ask for 16 at most.")
+    rows = {row.title: row for row in checklist(project, make_user(), on_actors)}
+    assert (rows["Learner"].tone, rows["Learner"].words) == ("failed", problem.sentence)
+    assert rows["Quota"].tone == "ok"
     assert cloud_requirements.obstacles(project, make_spec("hopper-stellaris", **changes)) == []
 
 
