@@ -74,10 +74,10 @@ def _call_sentence(ours: PricedRun, theirs: PricedRun, place: Place) -> str:
     assert update.gradient_ms is not None
     usual_ms = update.gradient_ms.value
     places = [
-        _with_update(place, gradient_ms=_at(update.gradient_ms, share * usual_ms))
+        with_update(place, gradient_ms=exactly(update.gradient_ms, share * usual_ms))
         for share in _GRADIENT_SHARES
     ]
-    ratios = [_round_s(ours, one) / _round_s(theirs, place) for one in places]
+    ratios = [usual_round_s(ours, one) / usual_round_s(theirs, place) for one in places]
     alone_ms = [_alone_ms(ours, one) for one in places]
     now = f"{alone_ms[-1]:.0f} ms that it takes alone on its GPU"
     if ratios[0] < 1.0 < ratios[-1]:
@@ -92,9 +92,9 @@ def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: Place, goals: Se
     gpu = place.stack.update.gpu_mlp
     ratios = []
     for sample_us in _SAMPLE_US:
-        slower = gpu.model_copy(update={"per_sample_us": _at(gpu.per_sample_us, sample_us)})
-        changed = _with_update(place, gpu_mlp=slower)
-        ratios.append(_round_s(ours, changed) / _round_s(theirs, changed))
+        slower = gpu.model_copy(update={"per_sample_us": exactly(gpu.per_sample_us, sample_us)})
+        changed = with_update(place, gpu_mlp=slower)
+        ratios.append(usual_round_s(ours, changed) / usual_round_s(theirs, changed))
     turns = [
         f"{goal:g} at {np.interp(-goal, [-one for one in ratios], _SAMPLE_US):.0f} µs"
         if goal >= min(ratios)
@@ -121,11 +121,13 @@ def _gradients(run: PricedRun) -> bool:
     )
 
 
-def _at(quantity: Quantity, value: float) -> Quantity:
+def exactly(quantity: Quantity, value: float) -> Quantity:
+    """Return the number without a range."""
     return quantity.model_copy(update={"value": value, "low": value, "high": value})
 
 
-def _with_update(place: Place, **changes: object) -> Place:
+def with_update(place: Place, **changes: object) -> Place:
+    """Return the place with these numbers of its stack's updates."""
     update = place.stack.update.model_copy(update=changes)
     return replace(place, stack=place.stack.model_copy(update={"update": update}))
 
@@ -134,7 +136,7 @@ def _timed(run: PricedRun, place: Place) -> list[RetimedRun]:
     return [retime(one, place, seed=CLOUD_SEED) for one in run.scripts(run.rounds)]
 
 
-def _round_s(run: PricedRun, place: Place) -> float:
+def usual_round_s(run: PricedRun, place: Place) -> float:
     """The seconds of a usual round: one after those that learn from what was sampled while machines started."""
     rounds = [one.total_s for part in _timed(run, place) for one in part.rounds]
     return float(np.mean(rounds[_SETTLING_ROUNDS:] or rounds))

@@ -9,6 +9,8 @@ from tests.factories import call_failed, evaluated, round_finished
 from tests.journeys.test_browser_live import Watched
 from tests.ledger_contract import reservation, settlement
 from tests.webapp.jobs.policies.test_evaluation_films import ready
+from training.messages import RoundFinished
+from training.reports import GradientsReport
 from webapp.formatting import plural
 from webapp.jobs.models import Film
 from webapp.jobs.running.run_log import RunLog
@@ -103,6 +105,64 @@ def test_the_spend_chart_looks_ahead_to_the_limit(live_site: str, page: "Page") 
     assert place is not None
     page.mouse.move(place["x"] + place["width"] * 0.92, place["y"] + place["height"] / 2)
     page.wait_for_selector("[data-chart=spend] [data-legend]:has-text(' to $')")
+    assert watched.faults == []
+
+
+def test_how_far_gradients_are_behind_is_a_band_from_the_least_to_the_most_with_mean_and_bound(
+    live_site: str, page: "Page"
+) -> None:
+    """The axis begins at 0, so heights above it are in the ratio of the numbers: 6 at the most, 2 at the least."""
+    watched = Watched(live_site, page)
+    gradients = GradientsReport(
+        learners=4,
+        gradients=40,
+        steps=20,
+        released={"bound": 40},
+        staleness_least=2.0,
+        staleness_mean=4.0,
+        staleness_most=6.0,
+        bound=5.0,
+        queue_mean=1.0,
+        queue_most=3,
+        held_share=0.5,
+        learners_busy=3.0,
+        actors_busy=4.0,
+        starved_share=0.1,
+        learning_s=0.5,
+        step_length=0.5,
+    )
+    for no in range(1, 31):
+        report = round_finished(no).report.model_copy(update={"gradients": gradients})
+        watched.record(RoundFinished(report=report))
+    page.goto(f"{watched.address}?x=rounds&smooth=0")
+    watched.seen()
+    chart = page.locator("[data-chart=gradient_staleness]")
+    chart.scroll_into_view_if_needed()
+    page.wait_for_selector("[data-chart=gradient_staleness] [data-legend]:has-text('6')")
+    legend = " ".join(chart.locator("[data-legend]").inner_text().split())
+    assert "Mean 4" in legend
+    assert "Range 2 to 6" in legend
+    assert "Bound 5" in legend
+    above_zero = chart.evaluate(
+        """
+        (chart) => {
+          const canvas = chart.querySelector("[data-plot] canvas");
+          const place = chart.querySelector("[data-plot] .u-over").getBoundingClientRect();
+          const scale = canvas.width / canvas.getBoundingClientRect().width;
+          const top = (place.top - canvas.getBoundingClientRect().top) * scale;
+          const left = (place.left - canvas.getBoundingClientRect().left + place.width * 0.37) * scale;
+          const height = Math.round(place.height * scale);
+          const pixels = canvas.getContext("2d").getImageData(Math.round(left), Math.round(top), 1, height).data;
+          const colours = Array.from({ length: height }, (_, y) => pixels.slice(4 * y, 4 * y + 4).join());
+          const seen = colours.filter((colour) => !colour.endsWith(",0"));
+          const often = (colour) => seen.filter((other) => other === colour).length;
+          const band = seen.reduce((a, b) => (often(b) > often(a) ? b : a));
+          return [colours.indexOf(band), colours.lastIndexOf(band)].map((y) => height - y);
+        }
+        """
+    )
+    most, least = above_zero
+    assert most / least == pytest.approx(3.0, rel=0.1)
     assert watched.faults == []
 
 

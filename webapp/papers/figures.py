@@ -40,7 +40,13 @@ _nitro = partial(PaperFigure, "Nitro")
 _siren = partial(PaperFigure, "Siren")
 _stellaris = partial(PaperFigure, "Stellaris")
 _STELLARIS = ("stellaris_82k", "stellaris_1m", "stellaris_82k_fast", "stellaris_walker", "stellaris_testbeds")
-_STELLARIS_COSTS = (*_STELLARIS, "stellaris_minionsrl", "stellaris_ablations", "stellaris_lambda")
+_STELLARIS_COSTS = (
+    *_STELLARIS,
+    "stellaris_minionsrl",
+    "stellaris_ablations",
+    "stellaris_lambda",
+    "stellaris_turns",
+)
 FIGURES: tuple[PaperFigure, ...] = (
     _minionsrl(
         "Figure 1 (b)",
