@@ -8,6 +8,7 @@ from tests.servers import ROOT
 
 _TESTS = """
 import threading
+import time
 from cloud.actor.watchdog import Watchdog
 
 def test_waits():
@@ -15,13 +16,18 @@ def test_waits():
         pass
     threading.Event().wait()
 
-def test_passes():
-    pass
+def test_moves_the_clock(monkeypatch):
+    real_s, looks = time.monotonic, []
+    monkeypatch.setattr(time, "monotonic", lambda: real_s() + 3600 * len(looks))
+    monkeypatch.setattr(time, "sleep", looks.append)
+    time.sleep(2)
+    threading.Event().wait(2)
+    assert looks == [2]
 """
 
 
 def test_a_test_that_waits_for_ever_fails_with_its_stack_and_the_others_run(tmp_path: Path) -> None:
-    """Also where it used the watchdog of functions, which has a timer of stacks too."""
+    """Also where it used the watchdog of functions, which has a timer of stacks too. A test may move the clock."""
     file = tmp_path / "test_both.py"
     file.write_text(_TESTS)
     options = ["-n", "1", "-p", "tests.time_limit", "--longest-test", "5", "-p", "no:cacheprovider"]

@@ -7,8 +7,10 @@ teardown. It is a thread's, as Python's own timer of stacks belongs to the watch
 import faulthandler
 import os
 import threading
-import time
 from collections.abc import Iterator
+
+# By their own names: tests put other clocks into the module.
+from time import monotonic, sleep
 
 import pytest
 
@@ -41,7 +43,7 @@ class _Limit:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[object]:
-        self._running = (item.nodeid, time.monotonic() + self._limit_s)
+        self._running = (item.nodeid, monotonic() + self._limit_s)
         try:
             return (yield)
         finally:
@@ -49,9 +51,9 @@ class _Limit:
 
     def _watch(self) -> None:
         while True:
-            time.sleep(_LOOK_EVERY_S)
+            sleep(_LOOK_EVERY_S)
             running = self._running
-            if running is not None and time.monotonic() > running[1]:
+            if running is not None and monotonic() > running[1]:
                 said = f"\n{running[0]} has not ended after {self._limit_s:g} s. Its threads:\n"
                 os.write(self._output, said.encode())
                 faulthandler.dump_traceback(self._output)
