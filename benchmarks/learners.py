@@ -138,10 +138,10 @@ def _request(call: Call) -> GradientRequest:
 def _without_policies(call: Call) -> Call:
     """Return the same call of a learner that flies alone."""
     request = _request(call)
-    own = call.inputs[: len(call.inputs) - request.policies - request.anchored]
-    anchor = call.inputs[len(call.inputs) - request.anchored :]
+    own = call.inputs[: len(call.inputs) - request.policies - request.anchors]
+    anchors = call.inputs[len(call.inputs) - request.anchors :]
     return call.model_copy(
-        update={"inputs": (*own, *anchor), "request": request.model_copy(update={"policies": 0})}
+        update={"inputs": (*own, *anchors), "request": request.model_copy(update={"policies": 0})}
     )
 
 

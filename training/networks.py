@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 Parameters = dict[str, Floats]
+LOG_STD = "policy.log_std"
+"""The name of a free log-deviation, which the network does not say."""
 
 
 def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Parameters:
@@ -42,7 +44,7 @@ def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Paramet
     if not spaces.discrete:
         if network.log_std == "free":
             size = len(spaces.action_low)
-            parameters["policy.log_std"] = np.full(size, network.log_std_initial, dtype=np.float32)
+            parameters[LOG_STD] = np.full(size, network.log_std_initial, dtype=np.float32)
         else:
             parameters[f"policy.{len(layout.policy) - 1}.bias"][len(spaces.action_low) :] = (
                 network.log_std_initial
@@ -60,7 +62,7 @@ def parameter_shapes(network: MLP | CNN, spaces: Spaces) -> dict[str, tuple[int,
             shapes[f"{tower}.{i}.weight"] = _shape(layer)
             shapes[f"{tower}.{i}.bias"] = _shape(layer)[:1]
     if not spaces.discrete and network.log_std == "free":
-        shapes["policy.log_std"] = (len(spaces.action_low),)
+        shapes[LOG_STD] = (len(spaces.action_low),)
     return shapes
 
 

@@ -70,7 +70,7 @@ def gradient_call(
     pass_no: int = 1,
     start: bytes | None = None,
     policies: tuple[bytes, ...] = (),
-    anchor: bytes | None = None,
+    anchors: tuple[bytes, ...] = (),
     truncation: Truncation = OFF,
     seed: int = 7,
     progress: float = 0.25,
@@ -86,7 +86,7 @@ def gradient_call(
         pass_no=pass_no,
         passes=spec.algorithm.passes,
         policies=len(policies),
-        anchored=anchor is not None,
+        anchors=len(anchors),
         truncation=truncation,
         states=states,
     )
@@ -100,7 +100,7 @@ def gradient_call(
         memory_mb=1024,
         weights=named(state.version, blob),
         env_state=start,
-        inputs=(*trajectories, *policies, *([] if anchor is None else [anchor])),
+        inputs=(*trajectories, *policies, *anchors),
     )
     return call, blob
 
@@ -156,7 +156,7 @@ def learned_by_calls(
             pass_no=pass_no,
             start=start,
             seed=seed,
-            anchor=first if anchored else None,
+            anchors=(first,) if anchored else (),
         )
         found = answered(call, blob)
         last = decode(found.payload)["last"]

@@ -118,7 +118,7 @@ def test_what_is_due_once_a_round_waits_for_its_last_version_and_counts_each_sam
                 trajectories,
                 pass_no=pass_no,
                 start=starts[at],
-                anchor=None if pass_no == 1 else first,
+                anchors=() if pass_no == 1 else (first,),
             )
             found = answered(call, blob)
             starts[at] = starts[at] or found.env_state
@@ -137,6 +137,62 @@ def test_what_is_due_once_a_round_waits_for_its_last_version_and_counts_each_sam
     assert state.round_sums.observation_moments is None
     assert state.round_sums.divergences == 0
     assert state.kl_coefficient == 0.1, "so little a divergence halves the weight, once"
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
+@pytest.mark.parametrize("by_torch", [False, True])
+def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch, monkeypatch):
+    """A slice of three versions: the newest is the learner's own, from which nothing has moved. The penalty is a mean,
+    so what it adds to the whole slice's gradient is the mean of what it adds to those of its thirds.
+    """
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: by_torch)
+    spec, plain = (
+        tiny(
+            environment,
+            algorithm={"kind": "ppo", "epochs": 2, "kl_coefficient": coefficient, **WHOLE},
+            rollout={"steps_per_call": 40},
+        )
+        for coefficient in (0.2, 0.0)
+    )
+    _, (inputs, _) = sampled(environment)
+    spaces = LearnerState.decode(inputs[0]).spaces
+    state, without = (
+        replace(one.algorithm.initial_state(one.network, spaces, 3), version=7) for one in (spec, plain)
+    )
+    rng = np.random.Generator(np.random.PCG64(5))
+    older = {
+        version: replace(
+            state,
+            version=version,
+            parameters={
+                name: array + rng.normal(0, 0.2, array.shape).astype(np.float32)
+                for name, array in state.parameters.items()
+            },
+        ).actor_weights(spec.network)
+        for version in (2, 4)
+    }
+    thirds = [with_version(inputs[1], version) for version in (4, 2, 7)]
+
+    def added(trajectories, anchors):
+        """What the penalty adds to the gradient, and the divergence."""
+        held, free = (
+            decode(answered(*gradient_call(one, begun, tuple(trajectories), anchors=used)).payload)
+            for one, begun, used in ((spec, state, anchors), (plain, without, ()))
+        )
+        names = [name for name in held if name.startswith("g:")]
+        assert names
+        return {name: held[name] - free[name] for name in names}, held["divergence"]
+
+    whole, divergence = added(thirds, (older[2], older[4]))
+    parts = [
+        added([one], anchors) for one, anchors in zip(thirds, ((older[4],), (older[2],), ()), strict=True)
+    ]
+    assert parts[2][1] == 0.0
+    assert min(parts[0][1], parts[1][1]) > 1e-4
+    assert divergence == pytest.approx(np.mean([part[1] for part in parts]), rel=1e-5)
+    for name, array in whole.items():
+        expected = np.mean([part[0][name] for part in parts], axis=0)
+        np.testing.assert_allclose(array, expected, rtol=1e-3, atol=1e-6, err_msg=name)
 
 
 def test_another_learners_policy_lowers_what_a_sample_counts_and_one_own_policy_nothing():

@@ -11,6 +11,8 @@ from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
 from training.aggregation import fitting_learners
+from training.codec import decode
+from training.learner import PublishedPolicy
 from training.ports import Control
 from training.replay import Slice, Slices, Trajectory
 from training.scaling.plan import Bounds
@@ -54,6 +56,29 @@ def test_actors_that_go_on_sample_no_more_than_the_run_learns_from(seed: int) ->
     assert sum(call.kind == "rollout" for call in platform.submitted) == 30
     check_ages = [report.staleness_mean for report in reports(events)]
     assert max(check_ages) > 0
+
+
+@pytest.mark.parametrize("changes", [{"actors_wait": False}, {}, {"order": "launch"}])
+def test_a_slices_gradient_brings_the_policy_of_each_version_that_sampled_it(changes: dict[str, Any]) -> None:
+    """Five actors and slices of two: also where actors wait one is left over, and sampled by an older version."""
+    platform = Recording(order=at_random(4))
+    spec = tiny(
+        algorithm=QUICK | {"kl_coefficient": 0.2},
+        loop=loop(trajectories_per_gradient=2, learners=2, **changes),
+        scaling={"actors": 5},
+        stop={"rounds": 4},
+    )
+    events_of(spec, platform)
+    several = 0
+    for call in platform.submitted:
+        if call.kind != "gradient":
+            continue
+        data = len(call.inputs) - call.request.policies - call.request.anchors
+        sampled = {decode(one)["version"] for one in call.inputs[:data]}
+        anchors = [PublishedPolicy.decode(one).version for one in call.inputs[data + call.request.policies :]]
+        assert anchors == sorted(sampled - {call.weights.version})
+        several += len(sampled) > 1
+    assert several
 
 
 def test_a_round_may_be_any_number_of_samples() -> None:

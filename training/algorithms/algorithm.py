@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -157,15 +157,15 @@ class Algorithm(FrozenModel):
         )
         return UpdateResult(state, report, optimisation.minibatches, batch.size * passes, samples)
 
-    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
-        """Return the anchor of a KL penalty, None without one. `sampling` is the policy that sampled the data, where
-        it is not the state's own.
+    def anchor(self, state: LearnerState, sampling: Sequence[Parameters] = ()) -> Anchor | None:
+        """Return the anchor of a KL penalty, None without one. `sampling` are the policies that sampled the data, where
+        it is not the state's own alone.
         """
         return None
 
     @property
     def anchors_to_sampling(self) -> bool:
-        """Whether the anchor is the policy that sampled the data."""
+        """Whether each sample's anchor is the policy that sampled it."""
         return False
 
     @property

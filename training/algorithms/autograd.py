@@ -26,7 +26,7 @@ from training.algorithms.descent import (
 from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.learner import LearnerState
-from training.networks import Parameters, TorchNetwork
+from training.networks import LOG_STD, Parameters, TorchNetwork
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
@@ -58,7 +58,8 @@ class Autograd:
         self._second = [self.array(state.second_moments[name]) for name in moved]
         self._gradients: list[torch.Tensor] = []
         self._steps = [torch.tensor(float(state.optimiser_steps), device=self.device) for _ in self._names]
-        self._anchor = None if anchor is None else (self._named(anchor.parameters), anchor.weight)
+        self._held_to = [] if anchor is None else [self._named(one) for one in anchor.policies]
+        self._anchor_weight = 0.0 if anchor is None else anchor.weight
 
     def array(self, data: npt.NDArray[Any]) -> torch.Tensor:
         return torch.tensor(data, device=self.device)
@@ -103,7 +104,11 @@ class Autograd:
         self._gradients = [self.array(gradient[name]) for name in self._names]
 
     def gradient(
-        self, observations: torch.Tensor, actions: torch.Tensor, objective: Objective
+        self,
+        observations: torch.Tensor,
+        actions: torch.Tensor,
+        objective: Objective,
+        anchors: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
         outputs, values = self._network.policy_and_value(self._parameters, observations)
         distribution = self._distribution(outputs, self._parameters)
@@ -113,14 +118,13 @@ class Autograd:
         measured = {**slopes.measured, "entropy": entropy.detach()}
         down = [log_probs, values, entropy]
         steepness = [slopes.log_probs, slopes.values, torch.full_like(entropy, -self._entropy_weight)]
-        if self._anchor is not None:
-            parameters, weight = self._anchor
+        if self._held_to:
             with torch.no_grad():
-                theirs = self._distribution(self._network.policy(parameters, observations), parameters)
+                theirs = self._older(observations, anchors)
             divergence = distribution.divergence_from(theirs).mean()
             measured["divergence"] = divergence.detach()
             down.append(divergence)
-            steepness.append(torch.full_like(divergence, weight))
+            steepness.append(torch.full_like(divergence, self._anchor_weight))
         self._gradients = list(torch.autograd.grad(down, self._leaves, steepness))
         return measured
 
@@ -178,6 +182,18 @@ class Autograd:
                 maximize=False,
             )
         return norms
+
+    def _older(self, observations: torch.Tensor, anchors: torch.Tensor | None) -> Distribution:
+        """Return the distribution of the policy that each sample is held to."""
+        if anchors is None:
+            (older,) = self._held_to
+            return self._distribution(self._network.policy(older, observations), older)
+        outputs = torch.stack([self._network.policy(older, observations) for older in self._held_to])
+        own = outputs[anchors, torch.arange(len(anchors), device=self.device)]
+        free = {}
+        if LOG_STD in self._held_to[0]:
+            free[LOG_STD] = torch.stack([older[LOG_STD] for older in self._held_to])[anchors]
+        return self._distribution(own, free)
 
     def _distribution(self, outputs: torch.Tensor, parameters: dict[str, torch.Tensor]) -> Distribution:
         return Distribution.of(outputs, parameters, self._network.spaces)

@@ -25,10 +25,10 @@ from training.algorithms.descent import (
     Objective,
     is_of_critic,
 )
-from training.algorithms.heads import head_of
+from training.algorithms.heads import Head, head_of
 from training.architectures import MLP
 from training.learner import LearnerState
-from training.networks import Floats, Parameters
+from training.networks import LOG_STD, Floats, Parameters
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
@@ -95,11 +95,15 @@ class ClosedForm:
         return {**measured, **self.move()}
 
     def gradient(
-        self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
+        self,
+        observations: Floats,
+        actions: npt.NDArray[Any],
+        objective: Objective,
+        anchors: npt.NDArray[np.int64] | None = None,
     ) -> dict[str, Any]:
         # An overflow gives a loss that is not finite. `Optimisation.means` rejects such an update.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self._propagate(observations, actions, objective)
+            return self._propagate(observations, actions, objective, anchors)
 
     @property
     def kept_gradient(self) -> Parameters:
@@ -126,7 +130,11 @@ class ClosedForm:
         return norms
 
     def _propagate(
-        self, observations: Floats, actions: npt.NDArray[Any], objective: Objective
+        self,
+        observations: Floats,
+        actions: npt.NDArray[Any],
+        objective: Objective,
+        anchors: npt.NDArray[np.int64] | None,
     ) -> dict[str, Any]:
         """Compute the loss's gradient, in place, and return the measurements."""
         named, into = self._parameters.named, self._gradients.named
@@ -136,12 +144,29 @@ class ClosedForm:
         measured = {**slopes.measured, "entropy": head.entropy}
         outputs = head.backward(slopes.log_probs, -self._algorithm.entropy_coefficient, into)
         if self._anchor is not None:
-            older, weight = self._anchor
-            theirs = head_of(self._network.policy(older, observations), actions, older, self._spaces)
-            measured["divergence"], more = head.backward_from(theirs, weight, into)
+            theirs = self._held_to(self._anchor.policies, anchors, observations, actions)
+            measured["divergence"], more = head.backward_from(theirs, self._anchor.weight, into)
             outputs += more
         self._network.backward(named, passed, outputs, slopes.values, into)
         return measured
+
+    def _held_to(
+        self,
+        policies: tuple[Parameters, ...],
+        anchors: npt.NDArray[np.int64] | None,
+        observations: Floats,
+        actions: npt.NDArray[Any],
+    ) -> Head:
+        """Return the head of the policy that each sample is held to."""
+        if anchors is None:
+            (older,) = policies
+            return head_of(self._network.policy(older, observations), actions, older, self._spaces)
+        outputs = np.stack([self._network.policy(older, observations) for older in policies])
+        own = outputs[anchors, np.arange(len(anchors))]
+        free = {}
+        if LOG_STD in policies[0]:
+            free[LOG_STD] = np.stack([older[LOG_STD] for older in policies])[anchors]
+        return head_of(own, actions, free, self._spaces)
 
     def means(self, measured: dict[str, list[Any]]) -> dict[str, float]:
         return {name: float(np.mean(values)) for name, values in measured.items()}

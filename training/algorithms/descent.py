@@ -35,9 +35,12 @@ Objective = Callable[[Array, Array], Slopes]
 
 
 class Anchor(NamedTuple):
-    """A penalty for leaving a policy: `weight` · KL(policy of `parameters` ‖ current policy) is added to the loss."""
+    """A penalty for leaving a policy: `weight` · KL(that policy ‖ current policy) is added to the loss.
 
-    parameters: Parameters
+    `policies` are the parameters of those that samples are held to; where there are several, each sample says which.
+    """
+
+    policies: tuple[Parameters, ...]
     weight: float
 
 
@@ -83,9 +86,11 @@ class Descent(Protocol):
     ) -> Floats:
         """Return log-probabilities of [n, …] actions under the policy with `parameters`, or under the current one."""
 
-    def gradient(self, observations: Array, actions: Array, objective: Objective) -> dict[str, Array]:
+    def gradient(
+        self, observations: Array, actions: Array, objective: Objective, anchors: Array | None = None
+    ) -> dict[str, Array]:
         """Compute the loss's gradient and keep it. Return the objective's measurements, the entropy, and the KL
-        divergence, if any.
+        divergence, if any. `anchors` are the numbers of the samples' anchors, where there are several.
         """
 
     @property

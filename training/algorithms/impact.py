@@ -11,7 +11,7 @@ from a circular buffer; the loop decides which data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -160,8 +160,8 @@ class Impact(Algorithm):
         # V-trace has truncated the advantages already.
         return partial(self.slopes, arrays, chosen)
 
-    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
-        return Anchor(state.target_parameters, self.kl_coefficient) if self.kl_coefficient else None
+    def anchor(self, state: LearnerState, sampling: Sequence[Parameters] = ()) -> Anchor | None:
+        return Anchor((state.target_parameters,), self.kl_coefficient) if self.kl_coefficient else None
 
     @property
     def kept_of_first_pass(self) -> tuple[str, ...]:

@@ -119,10 +119,12 @@ class Optimisation:
         for name, value in self.descent.step(observations, actions, objective).items():
             self._measured.setdefault(name, []).append(value)
 
-    def gradient(self, observations: Array, actions: Array, objective: Objective) -> Parameters:
+    def gradient(
+        self, observations: Array, actions: Array, objective: Objective, anchors: Array | None = None
+    ) -> Parameters:
         """Return the gradient of one minibatch, without a step. Raises BadLoss if it is not finite."""
         self.minibatches += 1
-        for name, value in self.descent.gradient(observations, actions, objective).items():
+        for name, value in self.descent.gradient(observations, actions, objective, anchors).items():
             self._measured.setdefault(name, []).append(value)
         gradient = self.descent.kept_gradient
         for array in gradient.values():

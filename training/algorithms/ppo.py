@@ -12,7 +12,7 @@ weights by the ratio of π_prox to the behaviour: L = E[ −π_prox/π_behaviour
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -165,10 +165,10 @@ class PPO(Algorithm):
         clip = self.clip * (1.0 - progress) if self.clip_decay else self.clip
         return partial(self.slopes, arrays, chosen, clip, truncation=truncation)
 
-    def anchor(self, state: LearnerState, sampling: Parameters | None = None) -> Anchor | None:
+    def anchor(self, state: LearnerState, sampling: Sequence[Parameters] = ()) -> Anchor | None:
         if not self.anchors_to_sampling:
             return None
-        return Anchor(state.parameters if sampling is None else sampling, state.kl_coefficient)
+        return Anchor(tuple(sampling) or (state.parameters,), state.kl_coefficient)
 
     @property
     def anchors_to_sampling(self) -> bool:

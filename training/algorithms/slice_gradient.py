@@ -68,14 +68,15 @@ def gradient_of(
     turn: Pass,
     truncation: Truncation,
     others: Sequence[PublishedPolicy] = (),
-    sampling: PublishedPolicy | None = None,
+    sampling: Sequence[PublishedPolicy] = (),
 ) -> SliceGradient:
     """Return the gradient of a pass over `batch` at the parameters of `state`. `others` are the policies of the other
-    learners in flight, `sampling` the one that sampled the batch, where it is not the state's own.
+    learners in flight, `sampling` those that sampled the batch, where they are not the state's own.
 
     Raises BadLoss if a measurement or the gradient is not finite.
     """
-    anchor = algorithm.anchor(state, None if sampling is None else sampling.parameters)
+    policies, numbers = _sampling_policies(state, batch, sampling)
+    anchor = algorithm.anchor(state, policies)
     optimisation = Optimisation(state, network, algorithm, progress, anchor)
     renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
     least = least_ratios(
@@ -87,6 +88,8 @@ def gradient_of(
     samples = {"log_probs": batch.log_probs, **prepared.samples}
     if least is not None:
         samples["others"] = least
+    if algorithm.anchors_to_sampling and len(policies) > 1:
+        samples["anchors"] = numbers
     chosen = optimisation.to_device(samples)
     if algorithm.shuffles:
         chosen = _shuffled(optimisation, chosen, turn)
@@ -99,7 +102,7 @@ def gradient_of(
         own.append(log_probs)
         return objective(log_probs, values)
 
-    gradient = optimisation.gradient(chosen["observations"], chosen["actions"], noted)
+    gradient = optimisation.gradient(chosen["observations"], chosen["actions"], noted, chosen.get("anchors"))
     measured = {**optimisation.means(), **prepared.measured}
     is_last = turn.number >= turn.passes or algorithm.is_enough(measured["approximate_kl"])
     kept = algorithm.kept_of_first_pass if turn.number == 1 and not is_last else ()
@@ -165,6 +168,22 @@ def _log_probs(optimisation: Optimisation, batch: Batch, policy: PublishedPolicy
     """Return the log-probabilities of the batch's actions under another policy, [time, copy]."""
     seen = normalise(batch.observations, policy.observation_mean, policy.observation_scale)
     return optimisation.log_probs(batch, seen, policy.parameters)
+
+
+def _sampling_policies(
+    state: LearnerState, batch: Batch, sampling: Sequence[PublishedPolicy]
+) -> tuple[list[Parameters], npt.NDArray[np.int64]]:
+    """Return the policies that sampled the batch, and the number of each sample's own, [time, copy]. The state's own
+    policy stands for those that are not there.
+    """
+    known = {one.version: one.parameters for one in sampling}
+    sampled = [version if version in known else state.version for version in batch.versions.tolist()]
+    versions = sorted(set(sampled))
+    numbers = np.searchsorted(versions, sampled)
+    return (
+        [known.get(version, state.parameters) for version in versions],
+        np.broadcast_to(numbers, batch.log_probs.shape),
+    )
 
 
 def _shuffled(optimisation: Optimisation, samples: dict[str, Array], turn: Pass) -> dict[str, Array]:

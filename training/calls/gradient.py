@@ -79,8 +79,8 @@ class GradientRequest(CallRequest):
     """The gradient of one pass over a slice.
 
     The call's weights are the learner's parameters of one version (`LearnerState.for_gradients`). Its inputs are the
-    trajectories in order of slot, then as many `policies` as learners fly, as actors have them, and the policy that
-    sampled, if it is `anchored` to another than its own. `env_state` is what the first pass returned as its own.
+    trajectories in order of slot, then as many `policies` as learners fly, as actors have them, and `anchors`, those
+    of older versions that sampled the slice. `env_state` is what the first pass returned as its own.
     `states` are returned with the gradient, to measure on them how far policies are apart; 0 for none.
     """
 
@@ -92,7 +92,7 @@ class GradientRequest(CallRequest):
     pass_no: int = Field(1, ge=1)
     passes: int = Field(1, ge=1)
     policies: int = Field(0, ge=0)
-    anchored: bool = False
+    anchors: int = Field(0, ge=0)
     truncation: Truncation = Truncation()
     states: int = Field(0, ge=0)
 
@@ -179,7 +179,7 @@ class Gradient(CallKind[GradientRequest]):
 
 def trajectories_of(call: Call, request: GradientRequest) -> tuple[bytes, ...]:
     """Return the trajectories among a call's inputs."""
-    return call.inputs[: len(call.inputs) - request.policies - request.anchored]
+    return call.inputs[: len(call.inputs) - request.policies - request.anchors]
 
 
 class _Sampled(NamedTuple):

@@ -45,7 +45,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
         ),
         request.truncation,
         policies[: request.policies],
-        policies[-1] if request.anchored else None,
+        policies[request.policies :],
     )
     usage = Usage(
         minibatches=1,

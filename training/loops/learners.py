@@ -144,15 +144,13 @@ class Learners:
             if self._loop.truncated.reads_policies
             else []
         )
-        sampled = max(trajectory.version for trajectory in one.trajectories)
+        sampled = {trajectory.version for trajectory in one.trajectories} & self._older_policies
         anchors = (
-            [self._policies[sampled]]
-            if task.keeps_sampling_policy and sampled in self._older_policies
-            else []
+            [self._policies[version] for version in sorted(sampled)] if task.keeps_sampling_policy else []
         )
         call = run.call(
             f"gradient{number}",
-            task.gradient(self.fraction_done, one.passes + 1, len(others), anchored=bool(anchors)),
+            task.gradient(self.fraction_done, one.passes + 1, len(others), anchors=len(anchors)),
             where=self._loop.where,
             seed=derive(run.spec.seed, "update", one.number),
             weights=self._parameters,
@@ -308,14 +306,16 @@ class Learners:
         )
         self._applying, self._applied, self._awaiting = "", (), 0
 
-    def forget_policies(self, sampling: Iterable[int]) -> None:
-        """Drop the weights that no gradient in flight, slice or fragment in flight (`sampling`, by version) needs."""
+    def forget_policies(self, sampled: Iterable[int]) -> None:
+        """Drop the weights that no gradient in flight, slice or fragment needs: one in flight or in no slice yet
+        (`sampled`, by version).
+        """
         needed = {self.clock, *self._queue.flying_versions}
         if self._run.task.keeps_sampling_policy:
             needed |= {
                 trajectory.version for one in self.unfinished_slices for trajectory in one.trajectories
             }
-            needed.update(sampling)
+            needed.update(sampled)
         self._policies = {version: one for version, one in self._policies.items() if version in needed}
 
     @property

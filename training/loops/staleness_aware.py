@@ -55,6 +55,12 @@ class _Actors:
             *(trajectory for _, trajectory in sorted(self.landed, key=lambda one: one[0])),
         ]
 
+    @property
+    def sampled_versions(self) -> list[int]:
+        """The versions whose data is in flight, or in no slice yet."""
+        flying = [version for _, version in self.sampling.values()]
+        return flying + [trajectory.version for trajectory in self.waiting]
+
     def send_wave(self) -> None:
         """Let every actor sample once. All fragments of a wave have one number."""
         self.left_over, self.landed = self.waiting, []
@@ -210,7 +216,7 @@ class _Traffic:
                     None if run.flight.halt else Halt("failing", f"a version was not made: {landed.reason}")
                 )
             self.learners.land_version(landed.name, landed.outcome)
-            self.learners.forget_policies(version for _, version in self.actors.sampling.values())
+            self.learners.forget_policies(self.actors.sampled_versions)
             if not self.loop.goes_by_waves and run.learned_in_round >= self._a_round:
                 halt = yield from self._end_round()
         elif self.evaluation is not None and self.evaluation.expects(landed):

@@ -167,9 +167,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
     def parameters(self, learner: bytes) -> bytes:
         return LearnerState.decode(learner).for_gradients().encode()
 
-    def gradient(
-        self, fraction_done: float, pass_no: int, policies: int, *, anchored: bool
-    ) -> GradientRequest:
+    def gradient(self, fraction_done: float, pass_no: int, policies: int, *, anchors: int) -> GradientRequest:
         loop = self.spec.loop
         assert isinstance(loop, StalenessAware)
         return GradientRequest(
@@ -180,7 +178,7 @@ class ReinforcementLearning(Task[TrainingSpec]):
             pass_no=pass_no,
             passes=self.passes,
             policies=policies,
-            anchored=anchored,
+            anchors=anchors,
             truncation=loop.truncated,
             states=DISTANCE_STATES if loop.distance == "kl" else 0,
         )

@@ -254,7 +254,9 @@ def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -
         return
     policies = loop.learners - 1 if loop.truncated.reads_policies else 0
     kept = 4 * training.progress_a_call * len(algorithm.kept_of_first_pass)
-    others = (policies + algorithm.anchors_to_sampling) * sizes.weights
+    # Where actors wait, a slice may hold what is left over of the wave before.
+    sampling = min(loop.trajectories_per_gradient, 2) if loop.actors_wait else loop.trajectories_per_gradient
+    others = (policies + sampling * algorithm.anchors_to_sampling) * sizes.weights
     room = INLINE_AT_MOST_BYTES - others - (0 if has_bucket else sizes.parameters)
     fitting = max(0, room) // (sizes.trajectory + kept)
     if fitting >= loop.trajectories_per_gradient:
