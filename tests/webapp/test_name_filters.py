@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from webapp.templatetags.look import break_after_at, keep_end
+from webapp.templatetags.look import break_after_at, keep_end, with_code
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,10 @@ def test_a_long_address_breaks_after_its_at() -> None:
     shown = break_after_at("a.person.with.a.long.address@department.example.org")
     assert shown == "a.person.with.a.long.address@<wbr>department.example.org"
     assert re.sub("<[^>]+>", "", break_after_at("<script>@nobody.nowhere.example")).startswith("&lt;script")
+
+
+def test_words_between_backticks_are_code_and_nothing_else_of_a_text_is_markup() -> None:
+    assert (
+        with_code("As `bench <scale>` & `x`.") == "As <code>bench &lt;scale&gt;</code> &amp; <code>x</code>."
+    )
+    assert with_code("<b>plain</b>") == "&lt;b&gt;plain&lt;/b&gt;"

@@ -10,7 +10,7 @@ from pathlib import Path
 from django import template
 from django.conf import settings
 from django.forms import BoundField, CheckboxInput, Select
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from training.tasks.score import Declaration
@@ -81,6 +81,15 @@ def break_after_at(address: str) -> SafeString | str:
     """A long e-mail address that breaks after its @ where it does not fit."""
     name, at, host = address.partition("@")
     return format_html("{}{}<wbr>{}", name, at, host) if len(address) > _CUT_FROM else address
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """A text whose parts between backticks are code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", one) if i % 2 else one,) for i, one in parts)
+    )
 
 
 @register.simple_tag
