@@ -173,8 +173,8 @@ def _log_probs(optimisation: Optimisation, batch: Batch, policy: PublishedPolicy
 def _sampling_policies(
     state: LearnerState, batch: Batch, sampling: Sequence[PublishedPolicy]
 ) -> tuple[list[Parameters], npt.NDArray[np.int64]]:
-    """Return the policies that sampled the batch, and the number of each sample's own, [time, copy]. The state's own
-    policy stands for those that are not there.
+    """Return the policies that sampled the batch, and the number of each sample's own, [time, copy]. Where
+    that is not in `sampling`, it is the state's own.
     """
     known = {one.version: one.parameters for one in sampling}
     sampled = [version if version in known else state.version for version in batch.versions.tolist()]
