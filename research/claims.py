@@ -40,6 +40,9 @@ class NotWorse(FrozenModel):
     against: str
     environment: str
     margin: float = Field(gt=0, le=1)
+    label: Label = "L"
+    paper: str = ""
+    repeats: Repeats = ()
 
 
 class NotBelow(FrozenModel):
@@ -202,9 +205,13 @@ Claim = (
 )
 
 
-def arms_in(claim: Claim) -> set[str]:
+def against_in(claim: Claim) -> tuple[str, ...]:
     against = getattr(claim, "against", ())
-    return {claim.arm, *((against,) if isinstance(against, str) else against)}
+    return (against,) if isinstance(against, str) else against
+
+
+def arms_in(claim: Claim) -> set[str]:
+    return {claim.arm, *against_in(claim)}
 
 
 def environments_in(claim: Claim) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner
+from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner, arms_in
 from research.experiment import Arm, Experiment, Setting, merged
 from research.recipes import paper_recipe
 
@@ -343,11 +343,6 @@ BESIDE = (
 )
 
 
-def _compared(claim: Higher | HigherInTime | NotWorse | Sooner | Cheaper) -> tuple[str, ...]:
-    against = (claim.against,) if isinstance(claim, NotWorse) else claim.against
-    return (claim.arm, *against)
-
-
 def headline_experiment(
     *,
     title: str,
@@ -374,6 +369,6 @@ def headline_experiment(
         settings=(Setting(environment=environment, seeds=SEEDS),),
         pricing_targets=PLACES,
         run_s=3.0 * rounds,
-        claims=tuple(claim for claim in claims(environment) if names.issuperset(_compared(claim))),
+        claims=tuple(claim for claim in claims(environment) if names.issuperset(arms_in(claim))),
         beside=BESIDE,
     )

@@ -15,9 +15,11 @@ from research.claims import (
     Cheaper,
     Higher,
     HigherInTime,
+    NotWorse,
     RanksForks,
     Repeatable,
     Sooner,
+    against_in,
     environments_in,
 )
 from research.experiment import Cell, Experiment
@@ -30,7 +32,11 @@ from research.reports.judging import Judgement, corrected, part_sentence
 from research.reports.outcomes import Summary, decline_sentence, training_sentence
 from research.reports.paired_runs import Runs
 from research.reports.repeatability import is_about_r, judge_repeatability, stored_reliability, testable_price
-from research.reports.return_comparison import judge_final_returns, judge_returns_in_time
+from research.reports.return_comparison import (
+    judge_final_returns,
+    judge_not_worse,
+    judge_returns_in_time,
+)
 from research.reports.run_cost import PricedRun
 from research.reports.verdicts import Verdict
 from research.runs.run_file import run_file
@@ -69,12 +75,12 @@ def cost_verdicts(
         if price and isinstance(claim, Cheaper | Higher | Better | RanksForks) and is_about_r(claim):
             reason = " ".join(filter(None, (price, judgement.reason)))
             judgement = replace(judgement, reason=reason)
-        if isinstance(claim, Higher | HigherInTime):
-            both = (claim.arm, *claim.against)
-            decline = decline_sentence(both, claim.environments, summaries)
+        if isinstance(claim, Higher | HigherInTime | NotWorse):
+            both = (claim.arm, *against_in(claim))
+            decline = decline_sentence(both, environments_in(claim), summaries)
             training = ""
-            if isinstance(claim, Higher):
-                training = training_sentence(both, claim.environments, summaries)
+            if not isinstance(claim, HigherInTime):
+                training = training_sentence(both, environments_in(claim), summaries)
             said = (decline, training, judgement.reason)
             judgement = replace(judgement, reason=" ".join(filter(None, said)))
         figures = judgement.as_dict()
@@ -145,8 +151,8 @@ def _declared_seeds(claim: _Judged, summaries: Sequence[Summary]) -> int:
 
 # Samples and products that R was measured from in the forks.
 _MEASURED_FROM = (256, 20)
-_Judged = Cheaper | Higher | HigherInTime | Sooner | Better | RanksForks | Repeatable
-_JUDGED = (Cheaper, Higher, HigherInTime, Sooner, Better, RanksForks, Repeatable)
+_Judged = Cheaper | Higher | HigherInTime | NotWorse | Sooner | Better | RanksForks | Repeatable
+_JUDGED = (Cheaper, Higher, HigherInTime, NotWorse, Sooner, Better, RanksForks, Repeatable)
 
 
 def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence[Summary]) -> Judgement:
@@ -158,6 +164,8 @@ def _judgement(claim: _Judged, comparisons: CostComparisons, summaries: Sequence
         return judge_final_returns(claim, summaries)
     if isinstance(claim, HigherInTime):
         return judge_returns_in_time(claim, summaries)
+    if isinstance(claim, NotWorse):
+        return judge_not_worse(claim, summaries)
     if isinstance(claim, Sooner):
         return judge_seconds(claim, summaries)
     if isinstance(claim, Repeatable):
@@ -192,6 +200,12 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
             f"Return on {over} in the time that the quicker side takes for all its rounds, without the start of"
             f" machines: {how} (ratio {'1' if claim.alike else 'above 1'})."
         )
+    if isinstance(claim, NotWorse):
+        ours, theirs = (experiment.arm(one).title for one in (claim.arm, claim.against))
+        return (
+            f"{ours} is not worse than {theirs} on {claim.environment}: the ratio of IQMs is at least"
+            f" {claim.margin:g}."
+        )
     if isinstance(claim, Sooner):
         ours, theirs = (experiment.arm(one).title for one in (claim.arm, *claim.against))
         over = ", ".join(claim.environments)
@@ -212,20 +226,22 @@ def _sentence(experiment: Experiment, claim: _Judged, judgement: Judgement) -> s
 
 
 def _claim_parts(
-    experiment: Experiment, claim: Cheaper | Higher | HigherInTime | Sooner | Better, judgement: Judgement
+    experiment: Experiment,
+    claim: Cheaper | Higher | HigherInTime | NotWorse | Sooner | Better,
+    judgement: Judgement,
 ) -> dict[str, Any]:
     """The claim in parts."""
     names = {arm.name: arm.title for arm in experiment.arms}
-    several = [names[one] for one in claim.against]
+    several = [names[one] for one in against_in(claim)]
     best = f"{names.get(judgement.against, '')}, the best of {len(several)} on other seeds"
     if judgement.against not in names:
         best = f"the best of {', '.join(several)}"
     parts: dict[str, Any] = {
         "kind": claim.kind,
-        "environments": list(claim.environments),
+        "environments": list(environments_in(claim)),
         "ours": names[claim.arm],
         "theirs": several[0] if len(several) == 1 else best,
-        "alike": claim.alike,
+        "alike": getattr(claim, "alike", False),
         "margin": claim.margin,
         "repeats": list(claim.repeats),
     }

@@ -73,6 +73,16 @@ def judge(interval: Interval, none: float, seeds: int, *, less: bool) -> tuple[s
     )
 
 
+def judge_at_least(interval: Interval, margin: float, seeds: int) -> tuple[str, str]:
+    """The same of a claim that a ratio is no lower than a margin."""
+    word, why = judge(interval, margin, seeds, less=False)
+    if interval.low <= margin <= interval.high and seeds >= ENOUGH_SEEDS:
+        why = f"The interval contains {margin:g}: neither is shown."
+    elif word == "does not hold":
+        why = f"All of the interval is below {margin:g}."
+    return word, why
+
+
 def judge_alike(
     interval: Interval, narrow: Interval, limits: tuple[float, float], none: float, seeds: int
 ) -> tuple[str, str]:

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from research.claims import Higher, HigherInTime
+from research.claims import Higher, HigherInTime, NotWorse
 from research.reports.clock_comparison import virtual_seconds
-from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
+from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike, judge_at_least
 from research.reports.outcomes import Outcome, Summary
 from research.statistics import paired_bootstrap, paired_p_value
+from training.statistics import probability_of_improvement
+
+_NOT_ABOVE_0 = "A return is not above 0, so that a ratio says nothing."
 
 
 def judge_final_returns(claim: Higher, summaries: Sequence[Summary]) -> Judgement:
@@ -20,6 +23,32 @@ def judge_final_returns(claim: Higher, summaries: Sequence[Summary]) -> Judgemen
     return _judge(
         claim, [[found.get((arm, name), {}) for name in claim.environments] for arm in (claim.arm, against)]
     )
+
+
+def judge_not_worse(claim: NotWorse, summaries: Sequence[Summary]) -> Judgement:
+    """The ratio of final returns against the claim's margin; nothing is said before all declared seeds are there.
+
+    Its p value is that of the margin: what speaks against a ratio of just that.
+    """
+    found = {(one.arm, one.environment): one for one in summaries}
+    sides = [found.get((arm, claim.environment)) for arm in (claim.arm, claim.against)]
+    present = [side for side in sides if side is not None]
+    seeds = sorted(set.intersection(*(set(side.endpoints) for side in present))) if len(present) == 2 else []
+    planned = max((side.planned for side in present), default=0)
+    if not seeds or len(seeds) < planned:
+        why = "It is judged once all are." if seeds else "No seed is complete on both sides."
+        return Judgement(None, len(seeds), claim.against, "open", why)
+    ours, theirs = (np.array([side.endpoints[seed] for seed in seeds]) for side in present)
+    if min(ours.min(), theirs.min()) <= 0:
+        return Judgement(None, len(seeds), claim.against, "open", _NOT_ABOVE_0)
+    interval = paired_bootstrap(ours, theirs)
+    word, why = judge_at_least(interval, claim.margin, len(seeds))
+    better = (
+        f"A seed of ours beats one of theirs with probability {probability_of_improvement(ours, theirs):.2f}."
+    )
+    p_value = paired_p_value(ours, claim.margin * theirs)
+    reason = " ".join(filter(None, (better, why)))
+    return Judgement(interval, len(seeds), claim.against, word, reason, p_value=p_value)
 
 
 def judge_returns_in_time(claim: HigherInTime, summaries: Sequence[Summary]) -> Judgement:
@@ -58,9 +87,7 @@ def _judge(claim: Higher | HigherInTime, sides: Sequence[Sequence[Mapping[int, f
         return Judgement(None, 0, against, "open", "No seed is complete on both sides in every environment.")
     ours, theirs = (np.array([[one[seed] for one in side] for seed in seeds]) for side in sides)
     if min(ours.min(), theirs.min()) <= 0:
-        return Judgement(
-            None, len(seeds), against, "open", "A return is not above 0, so that a ratio says nothing."
-        )
+        return Judgement(None, len(seeds), against, "open", _NOT_ABOVE_0)
     interval = paired_bootstrap(ours, theirs)
     if claim.alike:
         narrow = paired_bootstrap(ours, theirs, level=ONE_SIDED)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from research.claims import NotBelow, NotWorse, Reaches
+from research.claims import NotBelow, Reaches
 from research.experiment import Experiment
-from research.reports.judging import undecided
-from research.reports.outcomes import Summary, decline_sentence, training_sentence
+from research.reports.outcomes import Summary
 from research.statistics import paired_bootstrap
 from training.statistics import Interval, probability_of_improvement
 
-_PLAIN = (Reaches, NotWorse, NotBelow)
+_PLAIN = (Reaches, NotBelow)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[Verdi
 
 
 def _verdict(
-    experiment: Experiment, claim: Reaches | NotWorse | NotBelow, found: dict[tuple[str, str], Summary]
+    experiment: Experiment, claim: Reaches | NotBelow, found: dict[tuple[str, str], Summary]
 ) -> Verdict:
     sentence = sentence_of(experiment, claim)
     sides = [found.get((claim.arm, claim.environment))]
@@ -65,10 +64,7 @@ def _verdict(
         return Verdict(sentence, "open", f"Only {counted} are complete.")
     if isinstance(claim, Reaches):
         return _reaches(sentence, claim, present[0])
-    verdict = _compared(sentence, claim, *present)
-    both = (claim.arm, claim.against), (claim.environment,), present
-    said = (decline_sentence(*both), training_sentence(*both), verdict.reason)
-    return replace(verdict, reason=" ".join(filter(None, said)))
+    return _compared(sentence, *present)
 
 
 def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:
@@ -86,42 +82,22 @@ def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:
     return Verdict(sentence, "holds" if holds else "does not hold", reason)
 
 
-def _compared(sentence: str, claim: NotWorse | NotBelow, ours: Summary, theirs: Summary) -> Verdict:
+def _compared(sentence: str, ours: Summary, theirs: Summary) -> Verdict:
     seeds = sorted(ours.endpoints.keys() & theirs.endpoints.keys())
     x, y = ([side.endpoints[seed] for seed in seeds] for side in (ours, theirs))
     better = f"A seed of ours beats one of theirs with probability {probability_of_improvement(x, y):.2f}."
-    if isinstance(claim, NotBelow):
-        difference = paired_bootstrap(x, y, compare="difference")
-        holds = difference.high >= 0
-        reason = f"The paired difference of IQMs is {_figures(difference)} over {len(seeds)} seeds. {better}"
-        return Verdict(sentence, "holds" if holds else "does not hold", reason)
-    if min(*x, *y) <= 0:
-        return Verdict(sentence, "open", "A return is not above 0, so a ratio says nothing.")
-    ratio = paired_bootstrap(x, y, compare="ratio")
-    reason = (
-        f"The paired ratio of IQMs is {ratio.value:.2f}, 95 % interval {ratio.low:.2f} to {ratio.high:.2f}, over"
-        f" {len(seeds)} seeds. {better}"
-    )
-    if ratio.low >= claim.margin:
-        return Verdict(sentence, "holds", reason)
-    if ratio.high < claim.margin:
-        return Verdict(sentence, "does not hold", f"{reason} All of the interval is below {claim.margin:g}.")
-    return Verdict(
-        sentence, undecided(len(seeds)), f"{reason} The interval contains {claim.margin:g}: neither is shown."
-    )
+    difference = paired_bootstrap(x, y, compare="difference")
+    holds = difference.high >= 0
+    reason = f"The paired difference of IQMs is {_figures(difference)} over {len(seeds)} seeds. {better}"
+    return Verdict(sentence, "holds" if holds else "does not hold", reason)
 
 
-def sentence_of(experiment: Experiment, claim: Reaches | NotWorse | NotBelow) -> str:
+def sentence_of(experiment: Experiment, claim: Reaches | NotBelow) -> str:
     """The claim in words."""
     arm = experiment.arm(claim.arm).title
     if isinstance(claim, Reaches):
         return f"{arm} reaches {claim.value:,.0f} on {claim.environment} ({claim.source})."
     against = experiment.arm(claim.against).title
-    if isinstance(claim, NotWorse):
-        return (
-            f"{arm} is not worse than {against} on {claim.environment}: the ratio of IQMs is at least"
-            f" {claim.margin:g}."
-        )
     return (
         f"{arm} is not shown to be below {against} on {claim.environment}: the 95 % interval of the difference contains"
         " or exceeds 0."

@@ -10,7 +10,6 @@ from research.claims import Higher, NotWorse
 from research.experiment import Cell, Experiment
 from research.reports.cost_report import cost_verdicts
 from research.reports.outcomes import Outcome, Summary, decline_sentence, training_sentence
-from research.reports.verdicts import verdicts
 from tests.research.tiny_experiment import CART, TINY
 
 SEEDS = range(5)
@@ -62,10 +61,7 @@ def test_verdicts_of_what_ends_higher_say_it_first(theirs: list[tuple[float, flo
     )
     experiment = Experiment.model_validate({**dict(TINY), "claims": claims})
     summaries = [summary(ours, FALLING), summary(against, theirs)]
-    found = [
-        *cost_verdicts(experiment, summaries, {}, draws=0),
-        *verdicts(experiment, summaries),
-    ]
+    found = cost_verdicts(experiment, summaries, {}, draws=0)
     assert len(found) == 2
     for verdict in found:
         assert verdict.reason.startswith(f"On {CART} the evaluated returns of both fell") == said, verdict
@@ -121,8 +117,7 @@ def test_verdicts_of_what_ends_higher_say_what_training_says() -> None:
         trained(ours, [(80.0 + n, 100.0 + n) for n in range(5)]),
         trained(against, [(100.0 + n, 100.0) for n in range(5)]),
     ]
-    (not_worse,) = verdicts(experiment, summaries)
-    (higher,) = cost_verdicts(experiment, summaries, {}, draws=0)
+    higher, not_worse = cost_verdicts(experiment, summaries, {}, draws=0)
     assert not_worse.verdict == "holds"
     for one in (not_worse, higher):
         assert one.reason.startswith("By the last 100 episodes of training on CartPole-v1 the ratio is 0.8")

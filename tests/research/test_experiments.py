@@ -23,6 +23,7 @@ from research.experiment import (
     merged,
     recipe_hash,
 )
+from research.reports.cost_report import cost_verdicts
 from research.reports.outcomes import read_summaries
 from research.reports.report import write_report
 from research.reports.verdicts import verdicts
@@ -260,7 +261,8 @@ def test_a_verdict_waits_for_all_its_seeds(
 ) -> None:
     experiment = _experiment()
     _write_runs(experiment, tmp_path, {"ours": ours, "theirs": theirs})
-    found = verdicts(experiment, read_summaries(experiment, tmp_path, quick=False))
+    summaries = read_summaries(experiment, tmp_path, quick=False)
+    found = [*verdicts(experiment, summaries), *cost_verdicts(experiment, summaries, {}, draws=0)]
     assert [one.verdict for one in found] == words
     assert all(one.reason for one in found)
 

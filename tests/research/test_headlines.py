@@ -98,7 +98,8 @@ def correlation(x: list[float], y: list[float]) -> float:
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
     results = stored(name)
     arms = {one["title"]: one["arm"] for one in results["arms"]}
-    claims = [one for one in results["verdicts"] if one.get("asked", {}).get("kind") == "higher"]
+    kinds = ("higher", "not_worse")
+    claims = [one for one in results["verdicts"] if one.get("asked", {}).get("kind") in kinds]
     judged = [one for one in claims if one["verdict"] != "open"]
     assert len(judged) >= some
     for one in judged:

@@ -76,7 +76,7 @@ class Verdict:
 def verdict(found: dict[str, Any]) -> Verdict:
     claim, figures = found.get("asked", {}), found.get("figures", {})
     kind = claim.get("kind", "plain")
-    ratio = kind in ("cheaper", "higher", "higher_in_time", "sooner")
+    ratio = kind in ("cheaper", "higher", "higher_in_time", "not_worse", "sooner")
     interval = figures.get("interval")
     tone, icon = pill_of(found["verdict"])
     hangs_on, rest = _parted(found.get("reason", ""))
@@ -107,7 +107,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         ),
         tuple(claim.get("repeats", ())),
         bool(claim.get("primary")),
-        kind in ("higher", "higher_in_time") or claim.get("accounting") == "paper",
+        kind in ("higher", "higher_in_time", "not_worse") or claim.get("accounting") == "paper",
         _without_startup(figures),
         _earlier(figures, ratio=ratio),
         tuple(_turned_by(figures, found["verdict"])),
@@ -179,6 +179,8 @@ def _what(claim: dict[str, Any], found: dict[str, Any]) -> str:
         return f"Return{meter} at equal dollars, as a share of the target"
     if kind == "higher":
         return "Return after all rounds"
+    if kind == "not_worse":
+        return f"Return after all rounds, no less than {claim['margin']:g} times the other"
     if kind == "higher_in_time":
         return "Return in the time of the quicker side, without the start of machines"
     if kind == "sooner":
