@@ -1,8 +1,8 @@
 """Which arm is cheaper, which is better for the same money: judged over seeds, environments and clouds.
 
 The words are those of `judging.py`. An arm that reached the target in fewer than half of its runs is never called
-cheaper. Each ratio of costs is judged by other accounts as well: without start-ups, without calls that rebuild
-their workers, and by another stop rule. A verdict whose sign turns with one of them says so first.
+cheaper. Each claim is judged by other accounts as well: without start-ups, without calls that rebuild their workers,
+and, where there is a target, by another stop rule. A verdict whose sign turns with one of them says so first.
 """
 
 from __future__ import annotations
@@ -120,22 +120,47 @@ class CostComparisons:
         opponents = self._paired.opponents(claim)
         if not opponents:
             return _incomplete(claim)
-        rows = [
-            [self._returns(claim, against, name, seed) for name in claim.environments]
-            for seed, against in opponents.items()
-        ]
-        ours, theirs = (np.array([[pair[side] for pair in row] for row in rows]) for side in (0, 1))
+        ours, theirs = self._all_returns(claim, opponents)
         interval = paired_bootstrap(ours, theirs, compare="difference")
-        if claim.alike:
-            narrow = paired_bootstrap(ours, theirs, compare="difference", level=ONE_SIDED)
-            word, why = judge_alike(interval, narrow, (-claim.margin, claim.margin), 0.0, len(rows))
-        else:
-            word, why = judge(interval, 0.0, len(rows), less=False)
+        word, why = _difference_verdict(claim, ours, theirs)
+        variants = self._better_variants(claim, opponents, interval)
+        why = " ".join(filter(None, (*firmness(word, variants), why)))
         p_value = paired_p_value(ours, theirs, compare="difference")
-        more = {"over_environments": _as_drawn(ours, theirs, "difference")}
-        return Judgement(
-            interval, len(rows), _most_often(opponents), word, why, "", p_value, claim.alike, more
-        )
+        more = {
+            "over_environments": _as_drawn(ours, theirs, "difference"),
+            "variants": [one.as_dict() for one in variants],
+            "startup_shares": self._bill_shares(claim, opponents),
+        }
+        against = _most_often(opponents)
+        return Judgement(interval, len(opponents), against, word, why, "", p_value, claim.alike, more)
+
+    def _better_variants(self, claim: Better, opponents: Mapping[int, str], usual: Interval) -> list[Variant]:
+        """The claim at other bills, by which the same money buys other rounds of each side."""
+        found = []
+        for name, words, account, begin in _VARIANTS:
+            if begin:  # it has no target to begin with
+                continue
+            ours, theirs = self._all_returns(claim, opponents, account)
+            interval = paired_bootstrap(ours, theirs, compare="difference")
+            turned = not claim.alike and (interval.value > 0.0) != (usual.value > 0.0)
+            word, _ = _difference_verdict(claim, ours, theirs)
+            found.append(Variant(name, words, interval, word, turned))
+        return found
+
+    def _bill_shares(self, claim: Better, opponents: Mapping[int, str]) -> list[float]:
+        """What share of the bill for all rounds is start-up, ours and theirs: the mean of all pairs."""
+
+        def share(arm: str, name: str, seed: int, at: str) -> float:
+            run = self._paired.runs[arm, name][seed]
+            full, without = (run.cost(at, run.rounds, account).usd for account in ("full", "no_startup"))
+            return 1.0 - without / full
+
+        sides = [
+            (share(claim.arm, name, seed, claim.at), share(against, name, seed, claim.against_at))
+            for seed, against in opponents.items()
+            for name in claim.environments
+        ]
+        return [float(one) for one in np.mean(sides, axis=0)]
 
     def _search_cost(self, claim: Cheaper | Better) -> str:
         """What it cost to find the best of several, which is on neither side."""
@@ -157,12 +182,25 @@ class CostComparisons:
             found.append(cost.paper_usd if claim.accounting == "paper" else value)
         return found[0], found[1]
 
-    def _returns(self, claim: Better, against: str, name: str, seed: int) -> tuple[float, float]:
+    def _all_returns(
+        self, claim: Better, opponents: Mapping[int, str], account: Account = "full"
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Ours and theirs, by seed and environment."""
+        rows = [
+            [self._returns(claim, against, name, seed, account) for name in claim.environments]
+            for seed, against in opponents.items()
+        ]
+        ours, theirs = np.moveaxis(np.array(rows), 2, 0)
+        return ours, theirs
+
+    def _returns(
+        self, claim: Better, against: str, name: str, seed: int, account: Account
+    ) -> tuple[float, float]:
         """At the money that both sides spent, and as shares of the evaluations' target, whatever the meter: that of
         training may be below 0.
         """
-        ours = self._paired.runs[claim.arm, name][seed].dollars_curve(claim.at, claim.meter)
-        theirs = self._paired.runs[against, name][seed].dollars_curve(claim.against_at, claim.meter)
+        ours = self._paired.runs[claim.arm, name][seed].dollars_curve(claim.at, claim.meter, account)
+        theirs = self._paired.runs[against, name][seed].dollars_curve(claim.against_at, claim.meter, account)
         money = min(ours[0][-1], theirs[0][-1])
         target = self._paired.targets["evaluation"][name]
         return return_at(ours, money) / target, return_at(theirs, money) / target
@@ -181,6 +219,14 @@ def _ratio_verdict(claim: Cheaper, ours: npt.ArrayLike, theirs: npt.ArrayLike) -
         return judge(interval, 1.0, seeds, less=True)
     narrow = paired_bootstrap(ours, theirs, compare="ratio", level=ONE_SIDED)
     return judge_alike(interval, narrow, (1.0 / claim.margin, claim.margin), 1.0, seeds)
+
+
+def _difference_verdict(claim: Better, ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[str, str]:
+    interval, seeds = paired_bootstrap(ours, theirs, compare="difference"), len(np.asarray(ours))
+    if not claim.alike:
+        return judge(interval, 0.0, seeds, less=False)
+    narrow = paired_bootstrap(ours, theirs, compare="difference", level=ONE_SIDED)
+    return judge_alike(interval, narrow, (-claim.margin, claim.margin), 0.0, seeds)
 
 
 def _as_drawn(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], compare: str) -> dict[str, float] | None:

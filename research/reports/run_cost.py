@@ -145,12 +145,12 @@ class PricedRun:
         return found
 
     def dollars_curve(
-        self, pricing_target: str, meter: Meter = "evaluation"
+        self, pricing_target: str, meter: Meter = "evaluation", account: Account = "full"
     ) -> tuple[list[float], list[float]]:
         """What had been spent by the end of each metered round, and the mean of the last few readings."""
         rounds, means = self.outcome.metered(meter)
         nodes = sorted({round(one) for one in np.linspace(1, self.rounds, _CURVE_POINTS)})
-        spent = [self.cost(pricing_target, node).usd for node in nodes]
+        spent = [self.cost(pricing_target, node, account).usd for node in nodes]
         smooth = [float(np.mean(means[max(0, n + 1 - _SMOOTHED) : n + 1])) for n in range(len(means))]
         return [float(usd) for usd in np.interp(rounds, nodes, spent)], smooth
 

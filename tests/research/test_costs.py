@@ -198,6 +198,38 @@ def test_return_at_equal_dollars(folder: Path) -> None:
     assert found.word == "not decided by 1 seed"
 
 
+def test_what_the_same_money_buys_is_judged_without_starts_too(folder: Path) -> None:
+    """Functions against a cluster that boots for longer than the functions run: all their money pays for no round of
+    it. Without the boot it pays for a few, after which the cluster's policy is the better one.
+    """
+    ours, theirs = run_of(folder, "boosted", [30.0] * 5), run_of(folder, "few", [10.0, 100, 100, 100, 100])
+    runs = {("boosted", CART): {0: ours}, ("few", CART): {0: theirs}}
+    unlabelled = {name: value for name, value in CLAIM.items() if name != "label"}
+    claim = Better(**{**unlabelled, "against_at": "cluster_paper"})
+    found = CostComparisons(runs, {CART: 50.0}).better(claim)
+    assert found.interval is not None
+    assert found.interval.value == pytest.approx((30 - 10) / 50)
+    variants = {one["name"]: one for one in found.more["variants"]}
+    assert set(variants) == {"no_startup", "no_rebuild"}
+    money = min(
+        ours.cost("functions_paper", 5, "no_startup").usd, theirs.cost("cluster_paper", 5, "no_startup").usd
+    )
+    paid = [k for k in range(1, 6) if theirs.cost("cluster_paper", k, "no_startup").usd <= money]
+    assert len(paid) > 1, "the test needs a case in which the boot decides"
+    readings = [10.0, 100, 100, 100, 100][: paid[-1]]
+    without = (30 - sum(readings) / len(readings)) / 50
+    assert variants["no_startup"]["interval"]["value"] == pytest.approx(without)
+    assert variants["no_startup"]["turned"]
+    assert found.reason.startswith(
+        "Its sign turns without the start of machines and functions on both sides."
+    )
+    shares = [
+        1 - run.cost(at, 5, "no_startup").usd / run.cost(at, 5).usd
+        for run, at in ((ours, "functions_paper"), (theirs, "cluster_paper"))
+    ]
+    assert found.more["startup_shares"] == pytest.approx(shares)
+
+
 def test_a_report_tells_cost_verdict_and_what_turns_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,9 +108,9 @@ def verdict(found: dict[str, Any]) -> Verdict:
         tuple(claim.get("repeats", ())),
         bool(claim.get("primary")),
         kind in ("higher", "higher_in_time", "not_worse") or claim.get("accounting") == "paper",
-        _without_startup(figures),
+        _without_startup(figures, ratio=ratio),
         _earlier(figures, ratio=ratio),
-        tuple(_turned_by(figures, found["verdict"])),
+        tuple(_turned_by(figures, found["verdict"], ratio=ratio)),
         tuple(map(_in_short, hangs_on)),
         " ".join(hangs_on),
         rest,
@@ -135,14 +135,14 @@ def _in_short(sentence: str) -> str:
     return f"{words} on {names}."
 
 
-def _without_startup(figures: dict[str, Any]) -> str:
+def _without_startup(figures: dict[str, Any], *, ratio: bool) -> str:
     """The figure without the start of machines and functions, and how much of both bills or times that start is."""
     found = next((one for one in figures.get("variants", ()) if one["name"] == "no_startup"), None)
     if found is None:
         return ""
     ours, theirs = (f"{100 * share:.0f} %" for share in figures["startup_shares"])
     return (
-        f"Without start-ups {interval_words(found['interval'], ratio=True)}: {found['word']}. They are {ours} of ours"
+        f"Without start-ups {interval_words(found['interval'], ratio=ratio)}: {found['word']}. They are {ours} of ours"
         f" and {theirs} of theirs."
     )
 
@@ -156,13 +156,13 @@ def _earlier(figures: dict[str, Any], *, ratio: bool) -> str:
     return " ".join(filter(None, (before, found.get("why", ""))))
 
 
-def _turned_by(figures: dict[str, Any], word: str) -> Iterator[str]:
+def _turned_by(figures: dict[str, Any], word: str, *, ratio: bool) -> Iterator[str]:
     """What turns the sign or undoes the verdict: other accounts of the same runs, and the clouds' numbers within their
     ranges.
     """
     for one in figures.get("variants", ()):
         if one["turned"] or (word in _DECIDED and one["word"] != word):
-            yield f"{one['words']}: {interval_words(one['interval'], ratio=True)}, {one['word']}"
+            yield f"{one['words']}: {interval_words(one['interval'], ratio=ratio)}, {one['word']}"
     over = figures.get("over_draws") or {}
     if over:
         low, high = (_change(over[name]) for name in ("ratio_p10", "ratio_p90"))

@@ -243,6 +243,32 @@ def test_stored_verdicts_that_start_ups_turn_say_so_first() -> None:
     assert turned > 20
 
 
+def test_a_difference_is_never_written_as_a_change_of_a_ratio() -> None:
+    """Returns at equal dollars are told apart by a share of the target, without starts as with them."""
+    better = _claim(claim="At equal dollars", reason="Its sign turns without starts.")
+    better["asked"] = {**better["asked"], "kind": "better"}
+    without = {"name": "no_startup", "words": "without starts", "word": "does not hold", "turned": True}
+    better["figures"] = {
+        "interval": {"value": 0.3, "low": 0.1, "high": 0.4},
+        "variants": [{**without, "interval": {"value": -0.25, "low": -0.5, "high": -0.125}}],
+        "startup_shares": [0.1, 0.6],
+    }
+    row = verdict(better)
+    assert row.figure == "+0.30 [+0.10, +0.40]"
+    assert row.without_startup.startswith("Without start-ups −0.25 [−0.50, −0.12]: does not hold.")
+    assert row.turned_by == ("without starts: −0.25 [−0.50, −0.12], does not hold",)
+
+
+def test_that_an_arm_is_not_worse_stands_by_the_papers_endpoint_with_its_margin() -> None:
+    claim = _claim(claim="Not worse")
+    claim["asked"] = {**claim["asked"], "kind": "not_worse", "margin": 0.8}
+    claim["figures"] = {"interval": {"value": 0.97, "low": 0.89, "high": 1.02}}
+    row = verdict(claim)
+    assert row.what == "Return after all rounds, no less than 0.8 times the other"
+    assert row.figure == "−3 % [−11 %, +2 %]"
+    assert row.by_paper
+
+
 def test_the_paper_s_own_claim_leads_its_figure(results: Path) -> None:
     own = _claim(claim="Own")
     own["asked"] = {**own["asked"], "primary": False, "ours": "As in the paper"}
