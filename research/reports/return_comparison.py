@@ -34,8 +34,7 @@ def judge_not_worse(claim: NotWorse, summaries: Sequence[Summary]) -> Judgement:
     sides = [found.get((arm, claim.environment)) for arm in (claim.arm, claim.against)]
     present = [side for side in sides if side is not None]
     seeds = sorted(set.intersection(*(set(side.endpoints) for side in present))) if len(present) == 2 else []
-    planned = max((side.planned for side in present), default=0)
-    if not seeds or len(seeds) < planned:
+    if not seeds or any(len(side.endpoints) < side.planned for side in present):
         why = "It is judged once all are." if seeds else "No seed is complete on both sides."
         return Judgement(None, len(seeds), claim.against, "open", why)
     ours, theirs = (np.array([side.endpoints[seed] for seed in seeds]) for side in present)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,20 @@ def test_that_it_is_not_worse_is_one_of_the_family_of_claims() -> None:
     base = {"title": "T", "question": "Q?", "oracle": "O", "can_claim": "C", "base": {}, "arms": arms}
     settings = (Setting(environment=CART, seeds=tuple(range(5))),)
 
-    def judged(claims: tuple[Any, ...]) -> list[Any]:
-        return cost_verdicts(Experiment(**base, settings=settings, claims=claims), summaries, {}, draws=0)
+    def judged(claims: tuple[Any, ...], told_of: list[Summary] = summaries) -> list[Any]:
+        return cost_verdicts(Experiment(**base, settings=settings, claims=claims), told_of, {}, draws=0)
 
+    one_of_five = replace(summaries[1], outcomes=summaries[1].outcomes[:4])
+    (waits,) = judged((not_worse,), [summaries[0], one_of_five])
+    assert (waits.verdict, waits.reason) == (
+        "open",
+        "Of its 5 declared seeds 4 are complete. It is judged once all are.",
+    )
+    # An arm that more seeds were declared for is compared by those of the other.
+    more = told("ours", [*ours, 1.0, 2.0])
     (alone,) = judged((not_worse,))
+    (longer,) = judged((not_worse,), [more, summaries[1]])
+    assert longer.figures["interval"] == alone.figures["interval"]
     assert alone.verdict == "holds"
     assert alone.label == "learned"
     assert alone.asked["margin"] == 0.9
