@@ -48,7 +48,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Calculation:
-    """`prepare` makes what takes long, and keeps it: `papers run` calls it before computing."""
+    """`prepare` makes what takes long, and keeps it: `papers run` calls it before computing.
+
+    `measures`: its figures are this machine's. All others give the stored figures again, or their stored result is old.
+    """
 
     title: str
     question: str
@@ -57,6 +60,7 @@ class Calculation:
     compute: Callable[[bool], tuple[list[Table], list[Statement]]]
     beside: str = ""
     prepare: Callable[[], None] | None = None
+    measures: bool = False
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ TABLES: dict[Paper, tuple[Row, ...]] = {
         *_PPO,
         Row("algorithm.minibatch_size", 16_384, "C, a whole round: at most 64 actors × 256 steps"),
         Row("environment.id", "Hopper-v3", "C"),
-        Row("rollout.steps_per_call", 256, "P, figures 2 to 8, and table 1: 4,096 = 16 × 256"),
+        Row("rollout.steps_per_call", 256, "P, figures 2 to 8, and table 1: 4,096 = 16 × 256; C has 512"),
         Row("stop.rounds", 50, "P"),
         Row("evaluation.every_rounds", 1, "C"),
         Row("evaluation.episodes", 6, "C, with the policy's own chance"),

@@ -8,6 +8,10 @@ from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, r
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _GROUPS = (100, 200, 400, 700, 1000)
+_FLAT = 0.25
+"""How much longer the slowest of 1,000 may take. Stragglers alone make it 8 to 16 %, in the paper's cloud as well, and
+its figure has no scale by which another number could be read.
+"""
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
@@ -16,7 +20,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         for workload in (HOPPER, QBERT):
             middles, bodies = [], []
             for actors in _GROUPS[:2] if quick else _GROUPS:
-                found = timed(rounds_of(workload, actors), place_of(target), quick=True)
+                found = timed(rounds_of(workload, actors), place_of(target), quick=quick)
                 rollouts = [[call for call in one.done if call.kind == "rollout"] for one in found]
                 bodies.append(float(np.median([max(call.run_s for call in some) for some in rollouts])))
                 middles.append(
@@ -34,9 +38,10 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             grown = bodies[-1] / bodies[0] - 1
             statements.append(
                 Statement(
-                    f"A group's execution time is flat up to 1,000 functions ({workload.environment},"
+                    "A group's execution time is flat up to 1,000 functions, at most"
+                    f" {100 * _FLAT:.0f} % longer than of 100 ({workload.environment},"
                     f" {PRICING_TARGETS[target].stack}).",
-                    "holds" if grown <= 0.25 else "does not hold",
+                    "holds" if grown <= _FLAT else "does not hold",
                     f"It grows by {100 * grown:.0f} %: the slowest of more stragglers. With cold starts and Lambda's"
                     f" scaling it grows by {100 * (middles[-1] / middles[0] - 1):.0f} %.",
                     "assumed timing",
@@ -59,7 +64,10 @@ CALCULATION = Calculation(
         "Log-normal stragglers alone make the slowest of 1,000 8 to 16 % slower than the slowest of 100. A"
         " real round of 1,000 actors on the simulated cloud is measured by `manage.py bench scale`."
     ),
-    can_claim="Timing under the profile's assumptions: no 1,000 functions were started on a real account.",
+    can_claim=(
+        "Timing under the profile's assumptions: no 1,000 functions were started on a real account. What counts as flat"
+        f" is ours: {100 * _FLAT:.0f} %. By a bar of 10 % none of the four would hold."
+    ),
     compute=compute,
     beside="Nitro: flat from 100 to 1,000 concurrent functions, Atari higher than MuJoCo.",
 )
