@@ -36,6 +36,7 @@ NAMES = (
     "stellaris_lambda",
     "stellaris_testbeds",
     "stellaris_truncation",
+    "stellaris_options",
 )
 # What an arm of the loop may do otherwise than the paper's defaults.
 CHANGES: dict[str, set[str]] = {
@@ -56,6 +57,10 @@ CHANGES: dict[str, set[str]] = {
     "without_weights": {"weighting"},
     "without_holding": {"hold"},
     "mean_ratio": {"truncation"},
+    "weigh_gradients": {"aggregation"},
+    "inverse": {"weighting"},
+    "threshold": {"weighting", "staleness_threshold"},
+    "by_kl": {"distance"},
     "truncation_released": {"truncation"},
     "truncation_differentiated": {"truncation"},
     "released": {"calibration", "weighting", "aggregation", "truncation"},

@@ -315,7 +315,7 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Ablation",
         "What truncation and staleness-aware aggregation each bring.",
         "Both are needed. The slides name the parts and print no number.",
-        ("stellaris_ablations", "stellaris_truncation"),
+        ("stellaris_ablations", "stellaris_truncation", "stellaris_options"),
         remark="Beside other truncation rules, a control, a fixed bound, and the decoupled objective.",
     ),
     _stellaris(
