@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -36,10 +37,12 @@ class DrawColumns:
     late: npt.NDArray[np.float64]
 
 
+@lru_cache(4096)
 def draw(seed: int, name: str) -> Draws:
     """Return the draws of a name. They depend on nothing else than the seed, neither on time nor on place.
 
-    A hash instead of a generator: seeding one of numpy's takes longer than the rest of a simulated call.
+    A hash instead of a generator: seeding one of numpy's takes longer than the rest of a simulated call. A forecast
+    asks for the same again and again: it moves one number at a time and leaves the chance as it is.
     """
     digest = _digest(seed, name)
     uniform = [(int.from_bytes(digest[at : at + 8], "little") + 0.5) * _UNIFORM for at in range(0, 40, 8)]

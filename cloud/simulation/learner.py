@@ -19,10 +19,13 @@ from cloud.timing import to_ns
 
 
 class _Device:
-    """One GPU, or a machine without any. `left_ns` says how long each of its updates would still run alone."""
+    """One GPU, or a machine without any. `left_ns` says how long each of its updates would still run alone.
+
+    An update that has been alone is counted in whole nanoseconds: fractions take longer, and are for those that share.
+    """
 
     def __init__(self, sharing: dict[bool, Fraction]) -> None:
-        self.left_ns: dict[Trip, Fraction] = {}
+        self.left_ns: dict[Trip, Fraction | int] = {}
         self._sharing = sharing
         self._looked_ns = 0
 
@@ -35,16 +38,18 @@ class _Device:
 
     def look(self, now_ns: int) -> None:
         """Advance all running updates to now."""
-        done_ns = (now_ns - self._looked_ns) / self._slowness()
-        self.left_ns = {trip: max(Fraction(0), left - done_ns) for trip, left in self.left_ns.items()}
+        if self.left_ns:
+            slowness, passed_ns = self._slowness(), now_ns - self._looked_ns
+            done_ns = passed_ns if isinstance(slowness, int) else passed_ns / slowness
+            self.left_ns = {trip: max(0, left - done_ns) for trip, left in self.left_ns.items()}
         self._looked_ns = now_ns
 
-    def _slowness(self) -> Fraction:
+    def _slowness(self) -> Fraction | int:
         """Return how many times longer everything takes than alone; the largest of all kinds of network."""
-        others = max(0, len(self.left_ns) - 1)
-        return 1 + others * max(
-            (self._sharing[trip.work.pictures] for trip in self.left_ns), default=Fraction(0)
-        )
+        others = len(self.left_ns) - 1
+        if others < 1:
+            return 1
+        return 1 + others * max(self._sharing[trip.work.pictures] for trip in self.left_ns)
 
 
 class Learner:
@@ -107,7 +112,7 @@ class Learner:
         """Begin the update's computation, which slows all others on its device."""
         trip.place = device = min(self._devices, key=lambda one: len(one.left_ns))
         device.look(now_ns)
-        device.left_ns[trip] = Fraction(run_ns)
+        device.left_ns[trip] = run_ns
 
     def next_end(self) -> tuple[int, Trip] | None:
         """Return which update ends first, and when, if no other joins."""

@@ -57,7 +57,7 @@ class Command:
 
     def __call__(self, *words: str, code: int = 0) -> str:
         process = self.start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         assert process.returncode == code, err
         return out or err
 
@@ -78,7 +78,7 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
 
     starling("pause", job_id)
     wait_until(lambda: Job.objects.get(pk=job_id).observed == "paused", within_s=120, what="it pauses")
-    out, err = watching.communicate(timeout=120)
+    out, err = watching.communicate(timeout=600)
     assert watching.returncode == 4, err
     *events, last = map(json.loads, out.splitlines())
     assert [one["seq"] for one in events] == list(range(1, len(events) + 1))

@@ -6,24 +6,20 @@ figure near the threshold does not raise two alerts.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet, Sum
 
-from cloud.forecast import NoForecast
 from training.calls import KINDS
 from webapp.alerts import services
 from webapp.alerts.models import About, Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import Observed
-from webapp.jobs.launch import forecasts
 from webapp.jobs.models import Event, EventKind, Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD
-from webapp.money.models import Charge, ChargeState
+from webapp.money.models import Charge, ChargeState, LaunchForecast
 
 BURN_TIMES = 3.0
 BURN_OVER_TIMES = 2.0
@@ -118,8 +114,6 @@ def findings(facts: Facts) -> list[Finding]:
     return [found for rule in RULES if (found := rule(facts)) is not None]
 
 
-log = logging.getLogger(__name__)
-
 _CALLS_WINDOW = timedelta(minutes=5)
 _STEPS_WINDOW = timedelta(minutes=10)
 _EVENTS_LOOKED_AT = 5_000
@@ -191,15 +185,11 @@ def facts_of(job: Job, now: datetime, open_kinds: frozenset[str] = frozenset()) 
 
 
 def expected_rate(job: Job) -> float | None:
-    """Picodollars a second by the forecast of the job's spec. None without a forecast."""
-    try:
-        forecast = forecasts.forecast_of(job.parsed_spec())
-    except (NoForecast, ValueError) as error:
-        log.debug("no forecast to compare %s with: %s", job.pk, error)
+    """Picodollars a second by the forecast that was stored at launch. None without one."""
+    row = LaunchForecast.objects.filter(job=job).values("cost_p50_picodollars", "time_p50_s").first()
+    if row is None or row["time_p50_s"] <= 0:
         return None
-    if forecast.minutes.p50 <= 0:
-        return None
-    return forecast.dollars.p50 * PICODOLLARS_PER_USD / (60 * forecast.minutes.p50)
+    return float(row["cost_p50_picodollars"] / row["time_p50_s"])
 
 
 def burn_rate(job: Job) -> float | None:

@@ -14,6 +14,7 @@ from tests.factories import FixedClock, make_running_job, make_spec, round_finis
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, Kind, State
+from webapp.jobs.launch import forecasts
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.models import Charge, ChargeState
 
@@ -148,9 +149,18 @@ def test_burn_is_taken_over_five_minutes_of_the_platforms_time(job: Job) -> None
     Round.objects.all().delete()
     _rounds(job, 0.001, 400)
     assert anomalies.burn_rate(job) == pytest.approx(0.001 * USD)
-    expected = anomalies.expected_rate(job)
-    assert expected is not None
-    assert 1e-7 * USD < expected < 1e-1 * USD
+
+
+def test_what_spending_is_compared_with_is_the_forecast_that_its_user_saw(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made once, at launch: a forecast takes seconds of the worker's time, and every scan asks for this number."""
+    assert anomalies.expected_rate(job) is None
+    row = forecasts.store_forecast(job)
+    assert row is not None
+    monkeypatch.setattr(forecasts, "forecast_of", lambda spec: pytest.fail("it was made again"))
+    assert anomalies.expected_rate(job) == pytest.approx(row.cost_p50_picodollars / row.time_p50_s)
+    assert 1e-7 * USD < row.cost_p50_picodollars / row.time_p50_s < 1e-1 * USD
 
 
 def test_spending_without_steps_is_seen_and_a_single_step_ends_it(job: Job) -> None:
