@@ -45,8 +45,17 @@ class Unfinished:
     measured_with: tuple[int, ...] = ()
 
     def within(self, limit_bytes: int) -> Unfinished:
-        """Return it without the last slices if those have more bytes than the limit."""
-        return replace(self, slices=_first_within(limit_bytes, self.slices))
+        """Return it without the last slices, and policies of theirs alone, if all have more bytes than the limit."""
+        room, kept, needed = limit_bytes, 0, set[int]()
+        for one in self.slices:
+            versions = {trajectory.version for trajectory in one.trajectories} - needed
+            room -= sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
+            room -= sum(len(self.policies.get(version, b"")) for version in versions)
+            if room < 0:
+                break
+            kept, needed = kept + 1, needed | versions
+        policies = {version: policy for version, policy in self.policies.items() if version in needed}
+        return replace(self, slices=self.slices[:kept], policies=policies)
 
     def encode(self) -> bytes:
         """Return all of it. Nothing is empty bytes."""
@@ -102,12 +111,3 @@ def _slices_in(document: Document) -> list[Slice]:
         Slice(number, tuple(islice(trajectories, size)), passes, prepared or None, failures)
         for (number, size, passes, failures), prepared in zip(facts, document["prepared"], strict=True)
     ]
-
-
-def _first_within(limit_bytes: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    room = limit_bytes
-    for place, one in enumerate(slices):
-        room -= sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
-        if room < 0:
-            return slices[:place]
-    return slices

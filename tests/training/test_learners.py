@@ -133,10 +133,29 @@ def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
         measured_with=(4, 16),
     )
     assert Unfinished.decode(whole.encode()) == whole
-    assert whole.within(1000) == whole
-    assert whole.within(9).slices == whole.slices[:1]
     assert Unfinished().encode() == b""
     assert Unfinished.decode(b"") == Unfinished()
+
+
+def test_what_a_checkpoint_holds_of_slices_and_their_policies_stays_within_its_limit() -> None:
+    """A policy counts once, with the first slice that needs it, and is kept for no other. By bytes as well: 64 slices
+    of 100 KiB, each sampled by a policy of 1 MiB of its own, fit into 16 MiB as 14 slices.
+    """
+    data = (Trajectory(b"one", 3), Trajectory(b"four", 4))
+    whole = Unfinished(
+        slices=(Slice(7, data[:1], 2, b"kept"), Slice(8, data)), policies={3: b"policy", 4: b"another"}
+    )
+    assert whole.within(27) == whole
+    first = whole.within(26)
+    assert first.slices == whole.slices[:1]
+    assert first.policies == {3: b"policy"}
+    assert whole.within(12) == Unfinished()
+
+    slices = tuple(Slice(n, (Trajectory(bytes(100 * 2**10), n),)) for n in range(64))
+    large = Unfinished(slices=slices, policies={n: bytes(2**20) for n in range(64)})
+    held = large.within(16 * 2**20)
+    assert len(held.slices) == len(held.policies) == 14
+    assert len(held.encode()) < 16 * 2**20 + 2**16
 
 
 @pytest.mark.parametrize(
