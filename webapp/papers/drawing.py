@@ -29,7 +29,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Ruler:
-    """One figure with its interval on a line, beside no difference and beside the paper's own figure."""
+    """One figure with its interval on a line, beside no difference or a declared limit, and the paper's own figure."""
 
     none: float
     low: float
@@ -39,9 +39,11 @@ class Ruler:
     ticks: tuple[tuple[float, str], ...]
 
 
-def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None) -> Ruler:
+def ruler(
+    interval: dict[str, float], *, ratio: bool, paper: float | None = None, limit: float | None = None
+) -> Ruler:
     """Ratios on a logarithmic line from a quarter to four times, differences and correlations from −1 to 1; on a longer
-    one where that does not hold all of it.
+    one where that does not hold all of it. `limit`: what it is judged by, where that is not no difference.
     """
     shown = [*interval.values(), *([] if paper is None else [paper])]
     near, far = _RATIOS if ratio else _SPANS
@@ -55,7 +57,7 @@ def ruler(interval: dict[str, float], *, ratio: bool, paper: float | None = None
         return _RULER_MARGIN + share * (RULER_WIDTH - 2 * _RULER_MARGIN)
 
     return Ruler(
-        place(1.0 if ratio else 0.0),
+        place((1.0 if ratio else 0.0) if limit is None else limit),
         place(interval["low"]),
         place(interval["value"]),
         place(interval["high"]),

@@ -29,6 +29,7 @@ _CAVEATS = (
     "Alone it would hold",
     "Alone it would not hold",
     "Of its ",
+    "It was declared",
     "The target asks",
     "No pilots say",
 )
@@ -80,6 +81,8 @@ def verdict(found: dict[str, Any]) -> Verdict:
     interval = figures.get("interval")
     tone, icon = pill_of(found["verdict"])
     hangs_on, rest = _parted(found.get("reason", ""))
+    limit = claim["margin"] if kind == "not_worse" else None
+    paper = claim.get("paper_value")
     where = ""
     if claim.get("at"):
         same = claim["at"] == claim["against_at"]
@@ -96,7 +99,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         where,
         "" if interval is None else interval_words(interval, ratio=ratio),
         interval,
-        None if interval is None else ruler(interval, ratio=ratio, paper=claim.get("paper_value")),
+        None if interval is None else ruler(interval, ratio=ratio, paper=paper, limit=limit),
         found.get("paper", ""),
         found.get("reason", ""),
         ", ".join(claim.get("environments", ())),

@@ -267,6 +267,9 @@ def test_that_an_arm_is_not_worse_stands_by_the_papers_endpoint_with_its_margin(
     assert row.what == "Return after all rounds, no less than 0.8 times the other"
     assert row.figure == "−3 % [−11 %, +2 %]"
     assert row.by_paper
+    # The stroke on its line is the limit: the whole bar is to the right of it, and not of no difference.
+    assert row.ruler is not None
+    assert row.ruler.none < row.ruler.low < row.ruler.ticks[2][0]
 
 
 def test_the_paper_s_own_claim_leads_its_figure(results: Path) -> None:
