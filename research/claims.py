@@ -15,6 +15,8 @@ from training.base_model import FrozenModel
 Label = Literal["L", "T", "B"]
 Repeats = tuple[str, ...]
 """Keys of the papers' figures that a claim answers for (`figures.py`)."""
+Declared = str
+"""When a claim was declared, where that was after the first runs: "when all had run". Pages say it first."""
 LABELS: dict[str, str] = {"L": "learned", "T": "assumed timing", "B": "bill"}
 
 
@@ -43,6 +45,7 @@ class NotWorse(FrozenModel):
     label: Label = "L"
     paper: str = ""
     repeats: Repeats = ()
+    declared: Declared = ""
 
 
 class NotBelow(FrozenModel):
@@ -84,6 +87,7 @@ class Cheaper(FrozenModel):
     paper: str = Field("", description="What the paper says of this.")
     paper_value: float | None = Field(None, gt=0, description="The same as a ratio, where it is a number.")
     repeats: Repeats = ()
+    declared: Declared = ""
 
 
 class Higher(FrozenModel):
@@ -103,6 +107,7 @@ class Higher(FrozenModel):
     paper: str = ""
     paper_value: float | None = Field(None, gt=0)
     repeats: Repeats = ()
+    declared: Declared = ""
 
 
 class HigherInTime(FrozenModel):
@@ -122,6 +127,7 @@ class HigherInTime(FrozenModel):
     paper: str = ""
     paper_value: float | None = Field(None, gt=0)
     repeats: Repeats = ()
+    declared: Declared = ""
 
 
 class Sooner(FrozenModel):
@@ -161,6 +167,7 @@ class Better(FrozenModel):
     margin: float = Field(0.2, gt=0, description="Equal is a difference of at most this share of the target.")
     paper: str = ""
     repeats: Repeats = ()
+    declared: Declared = ""
 
 
 class RanksForks(FrozenModel):

@@ -150,9 +150,9 @@ def adapt(target: float, most: int = 64) -> dict[str, Any]:
 
 
 def by_training(claims: Iterable[Cheaper | Better]) -> Iterator[Cheaper | Better]:
-    """The same claims by the meter of training episodes. They were declared later, so none is primary."""
+    """The same claims by the meter of training episodes. None is primary."""
     for claim in claims:
-        changes: dict[str, Any] = {"meter": "training", "repeats": ()}
+        changes: dict[str, Any] = {"meter": "training", "repeats": (), "declared": "later than the others"}
         if isinstance(claim, Cheaper):
             changes["primary"] = False
         yield claim.model_copy(update=changes)

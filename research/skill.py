@@ -141,9 +141,9 @@ def add_skill(verdicts: Iterable[dict[str, Any]], rows: Sequence[dict[str, Any]]
 
 
 def _parted(reason: str) -> tuple[str, str]:
-    """What makes the claim untestable, and what turns or undoes the verdict, stays first."""
+    """What makes the claim untestable or late, and what turns or undoes the verdict, stays first."""
     first, rest = "", reason
-    while rest.startswith(("Not testable", "Its sign turns", "It is not decided")):
+    while rest.startswith(("Not testable", "It was declared", "Its sign turns", "It is not decided")):
         sentence, _, rest = rest.partition(". ")
         first = f"{first} {sentence.rstrip('.')}.".strip()
     return first, rest

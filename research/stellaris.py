@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner, arms_in
+from research.claims import Cheaper, Declared, Higher, HigherInTime, NotWorse, Sooner, arms_in
 from research.experiment import Arm, Experiment, Setting, merged
 from research.recipes import paper_recipe
 
@@ -187,8 +187,16 @@ _REWARDS = ("stellaris-rewards",)
 _COSTS = ("stellaris-costs",)
 
 
-def claims(environment: str) -> tuple[Higher | HigherInTime | NotWorse | Sooner | Cheaper, ...]:
-    """What is said of the headline arms there. The primary one is at as many gradients of the same size."""
+WHEN_ALL_HAD_RUN = "when all had run"
+
+
+def claims(
+    environment: str, in_time: Declared = ""
+) -> tuple[Higher | HigherInTime | NotWorse | Sooner | Cheaper, ...]:
+    """What is said of the headline arms there. The primary one is at as many gradients of the same size.
+
+    `in_time`: when those about equal time were declared.
+    """
     here = (environment,)
     shared: dict[str, Any] = {"arm": "stellaris", "environments": here}
     return (
@@ -254,9 +262,16 @@ def claims(environment: str) -> tuple[Higher | HigherInTime | NotWorse | Sooner 
                 ("synchronous_40", "", None),
             )
         ),
-        # Declared when the arms had run: equal time is the slides' own axis.
+        # Equal time is the slides' own axis.
         *(
-            HigherInTime(**shared, against=(name,), paper=paper, paper_value=value, repeats=_REWARDS)
+            HigherInTime(
+                **shared,
+                against=(name,),
+                paper=paper,
+                paper_value=value,
+                repeats=_REWARDS,
+                declared=in_time,
+            )
             for name, paper, value in (
                 ("synchronous_10", "up to 2.2 × the reward.", 2.2),
                 ("synchronous_40", "", None),
@@ -297,7 +312,7 @@ def ablation_claims(environment: str) -> tuple[Higher | Sooner | Cheaper, ...]:
             )
             for arm, against in (("stellaris", "without_holding"), ("learners_go_on", "stellaris"))
         ),
-        # Declared when the arms had run: the slides' chart of costs has IMPACT too.
+        # The slides' chart of costs has IMPACT too.
         Cheaper(
             arm="stellaris",
             at=PLACE,
@@ -309,6 +324,7 @@ def ablation_claims(environment: str) -> tuple[Higher | Sooner | Cheaper, ...]:
             paper="−30 % against IMPACT.",
             paper_value=0.70,
             repeats=_COSTS,
+            declared=WHEN_ALL_HAD_RUN,
         ),
     )
 
@@ -353,6 +369,7 @@ def headline_experiment(
     arms: tuple[Arm, ...] = headline(),
     can_claim: str = CAN_CLAIM,
     reasons: dict[str, str] | None = None,
+    in_time: Declared = "",
 ) -> Experiment:
     """Stellaris against its comparators on one task: final reward, time and cost."""
     names = {arm.name for arm in arms}
@@ -369,6 +386,6 @@ def headline_experiment(
         settings=(Setting(environment=environment, seeds=SEEDS),),
         pricing_targets=PLACES,
         run_s=3.0 * rounds,
-        claims=tuple(claim for claim in claims(environment) if names.issuperset(arms_in(claim))),
+        claims=tuple(claim for claim in claims(environment, in_time) if names.issuperset(arms_in(claim))),
         beside=BESIDE,
     )

@@ -9,6 +9,7 @@ from research.stellaris import (
     ORACLE,
     REASONS,
     SEEDS,
+    WHEN_ALL_HAD_RUN,
     endpoint,
     headline,
     recipe,
@@ -62,6 +63,7 @@ EXPERIMENT = Experiment(
                 primary=place == _MACHINE,
                 over_draws=True,
                 repeats=_COSTS,
+                declared=WHEN_ALL_HAD_RUN if place == _SMALL else "",
             )
             for place in (_MACHINE, _SPOT, _SMALL, _LAMBDA)
         ),
@@ -76,6 +78,7 @@ EXPERIMENT = Experiment(
                 measure="seconds",
                 until="end",
                 repeats=_COSTS,
+                declared=WHEN_ALL_HAD_RUN if place == _SMALL else "",
             )
             for place in (_MACHINE, _SMALL, _LAMBDA)
         ),

@@ -13,6 +13,7 @@ from research.claims import (
     LABELS,
     Better,
     Cheaper,
+    Claim,
     Higher,
     HigherInTime,
     NotWorse,
@@ -101,10 +102,17 @@ def cost_verdicts(
         else:
             parts = _claim_parts(experiment, claim, judgement)
         part = part_sentence(judgement.seeds, _declared_seeds(claim, summaries))
-        judgement = replace(judgement, reason=" ".join(filter(None, (part, judgement.reason))))
+        said = (late_sentence(claim), part, judgement.reason)
+        judgement = replace(judgement, reason=" ".join(filter(None, said)))
         sentence = _sentence(experiment, claim, judgement)
         found.append(_verdict(sentence, judgement, claim, figures, parts))
     return found
+
+
+def late_sentence(claim: Claim) -> str:
+    """Say that a claim was declared after the first runs."""
+    declared = getattr(claim, "declared", "")
+    return f"It was declared {declared}." if declared else ""
 
 
 def _turning_sentence(experiment: Experiment, claim: Cheaper | Sooner, runs: Runs) -> str:

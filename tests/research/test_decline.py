@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from research.claims import Higher, NotWorse
-from research.experiment import Cell, Experiment
-from research.reports.cost_report import cost_verdicts
+from research.experiment import Cell, Experiment, experiment_names, find_experiment
+from research.reports.cost_report import cost_verdicts, late_sentence
 from research.reports.outcomes import Outcome, Summary, decline_sentence, training_sentence
 from tests.research.tiny_experiment import CART, TINY
+from webapp.papers.figures import find_result
+from webapp.papers.verdicts import verdict
 
 SEEDS = range(5)
 
@@ -63,8 +65,8 @@ def test_verdicts_of_what_ends_higher_say_it_first(theirs: list[tuple[float, flo
     summaries = [summary(ours, FALLING), summary(against, theirs)]
     found = cost_verdicts(experiment, summaries, {}, draws=0)
     assert len(found) == 2
-    for verdict in found:
-        assert verdict.reason.startswith(f"On {CART} the evaluated returns of both fell") == said, verdict
+    for one in found:
+        assert one.reason.startswith(f"On {CART} the evaluated returns of both fell") == said, one
 
 
 def trained(arm: str, scores: list[tuple[float, float]]) -> Summary:
@@ -134,3 +136,29 @@ def test_a_verdict_on_a_part_of_the_declared_seeds_says_so_first() -> None:
     (none,) = cost_verdicts(experiment, [replace(one, outcomes=()) for one in parts], {}, draws=0)
     assert none.verdict == "open"
     assert "declared" not in none.reason
+
+
+def test_a_claim_that_was_declared_late_says_so_before_anything_else() -> None:
+    ours, against = TINY.arms[0].name, TINY.arms[1].name
+    claim = Higher(arm=ours, against=(against,), environments=(CART,), declared="when all had run")
+    experiment = TINY.model_copy(update={"claims": (claim,), "targets": {}})
+    summaries = [
+        replace(trained(arm, [(100.0 + n, 100.0 + n) for n in range(5)]), planned=10)
+        for arm in (ours, against)
+    ]
+    (found,) = cost_verdicts(experiment, summaries, {}, draws=0)
+    assert found.reason.startswith(
+        "It was declared when all had run. Of its 10 declared seeds 5 are complete."
+    )
+    assert verdict(found.as_dict()).caveats[0] == "It was declared when all had run."
+
+
+def test_stored_verdicts_of_claims_that_were_declared_late_say_so() -> None:
+    late = 0
+    for name in experiment_names():
+        results = find_result(name)
+        for claim in find_experiment(name).claims if results else ():
+            late += bool(sentence := late_sentence(claim))
+            said = [one for one in (results or {})["verdicts"] if sentence in one["reason"]]
+            assert said, f"{name}: {claim}"
+    assert late > 10
