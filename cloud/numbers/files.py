@@ -24,15 +24,17 @@ class NumberFiles(Generic[Model]):
         self._mark = mark
         self._read = read
         self._others: list[Path] = []
+        self._unlisted: list[Path] = []
         self._loaded: dict[str, tuple[Path, int, Model]] = {}
 
-    def add_folder(self, folder: Path) -> None:
-        """Also use the files of that folder, which need not exist yet."""
-        if folder not in self._others:
-            self._others.append(folder)
+    def add_folder(self, folder: Path, *, listed: bool = True) -> None:
+        """Also use the files of that folder, which need not exist yet. Not `listed`: only for who knows their names."""
+        folders = self._others if listed else self._unlisted
+        if folder not in folders:
+            folders.append(folder)
 
     def names(self) -> list[str]:
-        """Return all names that can be loaded. Files elsewhere that are not of the kind, or have a fault, are left
+        """Return all names that are listed. Files elsewhere that are not of the kind, or have a fault, are left
         out.
         """
         found = {path.stem for path in self._home.glob("*.toml")}
@@ -58,7 +60,7 @@ class NumberFiles(Generic[Model]):
     def _path(self, name: str) -> Path | None:
         if not name or Path(name).name != name or name.startswith("."):
             return None
-        paths = (folder / f"{name}.toml" for folder in (self._home, *self._others))
+        paths = (folder / f"{name}.toml" for folder in (self._home, *self._others, *self._unlisted))
         return next((path for path in paths if path.is_file()), None)
 
     def _fits(self, path: Path) -> bool:

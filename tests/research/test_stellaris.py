@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cloud.billing.retiming import retime
+from cloud.numbers import stack as stacks
 from research.claims import HigherInTime, Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
 from research.pricing_targets import place_of
@@ -37,6 +38,7 @@ NAMES = (
     "stellaris_testbeds",
     "stellaris_truncation",
     "stellaris_options",
+    "stellaris_ends",
 )
 # What an arm of the loop may do otherwise than the paper's defaults.
 CHANGES: dict[str, set[str]] = {
@@ -57,6 +59,10 @@ CHANGES: dict[str, set[str]] = {
     "without_weights": {"weighting"},
     "without_holding": {"hold"},
     "mean_ratio": {"truncation"},
+    "waiting_quick": set(),
+    "waiting_slow": set(),
+    "flowing_quick": {"actors_wait", "learners_wait"},
+    "flowing_slow": {"actors_wait", "learners_wait"},
     "weigh_gradients": {"aggregation"},
     "inverse": {"weighting"},
     "threshold": {"weighting", "staleness_threshold"},
@@ -370,3 +376,18 @@ def _cluster_run(folder: Path, name: str, loop: dict[str, Any]) -> PricedRun:
     file = RunFile(folder / name, cell)
     assert SeedRun(experiment, cell, file, root=folder, folder=folder / name).run()
     return PricedRun(Outcome(cell, file.rows()), file.sittings)
+
+
+@pytest.mark.parametrize("end", ["quick", "slow"])
+def test_the_stacks_of_stellaris_ends_are_the_papers_but_for_learners_calls(end: str) -> None:
+    """No form or list offers them; a job that names one has it."""
+    usual, there = stacks.load("paper-stack"), stacks.load(f"paper-stack-{end}-learners")
+    assert f"paper-stack-{end}-learners" not in stacks.names()
+    moved = {}
+    for name in ("gradient_ms", "apply_ms"):
+        quantity = getattr(usual.update, name)
+        value = quantity.low if end == "quick" else quantity.high
+        assert value != quantity.value
+        moved[name] = quantity.model_copy(update={"value": value})
+    update = usual.update.model_copy(update=moved)
+    assert there == usual.model_copy(update={"update": update, "title": there.title})

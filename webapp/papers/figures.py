@@ -39,7 +39,14 @@ _minionsrl = partial(PaperFigure, "MinionsRL")
 _nitro = partial(PaperFigure, "Nitro")
 _siren = partial(PaperFigure, "Siren")
 _stellaris = partial(PaperFigure, "Stellaris")
-_STELLARIS = ("stellaris_82k", "stellaris_1m", "stellaris_82k_fast", "stellaris_walker", "stellaris_testbeds")
+_STELLARIS = (
+    "stellaris_82k",
+    "stellaris_1m",
+    "stellaris_82k_fast",
+    "stellaris_walker",
+    "stellaris_testbeds",
+    "stellaris_ends",
+)
 _STELLARIS_COSTS = (
     *_STELLARIS,
     "stellaris_minionsrl",
