@@ -381,6 +381,7 @@ def _cluster_run(folder: Path, name: str, loop: dict[str, Any]) -> PricedRun:
 @pytest.mark.parametrize("end", ["quick", "slow"])
 def test_the_stacks_of_stellaris_ends_are_the_papers_but_for_learners_calls(end: str) -> None:
     """No form or list offers them; a job that names one has it."""
+    assert find_experiment("stellaris_ends")
     usual, there = stacks.load("paper-stack"), stacks.load(f"paper-stack-{end}-learners")
     assert f"paper-stack-{end}-learners" not in stacks.names()
     moved = {}
