@@ -93,6 +93,8 @@ def correlation(x: list[float], y: list[float]) -> float:
         ("stellaris_1m", 3),
         ("stellaris_minionsrl", 1),
         ("stellaris_truncation", 1),
+        ("stellaris_options", 4),
+        ("stellaris_82k_fast", 5),
     ],
 )
 def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> None:
@@ -294,3 +296,12 @@ def test_one_learner_of_whole_rounds_without_truncation_is_the_synchronous_one()
             assert len(expected) == count
             assert found == expected
         assert final_return(loop[seed]) == final_return(synchronous[seed])
+
+
+def test_weights_above_2_versions_are_no_weights_as_no_gradient_is_that_far_behind() -> None:
+    """The declared oracle of `stellaris_options`, at its end: the same returns bit for bit as without weights."""
+    there = runs_of("stellaris_ablations", "without_weights", "Hopper-v5")
+    here = runs_of("stellaris_options", "threshold", "Hopper-v5")
+    assert sorted(there) == sorted(here) == list(range(400, 405))
+    for seed, rows in there.items():
+        assert final_return(here[seed]) == final_return(rows)
