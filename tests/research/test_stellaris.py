@@ -20,7 +20,7 @@ from research.reports.outcomes import Outcome, Summary
 from research.reports.report import write_report
 from research.reports.return_comparison import judge_returns_in_time, return_within
 from research.reports.run_cost import PricedRun
-from research.runs.run_file import RunFile
+from research.runs.run_file import RunFile, run_file
 from research.runs.seed_run import SeedRun
 from research.scheduler_training import SchedulerTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
@@ -392,3 +392,19 @@ def test_the_stacks_of_stellaris_ends_are_the_papers_but_for_learners_calls(end:
         moved[name] = quantity.model_copy(update={"value": value})
     update = usual.update.model_copy(update=moved)
     assert there == usual.model_copy(update={"update": update, "title": there.title})
+
+
+def test_whichever_half_of_the_seeds_chooses_the_cheapest_machine_that_learns_it_is_the_small_one() -> None:
+    """`stellaris_lambda` compares with each machine by all seeds. Chosen on one half of them and judged on the other,
+    the cheapest would be the same: it is so on every seed.
+    """
+    experiment = find_experiment("stellaris_lambda")
+    machines = [name for name in experiment.pricing_targets if name.startswith("machine")]
+    assert len(machines) == 3
+    for seed in SEEDS:
+        file = run_file(
+            experiment, Path("nowhere/stellaris_lambda"), Cell("synchronous_40", "Hopper-v5", seed)
+        )
+        run = PricedRun(Outcome(file.cell, file.rows()), file.sittings)
+        usd = {name: run.cost(name, run.rounds).usd for name in machines}
+        assert min(usd, key=lambda name: usd[name]) == "machine_small"
