@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cloud.billing.work import Work
@@ -118,11 +119,16 @@ class GradientRounds:
             number = self._queue.launch(self._version)
             name = f"g{number}"
             self._sent[name] = _Sent(number, one, self._version)
-            others = [version for version in self._queue.flying_versions if version != self._version]
-            policies = len(others) if self._loop.truncated.reads_policies else 0
+            policies = self._older(self._queue.flying_versions) if self._loop.truncated.reads_policies else 0
+            if self._works.task.keeps_sampling_policy:
+                policies += self._older(trajectory.version for trajectory in one.trajectories)
             works.append(self._works.call("gradient", name, trajectories=size, policies=policies))
         if works:
             self._flight.send(works)
+
+    def _older(self, versions: Iterable[int]) -> int:
+        """Return how many other policies than the newest these are."""
+        return len(set(versions) - {self._version})
 
     @property
     def _taken(self) -> int:
