@@ -20,7 +20,8 @@ _SPANS: tuple[_Marks, ...] = (
     ((-1, "−1"), (-1 / 2, "−½"), (0, "0"), (1 / 2, "½"), (1, "1")),
     ((-4, "−4"), (-2, "−2"), (0, "0"), (2, "2"), (4, "4")),
 )
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 12.0, 10.0, 36.0
+# To the right there is room for half of the last tick's words.
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520.0, 260.0, 56.0, 24.0, 10.0, 36.0
 _WORDS_HEIGHT = 14.0
 _LOG_FROM = 20.0
 _MOST_ROWS = 12

@@ -93,7 +93,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
         icon,
         found.get("label", ""),
         LETTERS.get(found.get("label", ""), ""),
-        _what(claim, found),
+        _what(claim, found) + (", alike" if claim.get("alike") else ""),
         claim.get("ours", ""),
         claim.get("theirs", ""),
         where,

@@ -272,6 +272,15 @@ def test_that_an_arm_is_not_worse_stands_by_the_papers_endpoint_with_its_margin(
     assert row.ruler.none < row.ruler.low < row.ruler.ticks[2][0]
 
 
+def test_a_claim_that_two_arms_are_equal_says_so() -> None:
+    """Its word alone, "holds", would be read as that one is better."""
+    claim = _claim(claim="Alike")
+    claim["asked"] = {**claim["asked"], "kind": "higher", "alike": True}
+    assert verdict(claim).what == "Return after all rounds, alike"
+    claim["asked"]["alike"] = False
+    assert verdict(claim).what == "Return after all rounds"
+
+
 def test_the_paper_s_own_claim_leads_its_figure(results: Path) -> None:
     own = _claim(claim="Own")
     own["asked"] = {**own["asked"], "primary": False, "ours": "As in the paper"}
