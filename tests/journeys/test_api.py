@@ -120,7 +120,7 @@ def test_a_model_by_program_from_a_table_to_its_file(
     starling = Command(live_site, key, tmp_path, words=())
 
     table = tmp_path / "patients.csv"
-    table.write_text(table_of_numbers(12_000))
+    table.write_text(table_of_numbers(4_000))
     uploaded = starling.answer_of("datasets", "upload", str(table), "--wait")
     assert uploaded["state"] == "choosing"
     made = starling.answer_of(

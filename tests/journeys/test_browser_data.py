@@ -35,7 +35,7 @@ ROUND = r"Number(document.querySelector('[data-live=round]')?.textContent.replac
 
 def test_from_a_table_to_a_model(live_site: str, live_worker: Path, page: Page) -> None:
     faults = watch_for_faults(page)
-    page.set_default_timeout(240_000)  # its first epoch has 300 calls
+    page.set_default_timeout(240_000)  # its first epoch has 100 calls
     user = make_user()
     project = make_project(user)
     scheduler = make_version(project, of_data=True)
@@ -56,7 +56,7 @@ def test_from_a_table_to_a_model(live_site: str, live_worker: Path, page: Page) 
 
 def _uploads(page: Page) -> None:
     Mouse(page).go("Data")
-    table = {"name": "patients.csv", "mimeType": "text/csv", "buffer": table_of_numbers(12_000).encode()}
+    table = {"name": "patients.csv", "mimeType": "text/csv", "buffer": table_of_numbers(4_000).encode()}
     page.get_by_label("File").set_input_files(table)  # type: ignore[arg-type]
     page.click("text=Upload it")
     page.get_by_label("Target").select_option("ill")
@@ -117,13 +117,13 @@ def _forks_with_fixed_functions(page: Page) -> None:
 
 def _downloads(page: Page) -> None:
     page.click(".tabs >> text=Checkpoints & model")
-    page.wait_for_selector("text=On 2,400 held-out rows")
+    page.wait_for_selector("text=On 800 held-out rows")
     assert page.is_visible("text=Largest coefficients")
     with page.expect_download() as awaited:
         page.click("text=Download the")
     archive = zipfile.ZipFile(io.BytesIO(awaited.value.path().read_bytes()))
     assert sorted(archive.namelist()) == ["README.md", "model.onnx", "predict.py"]
-    assert "On 2,400 rows that it never learned from" in archive.read("README.md").decode()
+    assert "On 800 rows that it never learned from" in archive.read("README.md").decode()
     page.click(".tabs >> text=Cost")
     with page.expect_download() as awaited:
         page.click("text=Cost by epoch (CSV)")
