@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
+from dataclasses import replace
 
 import pytest
 
+from cloud.numbers import stack as stacks
 from cloud.numbers.stack import Update
 from research.calculations.stellaris_turns import CHANGES, ratios, stored_run
+from research.experiment import find_experiment
 from research.pricing_targets import place_of
 from research.reports.break_even import usual_round_s
 from research.stellaris import PLACE, SEEDS
-from webapp.papers.figures import RESULTS
+from tests.research.stored_rows import stored
 
 EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "as assumed": (set(), set()),
@@ -53,16 +54,33 @@ def test_shorter_calls_make_no_run_longer() -> None:
     assert both < min(shorter_gradient, shorter_reading) < max(shorter_gradient, shorter_reading) < usual
 
 
-def test_the_first_row_is_that_of_the_report_which_reads_what_runs_recorded() -> None:
-    stored = json.loads((RESULTS / "stellaris_82k.json").read_text())
-    reported = {
+def reported(name: str, more: str = "") -> list[float]:
+    """The ratios of an experiment's report, in the order of `ratios`. `more`: how its arms' titles go on."""
+    found = {
         (one["asked"]["ours"], one["asked"]["theirs"]): one["figures"]["interval"]["value"]
-        for one in stored["verdicts"]
+        for one in stored(name)["verdicts"]
         if one["claim"].startswith("Seconds for all rounds on Hopper-v5, without the start of machines")
     }
     baseline = "PPO, synchronous, 10 steps of 4,096 a round"
     as_many = "PPO, synchronous, 40 steps of 1,024 a round"
-    flowing = "Stellaris, neither actors nor learners wait"
-    compared = [("Stellaris", as_many), ("Stellaris", baseline), (flowing, as_many), (flowing, baseline)]
-    for pair, value in zip(compared, ratios(place_of(PLACE, "no_startup"), SEEDS), strict=True):
-        assert math.isclose(value, reported[pair], rel_tol=0.02), pair
+    ours = (f"Stellaris{more}", f"Stellaris, neither actors nor learners wait{more}")
+    return [found[one, theirs] for one in ours for theirs in (as_many, baseline)]
+
+
+def test_the_first_row_is_that_of_the_report_which_reads_what_runs_recorded() -> None:
+    again = ratios(place_of(PLACE, "no_startup"), SEEDS)
+    assert again == pytest.approx(reported("stellaris_82k"), rel=0.02)
+
+
+@pytest.mark.parametrize(("end", "most"), [("quick", 1.35), ("slow", 1.04)])
+def test_runs_timed_again_take_what_trained_ones_take_where_actors_wait_and_no_less_elsewhere(
+    end: str, most: float
+) -> None:
+    """The declared oracle of `stellaris_ends`, and how far its runs are from it where nobody waits."""
+    assert find_experiment("stellaris_ends")
+    place = place_of(PLACE, "no_startup")
+    there = replace(place, stack=stacks.load(f"paper-stack-{end}-learners"))
+    again, trained = ratios(there, SEEDS), reported("stellaris_ends", f", calls {end}")
+    assert again[:2] == pytest.approx(trained[:2], rel=0.03)
+    for timed, value in zip(again[2:], trained[2:], strict=True):
+        assert 1.0 < timed / value < most
