@@ -94,6 +94,7 @@ def correlation(x: list[float], y: list[float]) -> float:
         ("stellaris_minionsrl", 1),
         ("stellaris_truncation", 1),
         ("stellaris_options", 4),
+        ("stellaris_ends", 4),
         ("stellaris_82k_fast", 5),
     ],
 )
