@@ -14,7 +14,7 @@ from research import calculation
 from research.experiment import experiment_names, find_experiment
 from research.pricing_targets import place_of
 from research.reports.earlier import add_earlier, changed_by
-from research.reports.preregistration import numbers_hash
+from research.reports.preregistration import declaration, numbers_hash
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
@@ -149,3 +149,13 @@ def test_what_changed_an_earlier_verdict_is_said() -> None:
     )
     assert "clusters" in changed_by(before, now("holds", 0.8, against_at="Nitro's server cluster"))
     assert "0.15 s" in changed_by(before, now("holds", 0.8))
+
+
+@pytest.mark.parametrize("name", [one for one in experiment_names() if figures.find_result(one)])
+def test_a_stored_result_says_what_its_experiment_says_today(name: str) -> None:
+    """Its question, what it can claim, what it is beside, and each setting that is not the paper's."""
+    stored = figures.find_result(name)
+    assert stored is not None
+    now = json.loads(json.dumps(declaration(find_experiment(name))))
+    other = [part for part, value in now.items() if stored.get(part) != value]
+    assert not other, f"{', '.join(other)} of {name}: run `manage.py papers report {name}`"
