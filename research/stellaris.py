@@ -353,10 +353,10 @@ BESIDE = (
     " leaves start-ups, weights and samples on their way out of Stellaris' time alone, and prices both sides by one"
     " hourly rate, so that cost saved is time saved. Here both sides rent the same two machines and nothing is left"
     " out of either. The time is the simulated cloud's: each gradient is assumed to take 20 ms beside its samples and"
-    " each step 5 ms, where RLlib's learner takes 50 ms once a round; these are guesses with wide ranges. At their quick"
-    " ends learners that wait for nothing are done sooner than PPO with 40 gradients (`stellaris_ends`). Runs whose"
-    " weights depend on timing cannot be timed again elsewhere, so that their time is of the place where they were"
-    " trained. Over draws of the clouds' numbers each version is made of the gradients that it was made of there."
+    " each step 5 ms, where RLlib's learner takes 50 ms once a round; these are guesses with wide ranges. At their"
+    " quick ends learners that wait for nothing are done sooner than PPO with 40 gradients (`stellaris_ends`). Runs"
+    " whose weights depend on timing cannot be timed again elsewhere, so that their time is of the place where they"
+    " were trained. Over draws of the clouds' numbers each version is made of the gradients that it was made of there."
 )
 
 
