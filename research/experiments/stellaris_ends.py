@@ -45,10 +45,12 @@ EXPERIMENT = Experiment(
     endpoint=endpoint(),
     oracle=(
         "Timed again with the same numbers, the stored runs of `stellaris_82k` must give about the seconds that runs"
-        " which were trained there took: what else differs is which gradients met. So it is within 4 %, but not for"
-        " quick calls where nobody waits: there the runs timed again take a third longer (a test)."
+        " which were trained there took: what else differs is which gradients met."
     ),
-    can_claim=CAN_CLAIM,
+    can_claim=(
+        f"{CAN_CLAIM} What was said beforehand would refute it came true within 4 %, but for quick calls where nobody"
+        " waits: runs timed again take a third longer there than those trained, as the gradients that met are others."
+    ),
     base=recipe(),
     paper="stellaris",
     reasons=REASONS,
