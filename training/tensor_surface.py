@@ -11,6 +11,7 @@ from training.batch_shards import PART
 from training.distributions import Distribution
 from training.networks import Floats, Parameters, TorchNetwork
 from training.spaces import Spaces
+from training.torch_loading import device
 from training.update_samples import ObjectiveKind, UpdateSamples, policy_part
 
 
@@ -30,7 +31,7 @@ class TensorSurface:
         clip: float | None,
     ) -> None:
         self._network = TorchNetwork(network, spaces)
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._device = device()
         own = self._own(parameters)
         self._leaves = {name: self._tensor(array).requires_grad_() for name, array in own.items()}
         self._objective, self._clip = objective, clip

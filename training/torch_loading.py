@@ -21,7 +21,15 @@ def import_torch() -> Any:
 
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
+    # Else a GPU rounds what convolutions read to ten bits, and may sum in another order at each call.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.deterministic = True
     return torch
+
+
+def device() -> str:
+    """Return where torch computes here: "cuda" if there is a GPU, else "cpu"."""
+    return "cuda" if import_torch().cuda.is_available() else "cpu"
 
 
 def has_gpu() -> bool:

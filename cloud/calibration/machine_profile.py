@@ -13,11 +13,15 @@ from cloud.numbers.profile import Chance, LearnerPlace, Network, Pool, Profile
 from cloud.numbers.quantity import Quantity
 from cloud.workers.executor import cores
 
-_LEARNER_SKU = "c5.2xlarge"
+_LEARNER_SKU, _GPU_SKU = "c5.2xlarge", "p3.2xlarge"
 
 
-def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: date) -> Profile:
-    """Return a profile of processes that run from the job's start and cost nothing. `where` describes the machine."""
+def profile(
+    starts: dict[str, Any], ways: dict[str, Any], shared: dict[str, Any] | None, where: str, today: date
+) -> Profile:
+    """Return a profile of processes that run from the job's start and cost nothing. `where` describes the machine.
+    `shared` is what updates took learners that share its GPU, None if it has none.
+    """
     alone_s, together_s = (_undisturbed_s(ways[name]) for name in ("alone_s", "together_s"))
     return Profile(
         title=f"This machine, {today.isoformat()}",
@@ -27,7 +31,7 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
         ),
         region="us-east-1",
         provider="aws",
-        default_learner_sku=_LEARNER_SKU,
+        default_learner_sku=_GPU_SKU if shared else _LEARNER_SKU,
         core_ratio=_exactly(1.0, "the stack was measured on this machine's own core"),
         actors=Pool(
             start_s=of(0.0, 0.0, 0.05, "all of a worker's start is in the stack's import_s", "assumed"),
@@ -56,10 +60,24 @@ def profile(starts: dict[str, Any], ways: dict[str, Any], where: str, today: dat
             server_start_s=quantity(starts["torch_s"], f"the learner's thread until it has torch; {where}"),
             function_start_s=quantity(starts["torch_s"], f"the learner's thread until it has torch; {where}"),
             function_keep_warm_s=of(3600.0, 60.0, 86400.0, "the thread lives as long as its job", "assumed"),
-            sharing_mlp=of(1.0, 0.8, 1.0, "updates take turns on one core", "assumed"),
-            sharing_cnn=of(1.0, 0.8, 1.0, "updates take turns on one core", "assumed"),
+            sharing_mlp=_sharing(shared, "mlp", where),
+            sharing_cnn=_sharing(shared, "cnn", where),
         ),
     )
+
+
+def _sharing(shared: dict[str, Any] | None, kind: str, where: str) -> Quantity:
+    """Return how much each further update slows all."""
+    if shared is None:
+        return of(1.0, 0.8, 1.0, "updates take turns on one core", "assumed")
+    alone_us = statistics.mean(shared[kind]["1"])
+    slower = [
+        max(0.0, us / alone_us - 1.0) / (int(count) - 1)
+        for count, times_us in shared[kind].items()
+        for us in times_us
+        if count != "1"
+    ]
+    return quantity(slower, f"updates of several processes at once on one GPU; {where}")
 
 
 def _undisturbed_s(times_s: list[float]) -> float:

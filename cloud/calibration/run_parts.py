@@ -38,6 +38,7 @@ ENVIRONMENTS = (
 )
 # Rounds of so many actors each; the difference cancels a round's time beside its calls.
 _FEW_AND_MANY = (8, 72)
+_LEARNERS_ON_A_GPU = (1, 2, 4)
 
 Report = Callable[[str], None]
 
@@ -54,11 +55,12 @@ class Effort:
     inference_s: float = 0.04
     rounds: int = 8
     fragments: int = 6
+    sharing_s: float = 2.5
     patience_s: float = 150.0
     quick: bool = False
 
 
-QUICK = Effort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, patience_s=0.0, quick=True)
+QUICK = Effort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, 0.1, patience_s=0.0, quick=True)
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,15 @@ def calibration(
     actor = _actor({name: found[name] for name in environments}, inference, codec, where)
     update = learning.update(base.update, found["update"], where)
     update = learning.of_gradients(update, found["gradients"], where)
+    shared: dict[str, Any] | None = None
     if run("gpu", {}, gpu=True)["device"] == "cuda":
         update = learning.on_gpu(update, parts.run("the GPU", "update", _updates(effort), gpu=True), where)
+        together = {
+            "kinds": ["mlp", "cnn"],
+            "learners": _LEARNERS_ON_A_GPU,
+            "seconds": effort.sharing_s,
+        }
+        shared = parts.run("learners that share the GPU", "sharing", together, gpu=True)
     starts = found["starts"]
     firsts = [statistics.median(times) for times in starts["first_environment_s"].values()]
     stack = base.model_copy(
@@ -123,7 +132,10 @@ def calibration(
         }
     )
     return Calibration(
-        stack, machine_profile.profile(starts, found["ways"], where, today), parts.busy, parts.background
+        stack,
+        machine_profile.profile(starts, found["ways"], shared, where, today),
+        parts.busy,
+        parts.background,
     )
 
 

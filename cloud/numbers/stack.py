@@ -44,7 +44,8 @@ class Update(FrozenModel):
     `call_ms` is what an update call takes beside its minibatches, and `us_per_megabyte` what it takes to read its
     data. `gradient_ms` and `apply_ms`: the same of calls of learners that compute gradients; None: as an update.
     `apply_us_per_megabyte`: what it takes to read and join a state and gradients; None: as reading samples, which are
-    valued as well.
+    valued as well. `mlp_where_quicker`: with a GPU the software still learns MLPs on a core where that is quicker, and
+    takes Hessian products of them there.
     """
 
     call_ms: Quantity
@@ -56,6 +57,7 @@ class Update(FrozenModel):
     cnn: Speed
     gpu_mlp: Speed
     gpu_cnn: Speed
+    mlp_where_quicker: bool = Field(False, exclude_if=lambda chosen: not chosen)
 
 
 class Stack(FrozenModel):

@@ -84,6 +84,7 @@ class Speeds:
         self._apply_us_per_byte = joining.value / 1e6
         self._on_core = {False: _plain(update.mlp), True: _plain(update.cnn)}
         self._update = {False: _plain(update.gpu_mlp), True: _plain(update.gpu_cnn)} if gpu else self._on_core
+        self._where_quicker = gpu and update.mlp_where_quicker
         self._hessian = stack.hessian_product_per_gradient.value
         self.straggler_sigma = chance.straggler_sigma.value
         self.failure_share = chance.failure_share.value
@@ -206,15 +207,21 @@ class Speeds:
 
     def _learning_us(self, work: Work | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
         """Return the work of a call that learns: reading, minibatches, and Hessian products if there are any."""
-        fixed_us, sample_us, per_million_us = rates[work.pictures]
-        sample_us += work.macs * 1e-6 * per_million_us
-        learning_us = work.minibatches * fixed_us + work.samples * sample_us
+        learning_us = gradients_us = self._minibatches_us(work, rates)
+        if self._where_quicker and not work.pictures and rates is not self._on_core:
+            gradients_us = self._minibatches_us(work, self._on_core)
+            learning_us = min(learning_us, gradients_us)
         if work.hessian_products:
-            one_us = learning_us / max(work.minibatches, 1)
+            one_us = gradients_us / max(work.minibatches, 1)
             learning_us += work.hessian_products * self._hessian * one_us
         call_us = self._learning_call_us.get(work.kind, self._update_call_us)
         us_per_byte = self._apply_us_per_byte if work.kind == "apply" else self._update_us_per_byte
         return call_us + work.bytes_in * us_per_byte + learning_us
+
+    def _minibatches_us(self, work: Work | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
+        fixed_us, sample_us, per_million_us = rates[work.pictures]
+        sample_us += work.macs * 1e-6 * per_million_us
+        return work.minibatches * fixed_us + work.samples * sample_us
 
 
 def _learns(work: Work | Works) -> bool:

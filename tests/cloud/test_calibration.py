@@ -11,19 +11,32 @@ from typing import Any
 import pytest
 
 from benchmarks.rounds import shapes
-from cloud.calibration import learning, machine, part, run_parts
+from cloud.calibration import learning, machine, machine_profile, part, run_parts
 from cloud.calibration.figures import fit, of, quantity
-from cloud.calibration.samples import Slot, initial, network_for, recipe, trajectory, update_call
+from cloud.calibration.samples import (
+    Slot,
+    initial,
+    learn_on_gpu,
+    network_for,
+    recipe,
+    trajectory,
+    update_call,
+)
 from cloud.calibration.toml_writer import toml_of, write_toml
 from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.quantity import Quantity
 from tests.cloud import clouds
+from training.algorithms import optimisation
+from training.algorithms.autograd import Autograd
+from training.algorithms.closed_form import ClosedForm
+from training.architectures import MLP
 from training.batch import Batch
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
 from training.functions.body import WarmCache
 from training.functions.run import execute
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 
 
@@ -205,6 +218,33 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
         {"training": shapes.SHAPES[0].training(1), "stack": str(stack), "profile": str(profile)},
     )
     assert all(seconds > 0.0 for seconds in rounds["total_s"])
+
+
+def test_learners_that_share_a_gpu_slow_each_other_as_much_as_was_measured() -> None:
+    shared = {
+        "mlp": {"1": [100.0], "2": [120.0, 120.0], "4": [160.0] * 4},
+        "cnn": {"1": [100.0], "2": [190.0, 190.0], "4": [370.0] * 4},
+    }
+    found = machine_profile._sharing(shared, "mlp", "here"), machine_profile._sharing(shared, "cnn", "here")
+    assert [one.value for one in found] == pytest.approx([0.2, 0.9])
+    assert {one.kind for one in found} == {"measured"}
+    assert machine_profile._sharing(None, "mlp", "here").kind == "assumed"
+
+
+def test_a_gpu_is_measured_also_where_a_core_is_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    spaces = Spaces((4,), (2,))
+    monkeypatch.setattr(optimisation, "has_gpu", lambda: True)
+    monkeypatch.setattr(optimisation, "is_quicker_on_gpu", optimisation.is_quicker_on_gpu)
+    assert optimisation.descent_for(MLP(), spaces, 64) is ClosedForm
+    learn_on_gpu()
+    assert optimisation.descent_for(MLP(), spaces, 64) is Autograd
+
+
+def test_processes_that_share_are_all_measured() -> None:
+    """Where there is no GPU they share cores, which is enough to see that each makes updates while others do."""
+    found = part.run("sharing", {"learners": [2], "seconds": 0.01, "kinds": ["mlp"]})
+    assert [len(times_us) for times_us in found["mlp"].values()] == [2]
+    assert min(found["mlp"]["2"]) > 0.0
 
 
 def test_what_gradients_and_their_versions_take_is_found_again_in_calls_that_take_it() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +19,10 @@ from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Profile
 from cloud.numbers.quantity import ProfileError, Quantity, quantities, with_values
+from cloud.numbers.stack import Speed, Stack
 from cloud.simulation.draws import Draws, draw
 from cloud.simulation.speed import Speeds
-from tests.cloud.clouds import profile, stack
+from tests.cloud.clouds import profile, quantity, stack
 
 CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)
 
@@ -314,3 +317,31 @@ def test_a_profile_says_whose_cloud_it_is(tmp_path: Path) -> None:
     (tmp_path / "wrong.toml").write_text(moved.replace('provider = "azure"', 'provider = "acme"'))
     with pytest.raises(ProfileError, match=r"^wrong\.toml:\d+: provider: .*'aws' or 'azure'"):
         profiles.read(tmp_path / "wrong.toml")
+
+
+def on_a_gpu(**fields: Any) -> Stack:
+    """A minibatch takes a GPU 3 ms; a core takes 1 ms, and 10 ms for each million multiplications."""
+    base = stack(minibatch_us=1000.0, minibatch_us_per_million_macs=10_000.0)
+    gpu = Speed(fixed_us=Quantity(**quantity(3000.0)), us_per_million_macs=Quantity(**quantity(0.0)))
+    return base.model_copy(
+        update={"update": base.update.model_copy(update={"gpu_mlp": gpu, "gpu_cnn": gpu, **fields})}
+    )
+
+
+def test_our_software_learns_on_a_core_what_a_gpu_takes_longer_for() -> None:
+    small, large = (
+        work(kind="update", where="learner", minibatches=10, samples=samples, macs=10_000)
+        for samples in (1000, 10_000)
+    )
+    for one, on_core_ms in ((small, 10 + 100), (large, 10 + 1000)):
+        assert Speeds(profile(), on_a_gpu()).update_ns(one) == on_core_ms * 10**6
+        assert Speeds(profile(), on_a_gpu(), gpu=True).update_ns(one) == 30 * 10**6
+    tiny = replace(small, samples=100)
+    ours = Speeds(profile(), on_a_gpu(mlp_where_quicker=True), gpu=True)
+    assert [ours.update_ns(one) / 1e6 for one in (tiny, small, large)] == [20, 30, 30]
+    # Convolutions are never quicker there.
+    assert ours.update_ns(replace(tiny, pictures=True)) == 30 * 10**6
+    # Products of an MLP are numpy's, wherever it learns.
+    curved = replace(large, hessian_products=3)
+    assert ours.update_ns(curved) == (30 + 3 * 2 * 101) * 10**6
+    assert Speeds(profile(), on_a_gpu(), gpu=True).update_ns(curved) == (30 + 3 * 2 * 3) * 10**6

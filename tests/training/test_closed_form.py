@@ -20,7 +20,7 @@ from training.algorithms.autograd import Autograd
 from training.algorithms.closed_form import ClosedForm
 from training.algorithms.impact import Impact
 from training.algorithms.impala import Impala
-from training.algorithms.optimisation import BadLoss, descent_of
+from training.algorithms.optimisation import BadLoss, descent_for
 from training.algorithms.ppo import PPO
 from training.architectures import CNN, MLP
 from training.batch import Batch
@@ -69,7 +69,7 @@ def learned_by(descent, algorithm, state, batch, network):
     """One whole update, whichever descent would have been chosen for it."""
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(optimisation, "descent_of", descent)
+        patched.setattr(optimisation, "descent_for", lambda *_: descent)
         return algorithm.learn(state, batch, network, 0.25, 3)
 
 
@@ -122,15 +122,48 @@ def test_the_hopper_preset_learns_without_autograd(hopper, monkeypatch):
     assert any((learned.state.parameters[n] != state.parameters[n]).any() for n in state.parameters)
 
 
-def test_pictures_and_gpus_take_autograd(monkeypatch):
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
-    pictures = PPO().initial_state(CNN(), Spaces((4, 84, 84), (3,)), 0)
-    assert isinstance(descent_of(pictures, CNN(), PPO(), 1e-3, None), Autograd)
-    plain = PPO().initial_state(MLP(), SPACES["discrete"], 0)
-    assert isinstance(descent_of(plain, MLP(), PPO(), 1e-3, None), ClosedForm)
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: True)
-    monkeypatch.setattr("training.algorithms.autograd.Autograd", lambda *_: "autograd")
-    assert descent_of(plain, MLP(), PPO(), 1e-3, None) == "autograd"
+HOPPER = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
+
+
+@pytest.mark.parametrize(
+    ("network", "samples", "without", "with_gpu"),
+    [
+        # What was quicker on a machine with an H200 (docs/simulated-cloud.md).
+        (MLP(), 64, ClosedForm, ClosedForm),
+        (MLP(), 1024, ClosedForm, ClosedForm),
+        (MLP(hidden=(256, 256)), 64, ClosedForm, ClosedForm),
+        (MLP(hidden=(256, 256)), 256, ClosedForm, Autograd),
+        (MLP(hidden=(256, 256)), 1024, ClosedForm, Autograd),
+        # Gradients are only applied.
+        (MLP(hidden=(256, 256)), 0, ClosedForm, ClosedForm),
+        (CNN(), 16, Autograd, Autograd),
+    ],
+)
+def test_pictures_take_autograd_and_so_does_what_a_gpu_computes_sooner(
+    network, samples, without, with_gpu, monkeypatch
+):
+    spaces = Spaces((4, 84, 84), (3,)) if isinstance(network, CNN) else HOPPER
+    for gpu, expected in ((False, without), (True, with_gpu)):
+        monkeypatch.setattr(optimisation, "has_gpu", lambda gpu=gpu: gpu)
+        assert descent_for(network, spaces, samples) is expected
+
+
+@pytest.mark.parametrize("algorithm", [PPO(minibatch_size=8), PPO(), A2C(), Impala(), Impact()], ids=str)
+def test_updates_say_how_much_they_learn_from_at_once(algorithm, monkeypatch):
+    """A GPU is used for as much as a minibatch really has, not for as much as it may have."""
+    asked, minibatches = [], []
+
+    class Watched(ClosedForm):
+        def step(self, observations, actions, objective):
+            minibatches.append(len(observations))
+            return super().step(observations, actions, objective)
+
+    monkeypatch.setattr(
+        optimisation, "descent_for", lambda network, spaces, samples: asked.append(samples) or Watched
+    )
+    state = state_away_from_zero(algorithm, MLP(), HOPPER, 0)
+    algorithm.learn(state, batch_of(state, MLP(), 0), MLP(), 0.0, 1)
+    assert asked == [max(minibatches)]
 
 
 def test_an_update_twice_gives_the_same_bytes_and_leaves_its_state_alone(hopper):

@@ -42,11 +42,11 @@ NETWORKS = {
 }
 
 
-def evidence_for(network, spaces, n=96, seed=0, spread=0.3):
+def evidence_for(network, spaces, n=96, seed=0, spread=0.3, moved=0.2):
     """Samples whose ratios lie on both sides of the clip, at parameters that are not at their start any more."""
     rng = np.random.default_rng(seed)
     parameters = {
-        name: array + 0.2 * rng.standard_normal(array.shape).astype(np.float32)
+        name: array + np.float32(moved) * rng.standard_normal(array.shape).astype(np.float32)
         for name, array in initial_parameters(network, spaces, seed).items()
     }
     observations = rng.standard_normal((n, *spaces.observation_shape)).astype(np.float32)

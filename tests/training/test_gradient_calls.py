@@ -88,7 +88,7 @@ def test_one_learner_with_whole_rounds_learns_what_updates_learn(name, environme
 def test_autograds_gradients_become_what_its_updates_become(monkeypatch):
     from training.algorithms.autograd import Autograd
 
-    monkeypatch.setattr(optimisation, "descent_of", Autograd)
+    monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd)
     spec = spec_of("ppo, 10 passes")
     _, ((learner, *trajectories), _) = sampled()
     spaces = LearnerState.decode(learner).spaces
@@ -145,7 +145,10 @@ def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch
     """A slice of three versions: the newest is the learner's own, from which nothing has moved. The penalty is a mean,
     so what it adds to the whole slice's gradient is the mean of what it adds to those of its thirds.
     """
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: by_torch)
+    from training.algorithms.autograd import Autograd
+    from training.algorithms.closed_form import ClosedForm
+
+    monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd if by_torch else ClosedForm)
     spec, plain = (
         tiny(
             environment,

@@ -210,7 +210,7 @@ def other_learners(state, network, count):
 
 def gradient_by(descent, algorithm, state, batch, network, truncation, learners=3, **options):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(optimisation, "descent_of", descent)
+        patched.setattr(optimisation, "descent_for", lambda *_: descent)
         others = other_learners(state, network, learners - 1)
         return gradient_of(
             algorithm, state, batch, network, 0.25, Pass(1, 3, 5), truncation, others, **options
@@ -276,7 +276,7 @@ def test_a_truncated_gradient_is_the_slope_of_its_loss(spaces, activation, log_s
     policy = partial(own_policy, spaces=state.spaces, actions=actions)
     with_critic = partial(own_forward, network=network, observations=seen)
     prepared = algorithm.prepare(
-        optimisation.Optimisation(precise, network, algorithm, 0.0), batch, precise, None, None
+        optimisation.Optimisation(precise, network, algorithm, 0.0, batch.size), batch, precise, None, None
     )
     advantages, targets = prepared.advantages.ravel(), prepared.targets.ravel()
     now = np.exp(policy(with_critic(parameters)[0], parameters)[0] - behaviour)

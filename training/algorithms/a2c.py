@@ -38,7 +38,7 @@ class A2C(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> UpdateResult:
-        optimisation = Optimisation(state, network, self, progress)
+        optimisation = Optimisation(state, network, self, progress, self.minibatch_of(batch.size))
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         prepared = self.prepare(optimisation, batch, renormalised)
         chosen = optimisation.to_device(prepared.samples)

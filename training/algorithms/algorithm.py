@@ -178,6 +178,10 @@ class Algorithm(FrozenModel):
         """How often an update passes over its data."""
         return 1
 
+    def minibatch_of(self, samples: int) -> int:
+        """Return how many of an update's `samples` are learned from at once."""
+        return min(samples, int(getattr(self, "minibatch_size", samples)))
+
     def is_enough(self, approximate_kl: float) -> bool:
         """Whether a pass that found this divergence is the last one."""
         return False

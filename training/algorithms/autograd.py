@@ -27,6 +27,7 @@ from training.architectures import CNN, MLP
 from training.distributions import Distribution
 from training.learner import LearnerState
 from training.networks import LOG_STD, Parameters, TorchNetwork
+from training.torch_loading import device
 
 if TYPE_CHECKING:
     from training.algorithms.algorithm import Algorithm
@@ -45,7 +46,7 @@ class Autograd:
         learning_rate: float,
         anchor: Anchor | None,
     ) -> None:
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = device()
         self._network = TorchNetwork(network, state.spaces)
         self._algorithm = algorithm
         self._learning_rate = learning_rate
@@ -125,7 +126,9 @@ class Autograd:
             measured["divergence"] = divergence.detach()
             down.append(divergence)
             steepness.append(torch.full_like(divergence, self._anchor_weight))
-        self._gradients = list(torch.autograd.grad(down, self._leaves, steepness))
+        # A GPU gives gradients of convolutions in another layout than their weights; Adam's kernel wants the same.
+        computed = torch.autograd.grad(down, self._leaves, steepness)
+        self._gradients = [gradient.contiguous() for gradient in computed]
         return measured
 
     def means(self, measured: dict[str, list[torch.Tensor]]) -> dict[str, float]:

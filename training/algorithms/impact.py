@@ -95,7 +95,9 @@ class Impact(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> UpdateResult:
-        optimisation = Optimisation(state, network, self, progress, self.anchor(state))
+        optimisation = Optimisation(
+            state, network, self, progress, self.minibatch_of(batch.size), self.anchor(state)
+        )
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         prepared = self.prepare(optimisation, batch, renormalised)
         device_arrays = optimisation.to_device(prepared.samples)

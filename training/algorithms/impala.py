@@ -48,7 +48,7 @@ class Impala(Algorithm):
         """Update the state. V-trace is computed again before each pass, because it depends on the current policy and
         critic.
         """
-        optimisation = Optimisation(state, network, self, progress)
+        optimisation = Optimisation(state, network, self, progress, self.minibatch_of(batch.size))
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         rng = np.random.Generator(np.random.PCG64(seed))
         for _ in range(self.epochs):

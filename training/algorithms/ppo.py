@@ -112,7 +112,9 @@ class PPO(Algorithm):
         normalised them, so ratios of fresh data start at 1 up to rounding. The batch's own statistics count from the
         next version on.
         """
-        optimisation = Optimisation(state, network, self, progress, self.anchor(state))
+        optimisation = Optimisation(
+            state, network, self, progress, self.minibatch_of(batch.size), self.anchor(state)
+        )
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
         prepared = self.prepare(optimisation, batch, renormalised)
         device_arrays = optimisation.to_device(prepared.samples)

@@ -77,7 +77,7 @@ def gradient_of(
     """
     policies, numbers = _sampling_policies(state, batch, sampling)
     anchor = algorithm.anchor(state, policies)
-    optimisation = Optimisation(state, network, algorithm, progress, anchor)
+    optimisation = Optimisation(state, network, algorithm, progress, batch.size, anchor)
     renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)
     least = least_ratios(
         [_log_probs(optimisation, batch, one) for one in others if one.version != state.version],
@@ -137,7 +137,7 @@ def apply_gradients(
 
     Raises BadLoss if a norm is not finite.
     """
-    optimisation = Optimisation(state, network, algorithm, progress)
+    optimisation = Optimisation(state, network, algorithm, progress, samples=0)
     for step in steps_of(gradients, weights, rule):
         optimisation.move(step.direction, step.length)
     report = optimisation.report(**measured)

@@ -106,7 +106,7 @@ class Update(CallKind[UpdateRequest]):
         batch = max(1, planned.trajectories * planned.fewer * steps)
         passes = int(getattr(algorithm, "epochs", 1))
         return Usage(
-            minibatches=passes * ceil(batch / int(getattr(algorithm, "minibatch_size", batch))),
+            minibatches=passes * ceil(batch / algorithm.minibatch_of(batch)),
             samples=batch * passes,
             macs=sizes.learner_macs,
             pictures=sizes.pictures,

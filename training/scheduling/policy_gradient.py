@@ -30,7 +30,7 @@ class PolicyGradient(Algorithm):
     def learn(
         self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
     ) -> UpdateResult:
-        optimisation = Optimisation(state, network, self, progress)
+        optimisation = Optimisation(state, network, self, progress, batch.size)
         observations = optimisation.observations(batch)
         nothing = np.zeros_like(batch.rewards)
         q = generalised_advantages(

@@ -1,12 +1,12 @@
-"""Whether the learner would have a GPU here."""
+"""Whether torch finds a GPU."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from training.torch_loading import device
+
 
 def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return `device`: "cuda" or "cpu". It needs no arguments."""
-    import torch
-
-    return {"device": "cuda" if torch.cuda.is_available() else "cpu"}
+    return {"device": device()}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from cloud.calibration.samples import Learning
+from cloud.calibration.samples import Learning, learners_clock
 from training.architectures import MLP
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
@@ -46,9 +45,10 @@ def _measured(learning: Learning, repeats: int) -> dict[str, Any]:
 
 
 def _us(call: Call, weights: bytes | None) -> float:
-    began_s = time.process_time()
+    now_s = learners_clock(MLP())
+    began_s = now_s()
     execute(call, weights, WarmCache())
-    return (time.process_time() - began_s) * 1e6
+    return (now_s() - began_s) * 1e6
 
 
 def _work(call: Call, result: Result, weights_bytes: int = 0) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
-from cloud.calibration.samples import initial, recipe, trajectory, update_call
+from cloud.calibration.samples import initial, learn_on_gpu, learners_clock, recipe, trajectory, update_call
 from training.architectures import CNN, MLP, learner_macs
 from training.environments.catalogue import ENTRIES
 from training.functions.body import WarmCache
 from training.functions.run import execute, warm_learner
+from training.torch_loading import device
 
 # Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
 _HOPPER, _HUMANOID, _PICTURES = "Hopper-v5", "Humanoid-v5", "ALE/SpaceInvaders-v5"
@@ -38,23 +37,12 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     `arguments`: repeats of cases with numbers and of those with pictures; a kind with 0 repeats is not measured.
     """
     warm_learner()
+    learn_on_gpu()
     measured = {}
     for number, case in enumerate(_CASES):
         if repeats := arguments["repeats_cnn"] if isinstance(case[1], CNN) else arguments["repeats"]:
             measured[str(number)] = _measured(*case, repeats)
-    return {"cases": measured, "device": _device()}
-
-
-def _device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _clock(network: MLP | CNN) -> Callable[[], float]:
-    """Return the clock to use: learning from pictures uses all cores or a GPU, which only wall-clock time measures."""
-    on_the_wall = isinstance(network, CNN) or _device() == "cuda"
-    return time.perf_counter if on_the_wall else time.process_time
+    return {"cases": measured, "device": device()}
 
 
 def _measured(
@@ -70,7 +58,7 @@ def _measured(
     ]
     # The first call warms caches and the libraries' own state.
     execute(calls[0], None, WarmCache())
-    times_us, now_s = [], _clock(network)
+    times_us, now_s = [], learners_clock(network)
     for _ in range(repeats):
         pair = []
         for call in calls:
