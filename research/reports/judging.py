@@ -22,6 +22,8 @@ ONE_SIDED = 0.90
 """The level of an interval whose two ends are one-sided tests at 5 %."""
 _SIGNIFICANT = 0.05
 _DECIDED = {"holds": "would hold", "does not hold": "would not hold"}
+OTHER_WAY = "It is the other way round."
+WEAK = "It is not decided"
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,7 @@ def judge(interval: Interval, none: float, seeds: int, *, less: bool) -> tuple[s
         return undecided(seeds), f"Fewer than {ENOUGH_SEEDS} seeds decide nothing at 95 %."
     if interval.low <= none <= interval.high:
         return undecided(seeds), "The interval contains no difference."
-    return (
-        ("holds", "") if (interval.high < none) == less else ("does not hold", "It is the other way round.")
-    )
+    return ("holds", "") if (interval.high < none) == less else ("does not hold", OTHER_WAY)
 
 
 def judge_at_least(interval: Interval, margin: float, seeds: int) -> tuple[str, str]:
@@ -111,7 +111,7 @@ def firmness(word: str, variants: Sequence[Variant]) -> list[str]:
     found = [f"Its sign turns {joined(turned)}."] if turned else []
     if word in _DECIDED:
         weak = [one.words for one in variants if not one.turned and one.word != word]
-        return [*found, f"It is not decided {joined(weak)}."] if weak else found
+        return [*found, f"{WEAK} {joined(weak)}."] if weak else found
     for other, would in _DECIDED.items():
         firm = [one.words for one in variants if one.word == other]
         found += [f"Alone it {would} {joined(firm)}."] if firm else []
@@ -125,6 +125,13 @@ def part_sentence(seeds: int, declared: int) -> str:
 
 def undecided(seeds: int) -> str:
     return f"not decided by {seeds} seed{'s' * (seeds != 1)}"
+
+
+def taken_back(reason: str) -> str:
+    """Return the reason of a decided claim as that of one which many claims undecide."""
+    return reason.replace(WEAK, "Even alone it would not be decided").replace(
+        OTHER_WAY, "What is seen is the other way round."
+    )
 
 
 def corrected(family: Sequence[Judgement]) -> list[Judgement]:
@@ -147,7 +154,7 @@ def corrected(family: Sequence[Judgement]) -> list[Judgement]:
                 replace(
                     one,
                     word=undecided(one.seeds),
-                    reason=" ".join(filter(None, (one.reason, why))),
+                    reason=" ".join(filter(None, (taken_back(one.reason), why))),
                     more=more,
                 )
             )

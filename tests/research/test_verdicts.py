@@ -213,6 +213,19 @@ def test_claims_beside_the_primary_one_are_corrected_for_being_many() -> None:
     assert corrected([equal]) == [equal]
 
 
+def test_what_many_claims_undecide_is_not_said_to_be_so() -> None:
+    reason = "It is not decided without the start of machines. It is the other way round."
+    decided, undecided_now = (
+        corrected([Judgement(None, 10, "b", "does not hold", reason, p_value=p) for p in (0.001, other)])[1]
+        for other in (0.01, 0.2)
+    )
+    assert decided.reason == reason
+    assert undecided_now.reason == (
+        "Even alone it would not be decided without the start of machines. What is seen is the other way round."
+        " Alone it would be decided; among 2 claims its p value is 0.2."
+    )
+
+
 def test_what_turns_a_verdict_is_explained() -> None:
     over = {"draws": 200, "cheaper_in": 152, "turned_by": []}
     assert (
