@@ -129,7 +129,7 @@ def undecided(seeds: int) -> str:
 
 def taken_back(reason: str) -> str:
     """Return the reason of a decided claim as that of one which many claims undecide."""
-    return reason.replace(WEAK, "Even alone it would not be decided").replace(
+    return reason.replace(WEAK, f"{WEAK}, even alone,").replace(
         OTHER_WAY, "What is seen is the other way round."
     )
 

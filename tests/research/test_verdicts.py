@@ -221,7 +221,7 @@ def test_what_many_claims_undecide_is_not_said_to_be_so() -> None:
     )
     assert decided.reason == reason
     assert undecided_now.reason == (
-        "Even alone it would not be decided without the start of machines. What is seen is the other way round."
+        "It is not decided, even alone, without the start of machines. What is seen is the other way round."
         " Alone it would be decided; among 2 claims its p value is 0.2."
     )
 
