@@ -14,7 +14,7 @@ from research import calculation
 from research.experiment import experiment_names, find_experiment
 from research.pricing_targets import place_of
 from research.reports.earlier import add_earlier, changed_by
-from research.reports.preregistration import declaration, numbers_hash
+from research.reports.preregistration import declaration, numbers_hash, priced_with
 from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
@@ -159,3 +159,12 @@ def test_a_stored_result_says_what_its_experiment_says_today(name: str) -> None:
     now = json.loads(json.dumps(declaration(find_experiment(name))))
     other = [part for part, value in now.items() if stored.get(part) != value]
     assert not other, f"{', '.join(other)} of {name}: run `manage.py papers report {name}`"
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in experiment_names() if (figures.find_result(one) or {}).get("priced_with")]
+)
+def test_a_stored_result_was_priced_with_the_numbers_of_today(name: str) -> None:
+    stored = figures.find_result(name)
+    assert stored is not None
+    assert stored["priced_with"] == priced_with(find_experiment(name)), f"run `manage.py papers report {name}`"
