@@ -167,4 +167,6 @@ def test_a_stored_result_says_what_its_experiment_says_today(name: str) -> None:
 def test_a_stored_result_was_priced_with_the_numbers_of_today(name: str) -> None:
     stored = figures.find_result(name)
     assert stored is not None
-    assert stored["priced_with"] == priced_with(find_experiment(name)), f"run `manage.py papers report {name}`"
+    assert stored["priced_with"] == priced_with(find_experiment(name)), (
+        f"run `manage.py papers report {name}`"
+    )
