@@ -116,7 +116,8 @@ EXPERIMENT = Experiment(
         " everywhere, so that rounds are of equal size and most of those cores idle, but are paid. On the large one"
         f" each of 16 learners has a GPU of its own, and a gradient is of {ROUND // _ACTORS} samples, not {SLICE:,};"
         " PPO takes as many steps of as many samples beside it. The times are the simulated cloud's, with the papers'"
-        " software but for the last arm of Stellaris. PPO's other runs are those of `stellaris_82k`, as its weights do"
-        " not depend on times."
+        " software but for the last arm of Stellaris. That one was trained at the times that a GPU was assumed to have;"
+        " its times here are those measured since, by which our software makes versions on a core. PPO's other runs"
+        " are those of `stellaris_82k`, as its weights do not depend on times."
     ),
 )
