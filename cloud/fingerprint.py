@@ -8,6 +8,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from training.torch_loading import gpu_name
+
 PACKAGES = ("numpy", "torch", "mujoco", "gymnasium", "ale-py")
 
 
@@ -15,6 +17,7 @@ def fingerprint(root: Path) -> dict[str, str]:
     """This process's own. `commit` ends in "+" where tracked files were changed since."""
     return {
         "cpu": cpu_model(),
+        **({"gpu": gpu} if (gpu := gpu_name()) else {}),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

@@ -14,6 +14,7 @@ from research.recipes import paper_recipe
 
 HOPPER = "Hopper-v5"
 WALKER = "Walker2d-v5"
+HUMANOID = "Humanoid-v5"
 SEEDS = tuple(range(400, 405))
 ROUND = 4_096
 LEARNERS = 4

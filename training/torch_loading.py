@@ -39,5 +39,10 @@ def has_gpu() -> bool:
     return bool(import_torch().cuda.is_available())
 
 
+def gpu_name() -> str:
+    """Return the GPU that torch would compute on, as its maker calls it, or "" without one."""
+    return str(import_torch().cuda.get_device_name()) if has_gpu() else ""
+
+
 def _may_have_gpu() -> bool:
     return sys.platform == "win32" or any(file.exists() for file in _GPU_FILES)
