@@ -235,8 +235,9 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
 
 
 def training_sentence(arms: Sequence[str], environments: Sequence[str], summaries: Sequence[Summary]) -> str:
-    """Say where episodes of training tell two arms apart and final evaluations do not, or say the opposite. Training
-    acts as a policy is drawn, evaluations by its mean, and a policy may be better by the one alone.
+    """Say where episodes of training tell two arms apart and final evaluations do not, or say the opposite, and what
+    they say where an evaluation has no return that ratios could be of. Training acts as a policy is drawn, evaluations
+    by its mean, and a policy may be better by the one alone.
     """
     found = {(one.arm, one.environment): one.done for one in summaries}
     said = []
@@ -247,16 +248,19 @@ def training_sentence(arms: Sequence[str], environments: Sequence[str], summarie
             [[getattr(side[seed], figure) for seed in seeds] for side in sides]
             for figure in ("training_return", "endpoint")
         )
-        scores = [score for side in (*trained, *ended) for score in side]
-        if len(seeds) < ENOUGH_SEEDS or any(score is None or score <= 0 for score in scores):
+        if len(seeds) < ENOUGH_SEEDS or not _above_0(trained):
             continue
-        by_training, by_evaluation = paired_bootstrap(*trained), paired_bootstrap(*ended)
-        if _side(by_training) not in (0, _side(by_evaluation)):
+        by_training = paired_bootstrap(*trained)
+        if not _above_0(ended) or _side(by_training) not in (0, _side(paired_bootstrap(*ended))):
             said.append(
                 f"By the last {_LAST_EPISODES} episodes of training on {name} the ratio is {by_training.value:.2f}"
                 f" [{by_training.low:.2f}, {by_training.high:.2f}]."
             )
     return " ".join(said)
+
+
+def _above_0(sides: Sequence[Sequence[float | None]]) -> bool:
+    return all(score is not None and score > 0 for side in sides for score in side)
 
 
 def _side(interval: Interval) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from research.claims import Higher, HigherInTime, NotWorse
 from research.reports.clock_comparison import virtual_seconds
-from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike, judge_at_least
+from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike, judge_at_least, undecided
 from research.reports.outcomes import Outcome, Summary
 from research.statistics import paired_bootstrap, paired_p_value
 from training.statistics import probability_of_improvement
@@ -39,7 +39,7 @@ def judge_not_worse(claim: NotWorse, summaries: Sequence[Summary]) -> Judgement:
         return Judgement(None, len(seeds), claim.against, "open", why)
     ours, theirs = (np.array([side.endpoints[seed] for seed in seeds]) for side in present)
     if min(ours.min(), theirs.min()) <= 0:
-        return Judgement(None, len(seeds), claim.against, "open", _NOT_ABOVE_0)
+        return Judgement(None, len(seeds), claim.against, undecided(len(seeds)), _NOT_ABOVE_0)
     interval = paired_bootstrap(ours, theirs)
     word, why = judge_at_least(interval, claim.margin, len(seeds))
     better = (
@@ -86,7 +86,7 @@ def _judge(claim: Higher | HigherInTime, sides: Sequence[Sequence[Mapping[int, f
         return Judgement(None, 0, against, "open", "No seed is complete on both sides in every environment.")
     ours, theirs = (np.array([[one[seed] for one in side] for seed in seeds]) for side in sides)
     if min(ours.min(), theirs.min()) <= 0:
-        return Judgement(None, len(seeds), against, "open", _NOT_ABOVE_0)
+        return Judgement(None, len(seeds), against, undecided(len(seeds)), _NOT_ABOVE_0)
     interval = paired_bootstrap(ours, theirs)
     if claim.alike:
         narrow = paired_bootstrap(ours, theirs, level=ONE_SIDED)

@@ -96,6 +96,8 @@ ENDS = (99.0, 104.0, 97.0, 103.0, 100.0)
         ([80.0, 81.0, 79.0, 82.0, 80.0], [70.0, 71.0, 69.0, 72.0, 70.0], ""),
         ([100.0, 101.0, 99.0, 101.0, 99.0], ENDS, ""),
         ([80.0, 81.0, 79.0, 82.0, -1.0], ENDS, ""),
+        # An evaluation without a return that ratios could be of says nothing itself.
+        ([100.0, 101.0, 99.0, 101.0, 99.0], (0.0, 5.0, 0.0, 0.0, 0.0), "the ratio is 1.00 ["),
     ],
 )
 def test_what_training_says_otherwise_is_said(
@@ -123,6 +125,20 @@ def test_verdicts_of_what_ends_higher_say_what_training_says() -> None:
     assert not_worse.verdict == "holds"
     for one in (not_worse, higher):
         assert one.reason.startswith("By the last 100 episodes of training on CartPole-v1 the ratio is 0.8")
+
+
+def test_complete_runs_without_a_return_decide_nothing_and_are_not_missing() -> None:
+    ours, against = TINY.arms[0].name, TINY.arms[1].name
+    claims = (
+        Higher(arm=ours, against=(against,), environments=(CART,)),
+        NotWorse(arm=ours, against=against, environment=CART, margin=0.8),
+    )
+    experiment = TINY.model_copy(update={"claims": claims, "targets": {}})
+    summaries = [trained(arm, [(80.0 + n, 0.0) for n in range(5)]) for arm in (ours, against)]
+    for one in cost_verdicts(experiment, summaries, {}, draws=0):
+        assert one.verdict == "not decided by 5 seeds"
+        assert one.reason.endswith("A return is not above 0, so that a ratio says nothing.")
+        assert "By the last 100 episodes of training" in one.reason
 
 
 def test_a_verdict_on_a_part_of_the_declared_seeds_says_so_first() -> None:
