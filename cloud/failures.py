@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 OtherCode = NewType("OtherCode", str)
 """A code that an actor sent, or that says how its answer was refused: any text."""
 _FRAMES_SHOWN = 4
+_GPU_IS_FULL = "OutOfMemoryError"
+"""As torch calls it. It is not imported here, where most calls do without."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,22 @@ def from_exception(error: BaseException) -> Failure:
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
-    lines = [f"{type(error).__name__}: {error}{where}"]
+    lines = [f"{_words_of(error)}{where}"]
     lines += [f"  {_place(frame)} in {frame.name}: {frame.line}" for frame in frames[-_FRAMES_SHOWN:]]
     return Failure("numbers" if isinstance(error, BadLoss) else "error", "\n".join(lines))
+
+
+def _words_of(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}"
+    if type(error).__name__ != _GPU_IS_FULL:
+        return said
+    asked = re.search(r"Tried to allocate ([^.]*\.[^.]*)\.", said)
+    return (
+        "The GPU's memory is full"
+        + (f" (torch asked for {asked[1]} more)" if asked else "")
+        + ". Choose smaller minibatches, a smaller network or fewer learners that share it, or learn where a GPU has"
+        " more or on a core."
+    )
 
 
 def _place(frame: traceback.FrameSummary) -> str:

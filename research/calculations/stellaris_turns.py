@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from cloud.place import Place
 from research.calculation import Calculation, Statement, Table
 from research.experiment import Cell, find_experiment
+from research.experiments.stellaris_gravitar import GRAVITAR
 from research.pricing_targets import place_of
 from research.reports.break_even import exactly, usual_round_s, with_update
 from research.reports.outcomes import Outcome
@@ -19,9 +21,18 @@ from research.runs.run_file import papers_folder, run_file
 from research.stellaris import HOPPER, LEARNERS, PLACE, SEEDS
 from webapp.papers.figures import RESULTS
 
-_EXPERIMENT = "stellaris_82k"
+
+class Runs(NamedTuple):
+    """Stored runs of Stellaris and of synchronous PPO, with as many steps and with the baseline's."""
+
+    experiment: str
+    environment: str
+    theirs: tuple[str, str]
+
+
 _OURS = ("stellaris", "stellaris_flowing")
-_THEIRS = ("synchronous_40", "synchronous_10")
+ON_HOPPER = Runs("stellaris_82k", HOPPER, ("synchronous_40", "synchronous_10"))
+FROM_PICTURES = Runs("stellaris_gravitar", GRAVITAR, ("synchronous_16", "synchronous_4"))
 _OUR_SOFTWARE = "stellaris_cluster_starling"
 _SLOW_SAMPLE_US = 30.0
 _PAPERS_TIME = 0.69
@@ -37,6 +48,10 @@ def _reads_fast(place: Place) -> Place:
     return with_update(place, apply_us_per_megabyte=exactly(place.stack.update.us_per_megabyte, 1000.0))
 
 
+def _learners_read_fast(place: Place) -> Place:
+    return with_update(place, us_per_megabyte=exactly(place.stack.update.us_per_megabyte, 1000.0))
+
+
 def _slow_samples(place: Place) -> Place:
     speed = place.stack.update.gpu_mlp
     slower = speed.model_copy(update={"per_sample_us": exactly(speed.per_sample_us, _SLOW_SAMPLE_US)})
@@ -47,6 +62,13 @@ def _a_gpu_each(place: Place) -> Place:
     return replace(place, options=place.options.model_copy(update={"learner_machines": LEARNERS}))
 
 
+_ALSO_FROM_PICTURES = (
+    "as assumed",
+    "a gradient takes nothing beside reading and samples",
+    "an aggregation reads a megabyte in 1 ms, not 5",
+    "each learner has a GPU of its own",
+    "our own software on the same machines",
+)
 CHANGES: dict[str, Callable[[Place], Place]] = {
     "as assumed": lambda place: place,
     "a gradient takes nothing beside reading and samples": _without_calls,
@@ -57,26 +79,33 @@ CHANGES: dict[str, Callable[[Place], Place]] = {
     f"a sample takes learners {_SLOW_SAMPLE_US:.0f} µs on both sides": _slow_samples,
     "the same, with a GPU of its own each": lambda place: _a_gpu_each(_slow_samples(place)),
 }
+CHANGES_FROM_PICTURES: dict[str, Callable[[Place], Place]] = {
+    **{words: change for words, change in CHANGES.items() if words in _ALSO_FROM_PICTURES},
+    "all that learners read takes 1 ms a megabyte, on both sides": _learners_read_fast,
+    "the same, with a GPU of its own each and nothing beside reading and samples": lambda place: (
+        _without_calls(_a_gpu_each(_learners_read_fast(place)))
+    ),
+}
 
 
 @cache
-def stored_run(arm: str, seed: int) -> PricedRun:
-    experiment = find_experiment(_EXPERIMENT)
-    cell = Cell(arm, HOPPER, seed)
-    file = run_file(experiment, papers_folder(RESULTS, _EXPERIMENT, quick=False), cell)
+def stored_run(runs: Runs, arm: str, seed: int) -> PricedRun:
+    experiment = find_experiment(runs.experiment)
+    cell = Cell(arm, runs.environment, seed)
+    file = run_file(experiment, papers_folder(RESULTS, runs.experiment, quick=False), cell)
     return PricedRun(Outcome(cell, file.rows()), file.sittings)
 
 
-def ratios(place: Place, seeds: Sequence[int]) -> Ratios:
+def ratios(runs: Runs, place: Place, seeds: Sequence[int]) -> Ratios:
     """A usual round's seconds where actors wait over those of as many gradients and of the paper's baseline, and the
     same where actors and learners go on: geometric means over seeds.
     """
     logs = {
-        arm: float(np.mean([np.log(usual_round_s(stored_run(arm, seed), place)) for seed in seeds]))
-        for arm in (*_OURS, *_THEIRS)
+        arm: float(np.mean([np.log(usual_round_s(stored_run(runs, arm, seed), place)) for seed in seeds]))
+        for arm in (*_OURS, *runs.theirs)
     }
     first, second, third, fourth = (
-        float(np.exp(logs[ours] - logs[theirs])) for ours in _OURS for theirs in _THEIRS
+        float(np.exp(logs[ours] - logs[theirs])) for ours in _OURS for theirs in runs.theirs
     )
     return first, second, third, fourth
 
@@ -84,7 +113,10 @@ def ratios(place: Place, seeds: Sequence[int]) -> Ratios:
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     seeds = SEEDS[:1] if quick else SEEDS
     place = place_of(PLACE, "no_startup")
-    found = {words: ratios(change(place), seeds) for words, change in CHANGES.items()}
+    found = {words: ratios(ON_HOPPER, change(place), seeds) for words, change in CHANGES.items()}
+    from_pictures = {
+        words: ratios(FROM_PICTURES, change(place), seeds) for words, change in CHANGES_FROM_PICTURES.items()
+    }
     return [
         Table(
             "Seconds of a usual round of Stellaris over those of synchronous PPO",
@@ -93,7 +125,14 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             "Wait: actors wait for all passes over their data. Go on: neither actors nor learners wait. 40: PPO with"
             " 40 steps of 1,024 a round, as many as Stellaris' gradients. 10: with 10 of 4,096, the paper's baseline."
             " Without the start of machines and without evaluations; geometric means over five seeds.",
-        )
+        ),
+        Table(
+            "The same from pictures, on Gravitar",
+            ("if", "wait / 16", "wait / 4", "go on / 16", "go on / 4"),
+            tuple((words, *ratio) for words, ratio in from_pictures.items()),
+            "16: PPO with 16 steps of 64 a round. 4: with 4 of 256. The papers' convolutions have two million"
+            " parameters: eight megabytes of each gradient, and 25 of a learner's state.",
+        ),
     ], [
         _statement("Quicker calls alone", found["both"]),
         _statement("A GPU for each learner alone", found["each learner has a GPU of its own"]),

@@ -1,14 +1,14 @@
 """Stellaris from pictures: Gravitar, reduced to rounds of 256 steps, four passes and 25,600 steps in all.
 
-The papers' convolutions have two million parameters, sixteen times those of Hopper's network, so that what a gradient and
-an aggregation carry counts for more here, and so does what a sample takes on the GPU.
+The papers' convolutions have two million parameters, fourteen times those of Hopper's network, so that what a gradient
+and an aggregation carry counts for more here, and so does what a sample takes on the GPU.
 """
 
 from typing import Any
 
 from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner
 from research.experiment import Arm, Experiment, Setting, merged
-from research.stellaris import LEARNERS, MARGIN, PLACE, PLACES, REASONS, SEEDS, recipe, stellaris
+from research.stellaris import LEARNERS, MARGIN, PLACE, PLACES, REASONS, SEEDS, endpoint, recipe, stellaris
 
 GRAVITAR = "ALE/Gravitar-v5"
 ROUND = 256
@@ -38,16 +38,16 @@ def _synchronous(name: str, title: str, **training: Any) -> Arm:
 EXPERIMENT = Experiment(
     title="Stellaris on Gravitar, 25,600 steps",
     question="Do learners that are functions bring reward or time where they learn from pictures?",
-    endpoint=f"mean return of a final evaluation after {_ROUNDS} rounds: 20 episodes, deterministic, held-out seeds",
+    endpoint=endpoint(_ROUNDS),
     oracle=(
-        "One learner of whole rounds, for which actors wait, is the synchronous loop bit for bit (a test of the engine)."
+        "One learner of whole rounds, for which actors wait, is the synchronous loop bit for bit (an engine test)."
         " With four learners there must be 16 gradients a round, about one version behind. A synchronous round must"
         " take its 16 minibatches' time and what its networks and pictures take to read."
     ),
     can_claim=(
         "Five seeds of one game: times and dollars of a round, and a loss of skill if it were large. Nothing about"
         " skill that is won: the published score of 1,099 takes ten million steps, 400 times as many, and a random"
-        " policy has about 170. Seen after the runs: so early a policy without chance scores nothing in any arm, so that"
+        " policy has about 170. Seen after the runs: so early a policy without chance scores nothing in any arm, and"
         " this endpoint tells none apart; the last 100 training episodes, which explore, stand beside it."
     ),
     base=merged(recipe(rounds=_ROUNDS), _PICTURES),

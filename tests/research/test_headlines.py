@@ -170,6 +170,43 @@ def test_returns_in_equal_time_are_those_of_the_rows() -> None:
     assert claim["figures"]["interval"]["value"] == pytest.approx(ratio)
 
 
+def test_what_pictures_take_is_what_networks_and_minibatches_say() -> None:
+    """The declared oracle of `stellaris_gravitar`: a synchronous round's update is the papers' call, its minibatches
+    and what is read of state and pictures, on a core that is nine tenths of the stack's; and there are 16 gradients a
+    round, about one version behind.
+    """
+    weights = 2 * (4 * 16 * 8**2 + 16 + 16 * 32 * 4**2 + 32 + 32 * 256 * 11**2 + 256) + 257 * (18 + 1)
+    state_mb, pictures_mb = 3 * 4 * weights / 1e6, 256 * 4 * 84**2 / 1e6
+    minibatches_ms = 16 * 5.0 + 1024 * 2e-3 * 7.582
+    for rows in runs_of("stellaris_gravitar", "synchronous_16", "ALE/Gravitar-v5").values():
+        update_s = fmean(row["update_s"] for row in rows if row["kind"] == "round" and row["round"] > 12)
+        read_ms = 0.9 * 1000 * update_s - 50.0 - minibatches_ms
+        assert state_mb + pictures_mb < read_ms / 5.0 < 1.05 * (state_mb + pictures_mb)
+    for rows in runs_of("stellaris_gravitar", "stellaris", "ALE/Gravitar-v5").values():
+        later = [row["gradients"] for row in rows if row["kind"] == "round" and row["round"] > 1]
+        assert {one["gradients"] for one in later} == {16}
+        assert 0.9 < fmean(one["staleness_mean"] for one in later) < 1.6
+
+
+def test_seconds_from_pictures_are_those_of_the_rows() -> None:
+    ours, theirs = (
+        {
+            seed: usual_round_s([row for row in rows if row["kind"] == "round"])
+            for seed, rows in runs_of("stellaris_gravitar", arm, "ALE/Gravitar-v5").items()
+        }
+        for arm in ("stellaris", "synchronous_16")
+    )
+    ratio = math.exp(fmean(math.log(ours[seed] / theirs[seed]) for seed in ours))
+    (claim,) = [
+        one
+        for one in stored("stellaris_gravitar")["verdicts"]
+        if one.get("asked", {}).get("kind") == "sooner"
+        and (one["asked"]["ours"], one["asked"]["theirs"])
+        == ("Stellaris", "PPO, synchronous, 16 steps of 64 a round")
+    ]
+    assert claim["figures"]["interval"]["value"] == pytest.approx(ratio, rel=1e-3)
+
+
 def test_no_run_costs_more_than_a_budget_that_binds_most_of_them() -> None:
     ends, left_usd = [], []
     path = RESULTS / "minionsrl_budget.runs"

@@ -34,6 +34,7 @@ NAMES = (
     "stellaris_1m",
     "stellaris_ablations",
     "stellaris_walker",
+    "stellaris_humanoid",
     "stellaris_lambda",
     "stellaris_testbeds",
     "stellaris_truncation",
@@ -109,6 +110,19 @@ def test_arms_do_equal_work_and_differ_in_what_they_say(name: str) -> None:
         else:
             slices = ROUND // algorithm.minibatch_size
         assert slices * algorithm.passes == GRADIENTS.get(cell.arm, 40)
+
+
+def test_from_pictures_each_sample_is_passed_over_four_times_in_sixteen_gradients_a_round() -> None:
+    experiment = find_experiment("stellaris_gravitar")
+    for cell in experiment.cells():
+        training = experiment.spec(cell).training
+        loop, round_samples = training.loop, training.scaling.largest * training.progress_a_call
+        assert (round_samples, training.algorithm.passes, training.stop.rounds) == (256, 4, 100)
+        if isinstance(loop, StalenessAware):
+            slices = training.scaling.largest // loop.trajectories_per_gradient
+        else:
+            slices = round_samples // training.algorithm.minibatch_size
+        assert slices * training.algorithm.passes == (4 if cell.arm == "synchronous_4" else 16)
 
 
 def test_minionsrl_has_the_same_recipe_and_samples_and_decides_how_many_actors_sample() -> None:

@@ -8,7 +8,14 @@ import pytest
 
 from cloud.numbers import stack as stacks
 from cloud.numbers.stack import Update
-from research.calculations.stellaris_turns import CHANGES, ratios, stored_run
+from research.calculations.stellaris_turns import (
+    CHANGES,
+    CHANGES_FROM_PICTURES,
+    FROM_PICTURES,
+    ON_HOPPER,
+    ratios,
+    stored_run,
+)
 from research.experiment import find_experiment
 from research.pricing_targets import place_of
 from research.reports.break_even import usual_round_s
@@ -23,21 +30,27 @@ EXPECTED: dict[str, tuple[set[str], set[str]]] = {
     "each learner has a GPU of its own": (set(), {"learner_machines"}),
     "a sample takes learners 30 µs on both sides": ({"gpu_mlp"}, set()),
     "the same, with a GPU of its own each": ({"gpu_mlp"}, {"learner_machines"}),
+    "all that learners read takes 1 ms a megabyte, on both sides": ({"us_per_megabyte"}, set()),
+    "the same, with a GPU of its own each and nothing beside reading and samples": (
+        {"us_per_megabyte", "gradient_ms"},
+        {"learner_machines"},
+    ),
 }
 """What differs of the stack's updates, and of what is bought."""
+_OUR_SOFTWARE = "our own software on the same machines"
 
 
-@pytest.mark.parametrize("words", CHANGES)
+@pytest.mark.parametrize("words", EXPECTED | {_OUR_SOFTWARE: ()})
 def test_a_change_changes_what_it_names_and_nothing_else(words: str) -> None:
     place = place_of(PLACE, "no_startup")
-    there = CHANGES[words](place)
+    there = (CHANGES | CHANGES_FROM_PICTURES)[words](place)
     bought = {
         name
         for name in type(place.options).model_fields
         if getattr(place.options, name) != getattr(there.options, name)
     }
     assert there.profile == place.profile
-    if words.startswith("our own software"):
+    if words == _OUR_SOFTWARE:
         assert bought == {"stack"}
         return
     before, after = place.stack.update, there.stack.update
@@ -49,9 +62,17 @@ def test_a_change_changes_what_it_names_and_nothing_else(words: str) -> None:
 def test_shorter_calls_make_no_run_longer() -> None:
     place = place_of(PLACE, "no_startup")
     usual, shorter_gradient, shorter_reading, both = (
-        usual_round_s(stored_run("stellaris", SEEDS[0]), CHANGES[words](place)) for words in list(CHANGES)[:4]
+        usual_round_s(stored_run(ON_HOPPER, "stellaris", SEEDS[0]), CHANGES[words](place))
+        for words in list(CHANGES)[:4]
     )
     assert both < min(shorter_gradient, shorter_reading) < max(shorter_gradient, shorter_reading) < usual
+
+
+_STEPS = {
+    "stellaris_82k": ("40 steps of 1,024", "10 steps of 4,096"),
+    "stellaris_ends": ("40 steps of 1,024", "10 steps of 4,096"),
+    "stellaris_gravitar": ("16 steps of 64", "4 steps of 256"),
+}
 
 
 def reported(name: str, more: str = "") -> list[float]:
@@ -59,17 +80,19 @@ def reported(name: str, more: str = "") -> list[float]:
     found = {
         (one["asked"]["ours"], one["asked"]["theirs"]): one["figures"]["interval"]["value"]
         for one in stored(name)["verdicts"]
-        if one["claim"].startswith("Seconds for all rounds on Hopper-v5, without the start of machines")
+        if one["claim"].startswith("Seconds for all rounds on ")
+        and "without the start of machines" in one["claim"]
     }
-    baseline = "PPO, synchronous, 10 steps of 4,096 a round"
-    as_many = "PPO, synchronous, 40 steps of 1,024 a round"
+    as_many, baseline = (f"PPO, synchronous, {steps} a round" for steps in _STEPS[name])
     ours = (f"Stellaris{more}", f"Stellaris, neither actors nor learners wait{more}")
     return [found[one, theirs] for one in ours for theirs in (as_many, baseline)]
 
 
 def test_the_first_row_is_that_of_the_report_which_reads_what_runs_recorded() -> None:
-    again = ratios(place_of(PLACE, "no_startup"), SEEDS)
+    again = ratios(ON_HOPPER, place_of(PLACE, "no_startup"), SEEDS)
     assert again == pytest.approx(reported("stellaris_82k"), rel=0.02)
+    again = ratios(FROM_PICTURES, place_of(PLACE, "no_startup"), SEEDS)
+    assert again == pytest.approx(reported("stellaris_gravitar"), rel=0.02)
 
 
 @pytest.mark.parametrize(("end", "most"), [("quick", 1.35), ("slow", 1.04)])
@@ -80,7 +103,7 @@ def test_runs_timed_again_take_what_trained_ones_take_where_actors_wait_and_no_l
     assert find_experiment("stellaris_ends")
     place = place_of(PLACE, "no_startup")
     there = replace(place, stack=stacks.load(f"paper-stack-{end}-learners"))
-    again, trained = ratios(there, SEEDS), reported("stellaris_ends", f", calls {end}")
+    again, trained = ratios(ON_HOPPER, there, SEEDS), reported("stellaris_ends", f", calls {end}")
     assert again[:2] == pytest.approx(trained[:2], rel=0.03)
     for timed, value in zip(again[2:], trained[2:], strict=True):
         assert 1.0 < timed / value < most

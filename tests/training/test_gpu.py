@@ -5,6 +5,7 @@ The oracle is our closed form in numpy, or torch on a core: sums in another orde
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloud import failures
 from cloud.calibration.samples import initial, recipe, trajectory
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from tests.training.gradient_calls import ALGORITHMS as CALLED
@@ -151,3 +153,21 @@ def test_gradients_and_products_of_a_surface_are_those_of_a_core(
     core = surface()
     for one, other in zip(there, (core.gradient(), core.product(vector)), strict=True):
         assert np.linalg.norm(one - other) <= 1e-4 * np.linalg.norm(other)
+
+
+def test_a_gpu_whose_memory_is_full_says_what_to_do() -> None:
+    """Torch may have a thousandth of the GPU: less than the pictures of one minibatch take."""
+    import torch
+
+    algorithm = recipe(ENTRIES["ALE/SpaceInvaders-v5"].spaces(4), minibatch_size=4_096, epochs=1)
+    state, batch = pictures(algorithm, PAPERS, 4_096)
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(0.001)
+    try:
+        with pytest.raises(torch.OutOfMemoryError) as raised:
+            algorithm.learn(state, batch, PAPERS, 0.25, 3)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    found = failures.from_exception(raised.value).reason
+    assert re.match(r"The GPU's memory is full \(torch asked for [\d.]+ [MG]iB more\)\. Choose", found), found
+    assert algorithm.learn(state, batch, PAPERS, 0.25, 3).report.device == "cuda"

@@ -44,6 +44,8 @@ _STELLARIS = (
     "stellaris_1m",
     "stellaris_82k_fast",
     "stellaris_walker",
+    "stellaris_humanoid",
+    "stellaris_gravitar",
     "stellaris_testbeds",
     "stellaris_ends",
 )
@@ -297,8 +299,8 @@ FIGURES: tuple[PaperFigure, ...] = (
         "Up to 2.2 × the final reward.",
         _STELLARIS,
         remark=(
-            "Hopper and Walker2d against PPO with 40 gradients a round, with 10 as the paper's baseline has, and with"
-            " one asynchronous learner. No Atari."
+            "Hopper, Walker2d and Humanoid against PPO with 40 gradients a round, with 10 as the paper's baseline has,"
+            " and with one asynchronous learner. Of Atari Gravitar, for 25,600 steps."
         ),
     ),
     _stellaris(
