@@ -253,7 +253,11 @@ def _write_runs(experiment: Experiment, folder: Path, returns: dict[str, list[fl
         ),
         ([2500, 2450, 2550, 2480], [2400, 2500, 2450, 2550, 2480], ["open", "open"]),
         ([2500, 2450, 2550, 2480, 2520], [], ["holds", "open"]),
-        ([2500, 2450, 2550, 2480, 2520], [-5, 2500, 2450, 2550, 2480], ["holds", "open"]),
+        (
+            [2500, 2450, 2550, 2480, 2520],
+            [-5, 2500, 2450, 2550, 2480],
+            ["holds", "not decided by 5 seeds"],
+        ),
     ],
 )
 def test_a_verdict_waits_for_all_its_seeds(
