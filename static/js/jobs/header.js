@@ -31,6 +31,7 @@ export function showHeader(job) {
   write("progress", job.progress);
   write("no-news", job.no_news);
   write("plan", job.plan);
+  write("learner", job.learner);
   write("elsewhere", job.elsewhere);
   if (slots.bar) showBar(Number(job.spent_usd), Number(job.reserved_usd), Number(job.limit_usd));
   if (slots["money-sentence"]) showSentences(job);

@@ -65,12 +65,14 @@ def live_sentences(job: Job) -> dict[str, str]:
             history.spent_usd_after(job.round_no) - history.spent_usd_after(best.round_no) if best else 0.0
         )
         reached = _reached(job, history)
+    report = _latest_report(job)
     found = {
         "judged": judged_words(judged[-1] if judged else None, job.training_facts.score),
         "progress": _progress(job, judged),
         "reached": reached,
         "no_news": _no_news(job, judged, since_usd),
-        "plan": _plan(job),
+        "plan": _plan(job, report),
+        "learner": learner_sentence(report, simulated=job.simulated),
         **_bill_sentences(job),
     }
     return {name: job.declaration.in_its_words(sentence) for name, sentence in found.items()}
@@ -152,9 +154,12 @@ def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
     return no_news_sentence(judged, job.round_no, since, kept, score)
 
 
-def _plan(job: Job) -> str:
+def _latest_report(job: Job) -> Mapping[str, Any]:
     rows = Round.objects.filter(job=job, round_no=job.round_no)
-    report = rows.values_list("report", flat=True).first() or {}
+    return rows.values_list("report", flat=True).first() or {}
+
+
+def _plan(job: Job, report: Mapping[str, Any]) -> str:
     plan = plan_sentence(job.round_no, job.actors, _most_actors(job), report.get("plan_reason") or "")
     spec = job.readable_spec() if report.get("gradients") else None
     if spec is None or not isinstance(spec.training.loop, StalenessAware):
@@ -301,6 +306,16 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
         return ""
     used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
     return f"Round {round_no:,} used {used}: {why}."
+
+
+def learner_sentence(report: Mapping[str, Any], *, simulated: bool) -> str:
+    """ "Round 12 was learned from on a GPU." Empty before the first round."""
+    update = report.get("update")
+    if not update:
+        return ""
+    where = "a GPU" if update.get("device") == "cuda" else "a core"
+    timed = "; its time is the simulated cloud's" if simulated else ""
+    return f"Round {report['round_no']:,} was learned from on {where}{timed}."
 
 
 def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:

@@ -8,6 +8,7 @@ from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.history import Evaluation
 from webapp.jobs.events.job_summary import (
     judged_words,
+    learner_sentence,
     live_sentences,
     mean_interval,
     no_news_sentence,
@@ -146,3 +147,14 @@ def test_why_it_stands_still() -> None:
         "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls in flight, the oldest for 41 s."
     )
     assert "no call is running" in stalled_sentence(1, 48, None, 0, None)
+
+
+def test_a_job_says_on_what_its_round_was_learned_from() -> None:
+    report = {"round_no": 1_200, "update": {"device": "cuda"}}
+    assert learner_sentence(report, simulated=False) == "Round 1,200 was learned from on a GPU."
+    on_a_core = {"round_no": 3, "update": {"device": "cpu"}}
+    assert learner_sentence(on_a_core, simulated=True) == (
+        "Round 3 was learned from on a core; its time is the simulated cloud's."
+    )
+    assert learner_sentence({}, simulated=False) == ""
+    assert learner_sentence({"round_no": 3, "update": None}, simulated=False) == ""
