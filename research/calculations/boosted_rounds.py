@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from research.calculation import Calculation, Statement, Table
 from research.reports.judging import ENOUGH_SEEDS
 from research.runs.archive import cells_in, find_run
+from research.statistics import holm, student_tails
 from training.statistics import Interval, student_t
 from webapp.papers.figures import RESULTS
 
@@ -26,6 +27,7 @@ _EXPERIMENTS = {
 _FLOOR = 8
 _NEAR = 3
 _LEAST_SEEDS = 3
+_SIGNIFICANT = 0.05
 Row = dict[str, Any]
 
 
@@ -70,11 +72,48 @@ def seed_difference(rows: Sequence[Row], read: Callable[[Sequence[Row], int], fl
     return float(np.mean(found)) if found else None
 
 
-def interval_of(values: Sequence[float]) -> Interval:
-    """The mean over seeds with Student's interval."""
-    mean = float(np.mean(values))
-    half = student_t(0.95, len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Interval(mean, mean - half, mean + half)
+class Finding(NamedTuple):
+    """What boosted rounds of one task differ by: a mean over seeds with Student's interval, and its p value."""
+
+    recipe: str
+    environment: str
+    what: str
+    seeds: int
+    interval: Interval
+    p_value: float
+
+
+def finding(recipe: str, environment: str, what: str, values: Sequence[float]) -> Finding:
+    """Ratios are of logarithms."""
+    mean, seeds = float(np.mean(values)), len(values)
+    error = float(np.std(values, ddof=1)) / math.sqrt(seeds)
+    half = student_t(0.95, seeds - 1) * error
+    interval = Interval(mean, mean - half, mean + half)
+    if "ratio" in what:
+        interval = Interval(*map(math.exp, interval))
+    return Finding(recipe, environment, what, seeds, interval, student_tails(abs(mean) / error, seeds - 1))
+
+
+def judged(found: Sequence[Finding]) -> list[Statement]:
+    """What is said of each, among so many: p values are Holm's."""
+    statements = []
+    for one, p_value in zip(found, holm([one.p_value for one in found]), strict=True):
+        alone = one.p_value <= _SIGNIFICANT and one.seeds >= ENOUGH_SEEDS
+        holds = alone and p_value <= _SIGNIFICANT
+        kind = "ratio" if "ratio" in one.what else "difference"
+        value, low, high = (f"{number:.2f}".replace("-", "−") for number in one.interval)
+        reason = f"The {kind} is {value} [{low}, {high}]."
+        if alone and not holds:
+            reason += f" Alone it would hold; among {len(found)} claims its p value is {p_value:.2g}."
+        statements.append(
+            Statement(
+                f"On {one.environment} ({one.recipe}) {_CLAIMS[one.what]} that of floor rounds.",
+                "holds" if holds else f"not decided by {one.seeds} seeds",
+                reason,
+                "learned",
+            )
+        )
+    return statements
 
 
 def _runs(name: str) -> Iterator[tuple[str, list[Row]]]:
@@ -86,37 +125,23 @@ def _runs(name: str) -> Iterator[tuple[str, list[Row]]]:
 
 
 def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
-    rows: list[tuple[str | float, ...]] = []
-    statements = []
+    found = []
     for name, recipe in _EXPERIMENTS.items():
         runs = list(_runs(name))
         for environment in sorted({one for one, _ in runs}):
             for what, read in _FIGURES.items():
-                values = [seed_difference(found, read) for one, found in runs if one == environment]
+                values = [seed_difference(rows, read) for one, rows in runs if one == environment]
                 known = [one for one in values if one is not None]
-                if len(known) < _LEAST_SEEDS:
-                    continue
-                interval = interval_of(known)
-                if "ratio" in what:
-                    interval = Interval(*(math.exp(one) for one in interval))
-                none = 1.0 if "ratio" in what else 0.0
-                rows.append((recipe, environment, what, float(len(known)), *interval))
-                if what in _CLAIMS:
-                    undecided = interval.low <= none <= interval.high or len(known) < ENOUGH_SEEDS
-                    figures = [f"{one:.2f}".replace("-", "−") for one in interval]
-                    statements.append(
-                        Statement(
-                            f"On {environment} ({recipe}) {_CLAIMS[what]} that of floor rounds.",
-                            f"not decided by {len(known)} seeds" if undecided else "holds",
-                            f"The {'ratio' if none else 'difference'} is {figures[0]} [{figures[1]}, {figures[2]}].",
-                            "learned",
-                        )
-                    )
+                if len(known) >= _LEAST_SEEDS:
+                    found.append(finding(recipe, environment, what, known))
     columns = ("recipe", "environment", "what", "seeds", "boosted against floor", "95 % from", "to")
-    note = "Floor rounds have 8 actors; compared are those at most three rounds away. Student's interval over seeds."
-    return [
-        Table("A boosted round beside its neighbours", columns, tuple(rows), note)
-    ] if rows else [], statements
+    rows = tuple((one.recipe, one.environment, one.what, float(one.seeds), *one.interval) for one in found)
+    note = (
+        "Floor rounds have 8 actors; compared are those at most three rounds away. Student's interval over seeds, of"
+        " each row as if it were the only one."
+    )
+    table = Table("A boosted round beside its neighbours", columns, rows, note)
+    return [table] if rows else [], judged([one for one in found if one.what in _CLAIMS])
 
 
 CALCULATION = Calculation(
