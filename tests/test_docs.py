@@ -98,7 +98,7 @@ def test_the_map_of_the_architecture_names_files_that_exist() -> None:
     assert not sorted(name for name in named if not (ROOT / name).exists())
 
 
-@pytest.mark.parametrize("room", ["training", "cloud", "webapp"])
+@pytest.mark.parametrize("room", ["training", "cloud", "webapp", "research"])
 def test_the_map_of_the_architecture_names_every_module(room: str) -> None:
     architecture = (ROOT / "docs" / "architecture.md").read_text("utf-8").split("```")[1]
     modules = [one.name for one in (ROOT / room).glob("*.py") if not one.name.startswith("__")]
