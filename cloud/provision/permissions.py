@@ -68,7 +68,7 @@ AWS: tuple[Permission, ...] = (
         "stop keeping functions warm, and stop paying for them",
         optional=True,
     ),
-    Permission("s3:CreateBucket", "bucket", "create a bucket for networks larger than 4 MB", optional=True),
+    Permission("s3:CreateBucket", "bucket", "create a bucket for networks that do not fit into a call", optional=True),
     Permission("s3:PutBucketTagging", "bucket", "tag that bucket as Starling's", optional=True),
     Permission(
         "s3:PutLifecycleConfiguration",
@@ -78,8 +78,8 @@ AWS: tuple[Permission, ...] = (
     ),
     Permission("s3:ListBucket", "bucket", "check that bucket and list its objects", optional=True),
     Permission("s3:DeleteBucket", "bucket", "delete that bucket", optional=True),
-    Permission("s3:PutObject", "weights", "send networks larger than 4 MB", optional=True),
-    Permission("s3:GetObject", "weights", "send networks larger than 4 MB", optional=True),
+    Permission("s3:PutObject", "weights", "send networks larger than 1 MB", optional=True),
+    Permission("s3:GetObject", "weights", "send networks larger than 1 MB", optional=True),
     Permission("s3:DeleteObject", "weights", "delete networks that were sent", optional=True),
     Permission(
         "iam:SimulatePrincipalPolicy", "own_role", "check these permissions one by one", optional=True
