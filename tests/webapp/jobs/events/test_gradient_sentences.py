@@ -8,7 +8,7 @@ from training.loops.model import StalenessAware
 from webapp.formatting import format_percent
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.events.event_text import describe_event, gradients_sentence
-from webapp.jobs.events.job_summary import learners_sentence, useful_learners
+from webapp.jobs.events.sentences import learners_sentence, useful_learners
 
 FOUND: dict[str, Any] = {
     "learners": 4,

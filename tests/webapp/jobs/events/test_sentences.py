@@ -6,10 +6,10 @@ from tests.factories import make_running_job, make_spec, round_finished
 from training.tasks.score import Score
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.history import Evaluation
-from webapp.jobs.events.job_summary import (
+from webapp.jobs.events.job_summary import live_sentences
+from webapp.jobs.events.sentences import (
     judged_words,
     learner_sentence,
-    live_sentences,
     mean_interval,
     no_news_sentence,
     parts_sentence,
