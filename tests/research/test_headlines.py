@@ -89,6 +89,7 @@ def correlation(x: list[float], y: list[float]) -> float:
         ("stellaris_82k", 1),
         ("nitro_endpoint", 1),
         ("stellaris_walker", 4),
+        ("stellaris_humanoid", 8),
         ("stellaris_ablations", 12),
         ("stellaris_testbeds", 3),
         ("stellaris_1m", 3),
