@@ -90,6 +90,7 @@ def correlation(x: list[float], y: list[float]) -> float:
         ("nitro_endpoint", 1),
         ("stellaris_walker", 4),
         ("stellaris_humanoid", 8),
+        ("learning_peer", 2),
         ("stellaris_ablations", 12),
         ("stellaris_testbeds", 3),
         ("stellaris_1m", 3),
