@@ -68,7 +68,9 @@ AWS: tuple[Permission, ...] = (
         "stop keeping functions warm, and stop paying for them",
         optional=True,
     ),
-    Permission("s3:CreateBucket", "bucket", "create a bucket for networks that do not fit into a call", optional=True),
+    Permission(
+        "s3:CreateBucket", "bucket", "create a bucket for networks that do not fit into a call", optional=True
+    ),
     Permission("s3:PutBucketTagging", "bucket", "tag that bucket as Starling's", optional=True),
     Permission(
         "s3:PutLifecycleConfiguration",

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
+from training.statistics import student_t
 from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL, packed, significant, unpacked
 from webapp.jobs.models import Event, EventKind, Job
 
@@ -45,6 +46,14 @@ class Evaluation(NamedTuple):
     mean: float
     std: float
     episodes: int
+
+    @property
+    def mean_interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
+        if self.episodes < 2:
+            return None
+        half = student_t(0.95, self.episodes - 1) * self.std / (self.episodes - 1) ** 0.5
+        return self.mean - half, self.mean + half
 
 
 class History:

@@ -32,28 +32,12 @@ STALLED_AFTER_S = 10.0
 STALLED_BEYOND_USUAL = 3.0
 UNANSWERED_AFTER_S = 10.0
 
-# Student's t, 97.5 %, for 1 degree of freedom and more; beyond the table within 2 % of its last value.
-_T = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.0),
-)
-
-
-def mean_interval(one: Evaluation) -> tuple[float, float] | None:
-    """Return the 95 % confidence interval of the mean return, by Student's t; None for a single episode."""
-    if one.episodes < 2:
-        return None
-    t = _T[min(one.episodes - 1, len(_T)) - 1]
-    half = t * one.std / (one.episodes - 1) ** 0.5
-    return one.mean - half, one.mean + half
-
 
 def judged_words(judged: Evaluation | None, score: Score = RETURN) -> str:
     """ "evaluated, 95 % 1,790–1,880": how the figure of the score came about."""
     if judged is None:
         return "not evaluated yet"
-    span = mean_interval(judged) if judged.episodes else None
+    span = judged.mean_interval
     if span is None:
         return "evaluated"
     low, high = (format_score(end, score.decimals) for end in span)

@@ -10,7 +10,6 @@ from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.events.sentences import (
     judged_words,
     learner_sentence,
-    mean_interval,
     no_news_sentence,
     parts_sentence,
     plan_sentence,
@@ -50,13 +49,13 @@ def test_the_figure_says_how_it_came_about() -> None:
 
 def test_one_episode_has_no_interval() -> None:
     one = Evaluation(1, 0, 10.0, 0.0, 1)
-    assert mean_interval(one) is None
+    assert one.mean_interval is None
     assert judged_words(one) == "evaluated"
 
 
 def test_the_interval_is_students() -> None:
     """Returns 8, 10, 12: mean 10, sample deviation 2, so 10 ± 4.303 · 2 / √3; what is stored is the population's."""
-    span = mean_interval(Evaluation(1, 0, 10.0, (8 / 3) ** 0.5, 3))
+    span = Evaluation(1, 0, 10.0, (8 / 3) ** 0.5, 3).mean_interval
     assert span == pytest.approx((10 - 4.9686, 10 + 4.9686), abs=1e-3)
 
 
