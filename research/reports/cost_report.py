@@ -285,7 +285,7 @@ def _by_environment(
             **one.as_dict(),
             "p_holm": next(adjusted) if one.p_value is not None else None,
         }
-        for name, one in zip(claim.environments, alone, strict=True)
+        for name, one in zip(claim.environments, corrected(alone), strict=True)
     ]
 
 

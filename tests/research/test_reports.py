@@ -19,7 +19,7 @@ from research.reports.report import write_report
 from research.runs.archive import cells_in
 from research.runs.run_file import RESULTS
 from webapp.papers import figures
-from webapp.papers.figures import FIGURES
+from webapp.papers.figures import FIGURES, find_result
 from webapp.papers.pages import page_of
 
 # Every figure with something to repeat; the others draw architectures.
@@ -170,3 +170,12 @@ def test_a_stored_result_was_priced_with_the_numbers_of_today(name: str) -> None
     assert stored["priced_with"] == priced_with(find_experiment(name)), (
         f"run `manage.py papers report {name}`"
     )
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_one_environment_alone_is_not_decided_by_a_p_value_that_is_large_among_all(name: str) -> None:
+    results = find_result(name)
+    for one in results["verdicts"] if results else ():
+        for row in one.get("figures", {}).get("by_environment", ()):
+            if row["word"] in ("holds", "does not hold") and not one["asked"].get("alike"):
+                assert row["p_holm"] is None or row["p_holm"] <= 0.05, (one["claim"], row["environment"])
