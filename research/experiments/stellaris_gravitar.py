@@ -48,7 +48,8 @@ EXPERIMENT = Experiment(
         "Five seeds of one game: times and dollars of a round, and a loss of skill if it were large. Nothing about"
         " skill that is won: the published score of 1,099 takes ten million steps, 400 times as many, and a random"
         " policy has about 170. Seen after the runs: so early a policy without chance scores nothing in any arm, and"
-        " this endpoint tells none apart; the last 100 training episodes, which explore, stand beside it."
+        " this endpoint tells none apart; the last 100 training episodes, which explore, stand beside it. Nothing about"
+        " larger rounds: a gradient is of 64 pictures, and with more of them reading networks would count for less."
     ),
     base=merged(recipe(rounds=_ROUNDS), _PICTURES),
     paper="stellaris",
