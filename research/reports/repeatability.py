@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from research.claims import Better, Cheaper, Higher, RanksForks, Repeatable
 from research.experiment import Experiment
@@ -18,8 +19,10 @@ from training.statistics import Interval
 
 _REPETITIONS = 1_000
 _LEAST_ROUNDS = 10
+_REPEATS = 0.8
 Pairs = list[tuple[int, float, float]]
 """By round: log R of the one fleet, and of the other."""
+Floats = npt.NDArray[np.float64]
 
 
 class Setting(NamedTuple):
@@ -43,13 +46,36 @@ def pairs_of(rows: Sequence[Mapping[str, Any]]) -> dict[Setting, Pairs]:
 
 def reliability(pairs: Pairs) -> float:
     """The correlation of both measurements, each without its straight trend over the rounds."""
+    left, right = _without_trend(pairs)
+    scale = float(np.sqrt((left @ left) * (right @ right)))
+    return float(left @ right) / scale if scale > 0 else 0.0
+
+
+def noise_of(pairs: Pairs) -> float:
+    """The deviation of one measurement of log R from what the policy's is, by how far two of them are apart."""
+    left, right = _without_trend(pairs)
+    return float(np.sqrt(np.mean((left - right) ** 2) / 2))
+
+
+def with_whole_round(pairs: Pairs, whole: Pairs) -> float:
+    """What the first fleet's R says of R from all samples of the same fleet: their correlation."""
+    known = {round_no: first for round_no, first, _ in whole}
+    return reliability([(k, first, known[k]) for k, first, _ in pairs if k in known])
+
+
+def with_next_round(pairs: Pairs) -> float:
+    """What the first fleet's R says of the next round's, which is when Nitro decides by it."""
+    known = {round_no: first for round_no, first, _ in pairs}
+    return reliability([(k, first, known[k + 1]) for k, first, _ in pairs if k + 1 in known])
+
+
+def _without_trend(pairs: Pairs) -> tuple[Floats, Floats]:
     rounds, first, second = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
     design = np.stack([np.ones_like(rounds), rounds], axis=1)
     left, right = (
         values - design @ np.linalg.lstsq(design, values, rcond=None)[0] for values in (first, second)
     )
-    scale = float(np.sqrt((left @ left) * (right @ right)))
-    return float(left @ right) / scale if scale > 0 else 0.0
+    return left, right
 
 
 def share_of_round(rows: Sequence[Mapping[str, Any]], setting: Setting) -> float:
@@ -65,24 +91,36 @@ def share_of_round(rows: Sequence[Mapping[str, Any]], setting: Setting) -> float
 
 
 def settings_table(summary: Summary) -> list[dict[str, Any]]:
-    """Each setting with its reliability over seeds, the 95 % interval of that, and its share of a round."""
+    """Each setting: its reliability over seeds with the 95 % interval, its noise, what it says of R from all samples
+    and of the next round's, and its share of a round."""
     runs = [outcome.rows for outcome in summary.done]
-    by_run = [pairs_of(rows) for rows in runs]
+    by_run = [
+        {setting: pairs for setting, pairs in pairs_of(rows).items() if len(pairs) >= _LEAST_ROUNDS}
+        for rows in runs
+    ]
+    settings = sorted(set().union(*by_run))
     table = []
-    for setting in sorted(set().union(*by_run)):
-        usable = [one[setting] for one in by_run if len(one.get(setting, ())) >= _LEAST_ROUNDS]
-        if usable:
-            interval = _interval([reliability(pairs) for pairs in usable])
-            shares = [share_of_round(rows, setting) for rows in runs]
-            table.append(
-                {
-                    **setting._asdict(),
-                    "reliability": interval._asdict(),
-                    "share": float(np.mean(shares)),
-                    "seeds": len(usable),
-                }
-            )
+    for setting in settings:
+        whole = max(one for one in settings if one.products == setting.products)
+        usable = [one for one in by_run if setting in one]
+        pairs = [one[setting] for one in usable]
+        table.append(
+            {
+                **setting._asdict(),
+                "reliability": _interval([reliability(one) for one in pairs])._asdict(),
+                "noise": float(np.mean([noise_of(one) for one in pairs])),
+                "whole": _mean(with_whole_round(one[setting], one[whole]) for one in usable if whole in one),
+                "next": float(np.mean([with_next_round(one) for one in pairs])),
+                "share": float(np.mean([share_of_round(rows, setting) for rows in runs])),
+                "seeds": len(usable),
+            }
+        )
     return table
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return float(np.mean(found)) if found else None
 
 
 def _interval(values: Sequence[float]) -> Interval:
@@ -115,11 +153,18 @@ def judge_repeatability(
             else (f"None takes as little as {100 * claim.share:.0f} % of a round; it is the best of all.")
         )
     price = f"{best['samples']:,} samples and {best['products']} products: {100 * best['share']:.1f} % of a round."
+    most = max(table, key=lambda one: (one["samples"], one["products"]))
+    if not enough and most is not best:
+        why += f" From all {most['samples']:,} samples it is {_in_words(most['reliability'])}."
     reason = f"{price} {why}"
     if seeds < ENOUGH_SEEDS or len(summary.done) < summary.planned:
         word = undecided(seeds)
     interval = Interval(**best["reliability"])
     return Judgement(interval, seeds, "", word, reason), table
+
+
+def _in_words(interval: Mapping[str, float]) -> str:
+    return f"{interval['value']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]".replace("-", "−")
 
 
 def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -> list[dict[str, Any]]:
@@ -135,19 +180,26 @@ def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -
                     one["reliability"]["value"],
                     one["reliability"]["low"],
                     one["reliability"]["high"],
+                    one["noise"],
+                    one["whole"],
+                    one["next"],
                     100 * one["share"],
                 ]
                 for one in table
             ]
             if rows:
-                columns = ["samples", "products", "reliability", "95 % from", "to", "% of a round"]
+                columns = ["samples", "products", "reliability", "95 % from", "to", "noise of log R"]
+                columns += ["with all samples", "with the next round", "% of a round"]
                 found.append(
                     {
                         "title": f"Reliability of R on {claim.environment}",
                         "columns": columns,
                         "rows": rows,
-                        "note": "The correlation of log R from two batches of the same policy, the round's trend taken"
-                        " out; a round is its update and its slowest actor, on one core.",
+                        "note": "Reliability: the correlation of log R from two batches of the same policy, the round's"
+                        " trend taken out here and beside. Noise: the deviation of log R between batches; 0.7 is a"
+                        " factor of two. With all samples: the correlation with R from the whole of the same batch."
+                        " With the next round: that with the R of one round later. A round is its update and its"
+                        " slowest actor, on one core.",
                         "drawn": None,
                     }
                 )
@@ -178,15 +230,30 @@ def testable_price(results: Path) -> str:
     path = results / "r_reliability.json"
     if not path.exists():
         return ""
-    decided = [
-        one
-        for one in json.loads(path.read_text())["verdicts"]
+    document = json.loads(path.read_text())
+    where = [
+        one["asked"]["environments"][0]
+        for one in document["verdicts"]
         if one.get("asked", {}).get("kind") == "repeatable" and one["verdict"] == "does not hold"
     ]
-    if not decided:
+    if not where:
         return ""
-    where = ", ".join(one["asked"]["environments"][0] for one in decided)
-    return f"Not testable at this price: on {where} R is mostly sampling noise within 5 % of a round."
+    most = [_reliability_of_most(document, environment) for environment in where]
+    whole = ", and from all of its samples" if all(one is not None and one < _REPEATS for one in most) else ""
+    return (
+        f"Not testable at this price: on {' and '.join(where)} R is mostly sampling noise"
+        f" within 5 % of a round{whole}."
+    )
+
+
+def _reliability_of_most(document: Mapping[str, Any], environment: str) -> float | None:
+    """The upper bound of R's reliability from most samples."""
+    for table in document.get("tables", []):
+        if table["title"].endswith(f" on {environment}"):
+            columns = table["columns"]
+            row = max(table["rows"], key=lambda one: one[columns.index("samples")])
+            return float(row[columns.index("to")])
+    return None
 
 
 def stored_reliability(results: Path, environment: str, setting: tuple[int, int]) -> float | None:

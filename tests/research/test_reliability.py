@@ -16,8 +16,11 @@ from research.reports.outcomes import Outcome, Summary
 from research.reports.repeatability import (
     is_about_r,
     judge_repeatability,
+    noise_of,
     pairs_of,
     reliability,
+    settings_table,
+    with_next_round,
 )
 from research.reports.repeatability import (
     testable_price as price_sentence,
@@ -43,14 +46,30 @@ def test_both_fleets_measure_the_same_policy_and_only_the_first_is_learned_from(
     assert ratios(list(measurements(training, STUDY, {1, 2, 3}))) == ratios(rows[3:])
 
 
-def made_up(true: float, noise: float, *, share: float = 0.01, rounds: int = 200, seed: int = 0) -> list[Any]:
-    """Rows in which log R is a trend, the policy's own part, and each measurement's noise."""
+def made_up(
+    true: float,
+    noise: float,
+    *,
+    share: float = 0.01,
+    rounds: int = 200,
+    seed: int = 0,
+    lasting: float = 0.0,
+    sizes: tuple[int, ...] = (256,),
+) -> list[Any]:
+    """Rows in which log R is a trend, the policy's own part, of which so much lasts from round to round, and each
+    measurement's noise. Of `sizes`, noise is that of the first, and the others' contain its samples."""
     rng = np.random.default_rng(seed)
     rows = []
+    part = rng.standard_normal()
     for k in range(1, rounds + 1):
-        own = 0.02 * k + true * rng.standard_normal()
-        ratios = [float(np.exp(own + noise * rng.standard_normal())) for _ in range(2)]
-        measured = [{"samples": 256, "products": 20, "ratios": ratios, "measure_s": share}]
+        part = lasting * part + np.sqrt(1 - lasting**2) * rng.standard_normal()
+        drawn = rng.standard_normal((2, sizes[-1] // sizes[0]))
+        measured = []
+        for size in sizes:
+            mean = drawn[:, : size // sizes[0]].mean(axis=1)
+            ratios = [float(np.exp(0.02 * k + true * part + noise * one)) for one in mean]
+            cost = {"samples": size, "products": 20, "measure_s": share * size / sizes[0]}
+            measured.append({**cost, "ratios": ratios})
         rows.append(
             {"kind": "reliability", "round": k, "rollout_s": 0.5, "update_s": 0.5, "measured": measured}
         )
@@ -63,12 +82,33 @@ def test_reliability_is_the_policy_s_share_of_the_variance(true: float, noise: f
     assert reliability(pairs) == pytest.approx(true**2 / (true**2 + noise**2), abs=0.05)
 
 
-def judged(rows: list[list[Any]]) -> Any:
-    claim = Repeatable(arm="twice", environment=CART)
+def test_noise_is_one_measurement_s_and_what_lasts_is_seen_in_the_next_round() -> None:
+    (pairs,) = pairs_of(made_up(1.0, 0.5, rounds=3000, lasting=0.8)).values()
+    assert noise_of(pairs) == pytest.approx(0.5, abs=0.03)
+    assert with_next_round(pairs) == pytest.approx(0.8 / 1.25, abs=0.05)
+    (pairs,) = pairs_of(made_up(0.0, 0.5, rounds=3000)).values()
+    assert with_next_round(pairs) == pytest.approx(0.0, abs=0.05)
+
+
+def test_part_of_a_batch_says_of_the_whole_what_their_samples_share() -> None:
+    few, half, every = settings_table(summary([made_up(0.0, 1.0, rounds=3000, sizes=(256, 2048, 4096))]))
+    # Nothing is the policy's: a batch's R is the mean of its samples', and another batch knows nothing of it.
+    assert every["whole"] == pytest.approx(1.0)
+    assert half["whole"] == pytest.approx(np.sqrt(1 / 2), abs=0.05)
+    assert few["whole"] == pytest.approx(np.sqrt(1 / 16), abs=0.05)
+    assert all(one["reliability"]["value"] == pytest.approx(0.0, abs=0.05) for one in (few, half, every))
+    assert every["noise"] == pytest.approx(1 / 4, abs=0.02)
+
+
+def summary(rows: list[list[Any]]) -> Summary:
     outcomes = tuple(
         Outcome(Cell("twice", CART, seed), [*one, {"kind": "end"}]) for seed, one in enumerate(rows)
     )
-    return judge_repeatability(claim, [Summary("twice", CART, len(rows), outcomes)])[0]
+    return Summary("twice", CART, len(rows), outcomes)
+
+
+def judged(rows: list[list[Any]]) -> Any:
+    return judge_repeatability(Repeatable(arm="twice", environment=CART), [summary(rows)])[0]
 
 
 def test_a_setting_must_repeat_and_be_affordable() -> None:
@@ -80,6 +120,10 @@ def test_a_setting_must_repeat_and_be_affordable() -> None:
     assert "256 samples and 20 products: 1.0 % of a round" in good.reason
     assert "None takes as little as 5 % of a round" in dear.reason
     assert judged([made_up(1.0, 0.2)]).word == "not decided by 1 seed"
+    # What the whole batch reaches is the most that any of its parts can.
+    sizes = [made_up(0.3, 1.0, seed=seed, sizes=(256, 4096)) for seed in seeds]
+    assert judged(sizes).word == "does not hold"
+    assert "From all 4,096 samples it is 0." in judged(sizes).reason
     # Between 0.6 and 0.9 by the seed: neither is shown.
     mixed = [made_up(1.0, 0.35 if seed % 2 else 0.8, seed=seed) for seed in seeds]
     assert judged(mixed).word == "not decided by 5 seeds"
@@ -93,6 +137,13 @@ def test_verdicts_about_r_say_first_that_it_does_not_repeat(tmp_path: Path) -> N
         (tmp_path / "r_reliability.json").write_text(json.dumps(document))
         assert price_sentence(tmp_path).startswith(expected)
         assert bool(price_sentence(tmp_path)) == bool(expected)
+    columns = ["samples", "to"]
+    for most, whole in ((0.1, True), (0.9, False)):
+        rows = [[256, 0.1], [4096, most]]
+        table = {"title": "Reliability of R on Hopper-v5", "columns": columns, "rows": rows}
+        document = {"verdicts": [{"verdict": "does not hold", "asked": claim}], "tables": [table]}
+        (tmp_path / "r_reliability.json").write_text(json.dumps(document))
+        assert price_sentence(tmp_path).endswith(", and from all of its samples.") is whole
     assert is_about_r(RanksForks(arm="forks", environment=CART))
     assert is_about_r(Cheaper(**{**CLAIM, "arm": "nitro", "against": ("nitro_constant",)}))
     whole_loss = {**CLAIM, "arm": "nitro_released", "against": ("nitro_released_loss",)}
