@@ -25,7 +25,7 @@ CART = "CartPole-v1"
 BUDGET_USD = "0.046"
 # A learner that bills by the minute and calls with a short deadline, so that little of a budget of cents is held back
 # for the worst case. A GPU function's longest call alone would hold back $0.77.
-_HELD_BACK = {
+HELD_BACK = {
     "training": {"rollout": {"deadline_s": 10.0}},
     "platform": {"learner": "server", "learner_sku": "Standard_E16-8s_v5"},
 }
@@ -36,7 +36,7 @@ _PRINTED = {"objective": "printed", "rehearsals": 1500, "episodes": 10}
 _OURS = {"objective": "cost", "rehearsals": 1500, "episodes": 10}
 
 
-def _schedulers(name: str, title: str, **fields: Any) -> tuple[Arm, ...]:
+def schedulers(name: str, title: str, **fields: Any) -> tuple[Arm, ...]:
     """Three trainings of one task, each with chance of its own, and what each decides."""
     return tuple(
         arm
@@ -60,6 +60,14 @@ def _schedulers(name: str, title: str, **fields: Any) -> tuple[Arm, ...]:
     )
 
 
+ENDPOINT = (
+    "mean return of a final evaluation when 80 rounds are over or the budget is spent: 20 episodes, deterministic,"
+    " held-out seeds"
+)
+ORACLE = (
+    "The same arm on other seeds must come out equal; no run may cost more than its budget; a scheduler's score in"
+    " rehearsals must rise."
+)
 _LEARNED = tuple(f"{name}_{variant}" for name in ("ours", "printed") for variant in SCHEDULERS)
 
 
@@ -82,19 +90,13 @@ _CLAIMS = (
 EXPERIMENT = Experiment(
     title="MinionsRL with a budget that binds",
     question="With one budget for all that ends most runs, does a learned scheduler learn more before it is spent?",
-    endpoint=(
-        "mean return of a final evaluation when 80 rounds are over or the budget is spent: 20 episodes, deterministic,"
-        " held-out seeds"
-    ),
-    oracle=(
-        "The same arm on other seeds must come out equal; no run may cost more than its budget; a scheduler's score in"
-        " rehearsals must rise."
-    ),
+    endpoint=ENDPOINT,
+    oracle=ORACLE,
     can_claim=(
         "Ten seeds on CartPole alone: large differences, on a task that is easier than the paper's, with a learner that"
         " is a standing machine: of a GPU function, one call's worst case is more than such a budget."
     ),
-    base=merged(paper_minionsrl_recipe(), _HELD_BACK),
+    base=merged(paper_minionsrl_recipe(), HELD_BACK),
     paper="minionsrl",
     reasons={
         "algorithm.learning_rate": "CartPole's small rounds need 1e-3.",
@@ -108,8 +110,8 @@ EXPERIMENT = Experiment(
         fixed_again(),
         adapt_arm(),
         scaled("random", "random from 1 to 32", kind="chance", actors_min=1, actors_max=MOST),
-        *_schedulers("ours", "charged in dollars", **_OURS),
-        *_schedulers("printed", "as printed", **_PRINTED),
+        *schedulers("ours", "charged in dollars", **_OURS),
+        *schedulers("printed", "as printed", **_PRINTED),
     ),
     settings=(
         Setting(

@@ -164,7 +164,9 @@ def judge_repeatability(
 
 
 def _in_words(interval: Mapping[str, float]) -> str:
-    return f"{interval['value']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]".replace("-", "−")
+    # Adding 0 takes the sign from what rounds to 0.
+    value, low, high = (round(interval[name], 2) + 0.0 for name in ("value", "low", "high"))
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
 
 
 def repeatability_tables(experiment: Experiment, summaries: Sequence[Summary]) -> list[dict[str, Any]]:
