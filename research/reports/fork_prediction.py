@@ -65,7 +65,7 @@ def judge_forks(
     power += (
         ", and that of R is not known here and taken as 1"
         if r_reliability is None
-        else f" and R one of {r_reliability:.2f}"
+        else f" and R one of {r_reliability:.2f}".replace("-", "−")
     )
     product = gains * (1.0 if r_reliability is None else r_reliability)
     freed = _within_one(Interval(*(one / math.sqrt(product) for one in interval))) if product > 0 else None
