@@ -261,24 +261,33 @@ def without_trend(rounds: list[float], values: list[float]) -> list[float]:
     return [y - my - slope * (x - mx) for x, y in zip(rounds, values, strict=True)]
 
 
-def test_r_repeats_as_little_as_the_rows_say() -> None:
-    by_seed = []
-    for rows in runs_of("r_reliability", "twice", "CartPole-v1").values():
+@pytest.mark.parametrize(
+    ("environment", "samples", "products"),
+    [("CartPole-v1", 512, 20), ("CartPole-v1", 1024, 20), ("Hopper-v5", 512, 10), ("Hopper-v5", 4096, 20)],
+)
+def test_r_repeats_as_little_as_the_rows_say(environment: str, samples: int, products: int) -> None:
+    by_seed, next_by_seed = [], []
+    for rows in runs_of("r_reliability", "twice", environment).values():
         measured = [
             (float(row["round"]), *map(math.log, one["ratios"]))
             for row in rows
             if row["kind"] == "reliability"
             for one in row["measured"]
-            if (one["samples"], one["products"]) == (512, 20)
+            if (one["samples"], one["products"]) == (samples, products)
             and None not in one["ratios"]
             and min(one["ratios"]) > 0
         ]
         rounds, first, second = (list(column) for column in zip(*measured, strict=True))
+        assert rounds == [float(k + 1) for k in range(50)]
         by_seed.append(correlation(without_trend(rounds, first), without_trend(rounds, second)))
-    found = next(
-        one for one in stored("r_reliability")["verdicts"] if "512 samples and 20 products" in one["reason"]
-    )
-    assert found["figures"]["interval"]["value"] == pytest.approx(fmean(by_seed))
+        before, after = (without_trend(rounds[:-1], one) for one in (first[:-1], first[1:]))
+        next_by_seed.append(correlation(before, after))
+    (table,) = [one for one in stored("r_reliability")["tables"] if one["title"].endswith(environment)]
+    (row,) = [one for one in table["rows"] if one[:2] == [samples, products]]
+    found = dict(zip(table["columns"], row, strict=True))
+    assert found["reliability"] == pytest.approx(fmean(by_seed))
+    assert found["with the next round"] == pytest.approx(fmean(next_by_seed))
+    assert found["to"] < 0.8
 
 
 def test_a_boosted_round_s_kl_is_as_much_smaller_as_the_rows_say() -> None:
