@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 
 from webapp.jobs.form.spec_fields import Shape, as_typed, means_the_same
 
+_PAPERS = ("minionsrl", "nitro", "stellaris", "siren")
+
 
 @dataclass
 class Leaf:
@@ -139,6 +141,12 @@ class Variant(Group):
     selected: bool = False
 
     template = "jobs/form/variant.html"
+
+    @property
+    def paper(self) -> str:
+        """Where the page of papers says what this member was worth; empty where it is of none."""
+        name = self.title.split("-")[0].lower()
+        return name if name in _PAPERS else ""
 
     def by_question(self) -> dict[str, Leaf]:
         """Return the controls that share their values with other variants."""

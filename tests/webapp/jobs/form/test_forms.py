@@ -1,14 +1,16 @@
 """The job form is drawn from pydantic models: made-up ones show that nothing about a field is written twice."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
 from django.http import QueryDict
+from django.test import Client
 from pydantic import BaseModel, Field
 
-from tests.factories import make_spec
+from tests.factories import make_project, make_spec, make_user
 from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.form_tree import part_of
 from webapp.jobs.form.forms import Reviewed, SpecForm, is_short, job_form, reviewed
@@ -249,3 +251,17 @@ def test_the_memory_of_a_call_is_at_the_field_that_its_kind_declares() -> None:
     form = job_form(start=make_spec())
     assert f"training.{make_spec().training.memory_field}" == "training.rollout.memory_mb"
     assert form.controls_at("training.rollout.memory_mb") == ["training.rollout.memory_mb"]
+
+
+@pytest.mark.django_db
+def test_what_comes_from_a_paper_says_how_it_did_here(client: Client) -> None:
+    project = make_project(user := make_user())
+    client.force_login(user)
+    form = client.get(f"/p/{project.slug}/jobs/new/").content.decode()
+    page = client.get("/papers/").content.decode()
+    linked = set(re.findall(r'href="/papers/#(\w+)" target="_blank"', form))
+    assert linked == {"minionsrl", "nitro", "stellaris", "siren"}
+    assert all(f'id="{paper}"' in page for paper in linked)
+    # A rule that no paper here is about has no such line.
+    (words,) = re.findall(r'<p class="variant-words[^>]*data-variant="noise_scale".*?</p>', form)
+    assert "/papers/" not in words
