@@ -3,7 +3,9 @@
 The same question as `minionsrl_budget`, which is CartPole's, for the schedulers as printed.
 """
 
-from research.claims import Cheaper, Claim, Higher
+from typing import Any
+
+from research.claims import Claim, Higher
 from research.experiment import Experiment, Setting, merged
 from research.experiments.minionsrl_budget import ENDPOINT, HELD_BACK, ORACLE, SCHEDULERS, schedulers
 from research.minionsrl import (
@@ -26,36 +28,54 @@ _FLOORS = {"HalfCheetah-v5": {"floor_return": -400.0}}
 _LEARNED = tuple(f"printed_{variant}" for variant in SCHEDULERS)
 
 
+_AGAINST_CLUSTER: dict[str, Any] = {
+    "against_at": "azure_cluster_paper",
+    "repeats": ("minionsrl-4", "minionsrl-table-2"),
+}
+_LATE = {"Hopper-v5": "when four of five seeds of Hopper had run"}
+
+
 def _claims(environment: str) -> tuple[Claim, ...]:
-    here = (environment,)
-    ends_higher = tuple(
+    """Schedulers are trained to reach a target: that is asked first. The final return is what money left over buys."""
+    here, late = (environment,), _LATE.get(environment, "")
+    to_the_target = [
+        claim
+        for arm in _LEARNED
+        for claim in (
+            cheaper(
+                arm,
+                "fixed_32",
+                here,
+                **_AGAINST_CLUSTER,
+                primary=(arm, environment) == ("printed_0", "HalfCheetah-v5"),
+                paper="−86 % on Humanoid at best, against Azure ML.",
+                paper_value=0.14,
+            ),
+            cheaper(
+                arm,
+                "fixed_32",
+                here,
+                **_AGAINST_CLUSTER,
+                measure="seconds",
+                declared=late,
+                paper="−52 % on HalfCheetah at best, against Azure ML.",
+                paper_value=0.48,
+            ),
+            cheaper(arm, "fixed_8", here, declared=late, repeats=("minionsrl-5",)),
+        )
+    ]
+    in_the_end = [
         Higher(
             arm=arm,
             against=(against,),
             environments=here,
-            primary=(arm, against, environment) == ("printed_0", "fixed_32", "Hopper-v5"),
-            repeats=("minionsrl-5", "minionsrl-6") if against == "fixed_32" else (),
+            repeats=("minionsrl-6",) if against == "fixed_32" else (),
         )
         for arm in _LEARNED
         for against in ("fixed_32", "fixed_8")
-    )
-    reaches_cheaper: tuple[Cheaper, ...] = tuple(
-        cheaper(
-            arm,
-            "fixed_32",
-            here,
-            against_at="azure_cluster_paper",
-            paper="−86 % on Humanoid at best, against Azure ML.",
-            paper_value=0.14,
-            repeats=("minionsrl-table-2",),
-        )
-        for arm in _LEARNED
-    )
-    return (
-        *ends_higher,
-        *reaches_cheaper,
-        Higher(arm="fixed_8", against=("fixed_8_again",), environments=here, alike=True),
-    )
+    ]
+    again = Higher(arm="fixed_8", against=("fixed_8_again",), environments=here, alike=True)
+    return (*to_the_target, *in_the_end, again)
 
 
 EXPERIMENT = Experiment(
@@ -110,6 +130,9 @@ EXPERIMENT = Experiment(
         " 20 rounds can reach, on HalfCheetah the untrained policy's own return, at six times the paper's learning rate"
         " and with a budget of $1,000 for runs of cents. Here is the paper's 5e-5, targets that ask for skill, and a"
         " budget that ends runs of many actors. Schedulers are charged in seconds as printed. The learner is a standing"
-        " machine: of a GPU function, one call's worst case is more than such a budget."
+        " machine: of a GPU function, one call's worst case is more than such a budget. What was declared first as the"
+        " one question was the final return on Hopper. Four seeds of it showed that this is not what schedulers are"
+        " trained by: they reach their target with few actors, and leave half of the budget unspent. So the one"
+        " question is now the cost to the target on HalfCheetah, which had not begun; both stand here."
     ),
 )
