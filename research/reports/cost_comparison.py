@@ -54,7 +54,7 @@ class CostComparisons:
         seeds = len(opponents)
         pairs = self._paired.pairs(claim, opponents)
         spent, observed = self._amounts(claim, pairs)
-        ours, theirs = np.moveaxis(np.where(observed, 1.0, PENALTY) * spent, 2, 0)
+        ours, theirs = _counted(spent, observed)
         interval = paired_bootstrap(ours, theirs, compare="ratio")
         reached = (
             ""
@@ -64,10 +64,7 @@ class CostComparisons:
                 for place, environment in enumerate(claim.environments)
             )
         )
-        word, why = _ratio_verdict(claim, ours, theirs)
-        unseen = _why_undecidable(word, observed, spent, claim)
-        if unseen:
-            word, why = undecided(seeds), unseen
+        word, why = _amounts_verdict(claim, spent, observed)
         against = _most_often(opponents)
         if word == "holds" and self._at_the_edge(claim, against):
             word, why = (
@@ -98,10 +95,10 @@ class CostComparisons:
             if (claim.accounting == "paper" and account == "no_startup") or (begin and claim.until == "end"):
                 continue
             spent, observed = self._amounts(claim, self._paired.pairs(claim, opponents, begin=begin), account)
-            ours, theirs = np.moveaxis(np.where(observed, 1.0, PENALTY) * spent, 2, 0)
-            interval = paired_bootstrap(ours, theirs, compare="ratio")
+            interval = paired_bootstrap(*_counted(spent, observed), compare="ratio")
             turned = not claim.alike and (interval.value < 1.0) != (usual.value < 1.0)
-            found.append(Variant(name, words, interval, _ratio_verdict(claim, ours, theirs)[0], turned))
+            word, _ = _amounts_verdict(claim, spent, observed)
+            found.append(Variant(name, words, interval, word, turned))
         return found
 
     def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[Pair]]) -> list[float]:
@@ -211,6 +208,23 @@ class CostComparisons:
         if not opponents or not draws:
             return {}
         return self._draws.judge(claim, self._paired.pairs(claim, opponents), draws)
+
+
+def _counted(
+    spent: npt.NDArray[np.float64], observed: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Ours and theirs as they count: what did not reach the target counts with a penalty."""
+    ours, theirs = np.moveaxis(np.where(observed, 1.0, PENALTY) * spent, 2, 0)
+    return ours, theirs
+
+
+def _amounts_verdict(
+    claim: Cheaper, spent: npt.NDArray[np.float64], observed: npt.NDArray[np.bool_]
+) -> tuple[str, str]:
+    """The word and why, by any account: nothing is decided of a target that is hardly reached."""
+    word, why = _ratio_verdict(claim, *_counted(spent, observed))
+    unseen = _why_undecidable(word, observed, spent, claim)
+    return (undecided(len(spent)), unseen) if unseen else (word, why)
 
 
 def _ratio_verdict(claim: Cheaper, ours: npt.ArrayLike, theirs: npt.ArrayLike) -> tuple[str, str]:
