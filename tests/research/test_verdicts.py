@@ -72,6 +72,9 @@ def test_neither_side_at_the_target_decides_nothing(folder: Path) -> None:
     found = CostComparisons(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
     assert found.word == "not decided by 6 seeds"
     assert "neither side reached the target" in found.reason
+    # Nor by any other account, which was judged without this once.
+    assert {one["word"] for one in found.more["variants"]} == {found.word}
+    assert "Alone it would" not in found.reason
 
 
 def test_an_arm_that_rarely_reached_its_target_is_never_called_cheaper(folder: Path) -> None:
