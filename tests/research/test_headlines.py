@@ -87,7 +87,7 @@ def correlation(x: list[float], y: list[float]) -> float:
     ("name", "some"),
     [
         ("minionsrl_budget", 19),
-        ("minionsrl_budget_mujoco", 14),
+        ("minionsrl_budget_mujoco", 7),
         ("stellaris_82k", 1),
         ("nitro_endpoint", 1),
         ("stellaris_walker", 4),
@@ -108,7 +108,8 @@ def test_ratios_of_final_returns_are_those_of_the_rows(name: str, some: int) -> 
     arms = {one["title"]: one["arm"] for one in results["arms"]}
     kinds = ("higher", "not_worse")
     claims = [one for one in results["verdicts"] if one.get("asked", {}).get("kind") in kinds]
-    judged = [one for one in claims if one["verdict"] != "open"]
+    # Returns on both sides of 0 have no ratio.
+    judged = [one for one in claims if one["figures"]["interval"] is not None]
     assert len(judged) >= some
     for one in judged:
         ratios = []
