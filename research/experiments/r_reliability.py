@@ -44,11 +44,11 @@ EXPERIMENT = Experiment(
         Repeatable(arm="twice", environment="Hopper-v5"),
     ),
     beside=(
-        "Nitro chooses the next round's actors by R, which is to say how the policy will improve. The released code"
-        " measures R from the whole batch. Reliability does not grow with samples here, as the oracle asks: two whole"
-        " batches of one policy agree no more than two small ones, though on Hopper their noise falls by a quarter. Nor"
-        " does a round's R say anything of the next round's, in which the boosted actors sample. One batch of each pair"
-        " was learned from and one was not, so that R might yet be a true property of the batch that it came from: of"
-        " that, 256 samples say little on CartPole and nothing on Hopper."
+        "Nitro sets the number of actors of the next round by R, as a sign of how the policy will improve. The released"
+        " code measures R from the whole batch. The oracle requires that reliability grow with samples. Here it does"
+        " not: two whole batches of one policy agree no more than two small ones, though on Hopper their noise falls by"
+        " a quarter. R of one round does not predict R of the next either, and that is the round it decides about. One"
+        " batch of each pair was learned from and the other was not, so R may still be a property of its own batch: 256"
+        " samples predict that R weakly on CartPole and not at all on Hopper."
     ),
 )
