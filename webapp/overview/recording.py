@@ -102,10 +102,10 @@ def _is_demo(job: Job) -> bool:
 
 
 def _points_of(job: Job) -> Points:
-    rows = Round.objects.filter(
-        job=job, round_no__in=sampled(job.round_no) if job.round_no else [], **{f"{SCORE}__isnull": False}
-    )
-    return list(rows.order_by("round_no").values_list(_STEPS, SCORE))
+    rows = Round.objects.filter(job=job, round_no__in=sampled(job.round_no) if job.round_no else [])
+    points = rows.order_by("round_no").values_list(_STEPS, SCORE)
+    # A round without an ended episode stores a JSON null, which `isnull` takes for a value.
+    return [(steps, score) for steps, score in points if score is not None]
 
 
 def _line(points: Points, right: float, top: float) -> str:

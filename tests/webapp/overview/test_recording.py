@@ -75,6 +75,20 @@ def test_the_demo_jobs_points_and_films_come_over_it(client: Client, project: An
     assert "Live: your demo job." in page(client, project)
 
 
+def test_a_demo_job_whose_rounds_end_no_episode_draws_nothing_and_breaks_nothing(
+    client: Client, project: Any
+) -> None:
+    job, epoch = make_running_job(project=project, spec=make_spec(PRESET))
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+    recorder.record(round_finished(1, mean=None))
+    client.force_login(job.created_by)
+    assert "Your demo job has begun" in page(client, project)
+    for round_no, mean in ((2, None), (3, 20.0), (4, None), (5, 30.0)):
+        recorder.record(round_finished(round_no, mean=mean))
+    assert len(shown(project).live.split()) == 2
+    assert "Your demo job: return from 20.0 to 30.0 in" in page(client, project)
+
+
 def test_it_makes_room_for_jobs_of_ones_own_and_for_those_who_hid_it(client: Client, project: Any) -> None:
     owner = project.people.get()
     viewer = make_user()

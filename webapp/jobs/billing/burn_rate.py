@@ -107,7 +107,7 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
         wanted |= Q(job_id=pk, round_no__in=list(round_nos))
     if not wanted:
         return found
-    rows = Round.objects.filter(wanted, report__spend__isnull=False).order_by("round_no")
+    rows = Round.objects.filter(wanted).order_by("round_no")
     for pk, round_no, started_s, total_s, spent, steps in rows.values_list("job_id", *_FIGURES):
         if spent is not None:
             found[pk].append(_Point(round_no, started_s + total_s, spent, steps))
