@@ -104,7 +104,7 @@ def _is_demo(job: Job) -> bool:
 def _points_of(job: Job) -> Points:
     rows = Round.objects.filter(job=job, round_no__in=sampled(job.round_no) if job.round_no else [])
     points = rows.order_by("round_no").values_list(_STEPS, SCORE)
-    # A round without an ended episode stores a JSON null, which `isnull` takes for a value.
+    # A round without a score stores a JSON null, which `isnull` takes for a value.
     return [(steps, score) for steps, score in points if score is not None]
 
 
