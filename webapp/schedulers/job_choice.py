@@ -17,7 +17,7 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
 from webapp.schedulers import queries
 from webapp.schedulers.models import Version
-from webapp.schedulers.text import choices, subject
+from webapp.schedulers.text import choices, subject, worth_of
 
 FIELD = "training.scaling.scheduler"
 _OFFERED = 50
@@ -35,11 +35,12 @@ def list_options(project: Any) -> dict[str, list[Named]]:
 
 def _words(version: Version) -> str:
     spec, facts = version.training.parsed_spec, version.facts
-    count = facts["episodes"]
-    after = plural(count, "real episode") if count else "rehearsals only, so nothing real has confirmed it"
+    count, worth = facts["episodes"], worth_of(version)
+    after = plural(count, "real episode") if count else "rehearsals only"
     return (
-        f"Chooses from {choices(spec)}. Trained for {subject(spec)} up to a {spec.workload.score.name} of"
-        f" {spec.target:g}, by {after}; that took {display_usd(facts['cost_picodollars'])} of simulated money."
+        f"{worth.word}: {worth.sentence} Chooses from {choices(spec)}. Trained for {subject(spec)} up to a"
+        f" {spec.workload.score.name} of {spec.target:g}, by {after}; that took"
+        f" {display_usd(facts['cost_picodollars'])} of simulated money."
     )
 
 

@@ -24,6 +24,7 @@ from webapp.schedulers.models import (
     Version,
 )
 from webapp.schedulers.trainer import Step
+from webapp.schedulers.verdicts import evidence
 
 CRASHES_AT_MOST = 3
 _LAST_REHEARSALS = 20
@@ -83,7 +84,9 @@ def _chosen(training: SchedulerTraining, chosen: Agent, scores: dict[Agent, floa
 
 
 def facts(training: SchedulerTraining) -> dict[str, Any]:
-    """The figures of a training: its cost, and means of rehearsals beside means of real episodes."""
+    """The figures of a training: its cost, means of rehearsals beside means of real episodes, and the evidence that
+    it is worth using.
+    """
     rows = training.episodes.all()
     real, rehearsals = rows.filter(kind=EpisodeKind.REAL), rows.filter(kind=EpisodeKind.REHEARSAL)
     sums = rows.aggregate(cost=Sum("cost_picodollars"), wall=Sum("wall_s"))
@@ -100,6 +103,7 @@ def facts(training: SchedulerTraining) -> dict[str, Any]:
         "best_return": real.aggregate(best=best_of("best_return"))["best"],
         "rehearsed": _usual(rehearsals.order_by("-number")[:_LAST_REHEARSALS]),
         "real": _usual(real.order_by("-number")[:_LAST_REHEARSALS]),
+        **evidence(training),
     }
 
 

@@ -12,13 +12,18 @@ from training.spec import TrainingSpec
 from webapp.formatting import Status, Tone, display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.trainer import Step
+from webapp.schedulers.verdicts import Worth, verdict_of
 
 _STATUSES: dict[TrainingState, tuple[Tone, str, str]] = {
     TrainingState.QUEUED: ("waiting", "hourglass-split", "Queued"),
     TrainingState.RUNNING: ("running", "arrow-repeat", "Training"),
-    TrainingState.DONE: ("ok", "check-circle-fill", "Trained"),
     TrainingState.STOPPED: ("waiting", "stop-circle-fill", "Stopped"),
     TrainingState.FAILED: ("failed", "x-octagon-fill", "Failed"),
+}
+_WORTH: dict[Worth, tuple[Tone, str, str]] = {
+    Worth.USEFUL: ("ok", "check-circle-fill", "Trained"),
+    Worth.UNCONFIRMED: ("waiting", "question-circle-fill", "Not confirmed"),
+    Worth.DO_NOT_USE: ("warning", "exclamation-triangle-fill", "Do not use"),
 }
 _WIDTH, _HEIGHT = 940.0, 156.0
 _CHART_EPISODES = 400
@@ -47,9 +52,18 @@ class Line(NamedTuple):
 
 
 def status_of(training: SchedulerTraining) -> Status:
+    if training.state == TrainingState.DONE:
+        return worth_of(training.version)
     tone, icon, word = _STATUSES[TrainingState(training.state)]
     waiting = training.state in (TrainingState.QUEUED, TrainingState.RUNNING)
     return Status(tone, icon, word, _sentence(training), waiting)
+
+
+def worth_of(version: Version) -> Status:
+    """Whether a version is worth using, as a pill and a sentence."""
+    verdict = verdict_of(version.facts, version.training.parsed_spec)
+    tone, icon, word = _WORTH[verdict.worth]
+    return Status(tone, icon, word, verdict.sentence, False)
 
 
 def _sentence(training: SchedulerTraining) -> str:
@@ -57,8 +71,6 @@ def _sentence(training: SchedulerTraining) -> str:
         return training.reason or "Waiting for the worker; it trains one scheduler at a time."
     if training.state == TrainingState.RUNNING:
         return _at(training)
-    if training.state == TrainingState.DONE:
-        return "Jobs of this project can use it."
     return training.reason
 
 
@@ -213,5 +225,6 @@ def version_line(version: Version) -> str:
     return (
         f"{version.key}  {version}: {spec.workload.subject}, {choices(spec)},"
         f" {facts['episodes']} real episodes ({facts['reached']} reached {spec.target:g}),"
-        f" {display_usd(facts['cost_picodollars'])} simulated, {format_duration(facts['wall_s'])} here"
+        f" {display_usd(facts['cost_picodollars'])} simulated, {format_duration(facts['wall_s'])} here;"
+        f" {worth_of(version).word.lower()}"
     )

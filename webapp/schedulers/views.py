@@ -36,6 +36,7 @@ from webapp.schedulers.text import (
     status_of,
     subject,
     unit_of_rounds,
+    worth_of,
 )
 
 _TRAININGS_SHOWN = 20
@@ -66,6 +67,7 @@ def _words(version: Version | None) -> dict[str, Any]:
         **_task_words(spec),
         "best": format_target(spec, version.facts["best_return"]),
         "agent": AGENT_NAMES[spec.kind],
+        "worth": worth_of(version),
         "data": data,
         "own_data": bool(data) and data not in SHIPPED,
     }

@@ -26,6 +26,7 @@ from webapp.schedulers.models import Scheduler, SchedulerTraining, Version
 from webapp.schedulers.persist import exported
 from webapp.schedulers.request import TrainingRequest
 from webapp.schedulers.text import chosen, status_of
+from webapp.schedulers.verdicts import Worth, verdict_of
 
 router = ApiRouter(tags=["schedulers"])
 _ONE = "/projects/{slug}/schedulers/{scheduler_id}"
@@ -89,6 +90,8 @@ class VersionShape(Shape):
     actors_max: int
     target: float
     facts: FactsShape
+    worth: Worth = Field(description="Whether it did better than the best fixed number that was recorded.")
+    worth_words: str = Field(description="Why.")
     chosen: str = Field(description="Which agent of its training it is, and why; empty without a choice.")
 
 
@@ -295,7 +298,10 @@ def _scheduler(slug: str, one: Scheduler) -> SchedulerShape:
 
 
 def _version(one: Version) -> VersionShape:
-    return VersionShape.of(one, **_task(one.training.parsed_spec), chosen=chosen(one.facts))
+    spec = one.training.parsed_spec
+    verdict = verdict_of(one.facts, spec)
+    words = {"worth": verdict.worth, "worth_words": verdict.sentence, "chosen": chosen(one.facts)}
+    return VersionShape.of(one, **_task(spec), **words)
 
 
 def _task(spec: AnyAgent) -> dict[str, Any]:
