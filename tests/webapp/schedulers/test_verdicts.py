@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 def episode(training: SchedulerTraining, kind: EpisodeKind, number: int, **figures: object) -> None:
     row = {"rounds": 4, "platform_s": 10.0, "wall_s": 1.0, "cost_picodollars": 10**9, "reached": True}
     row |= {"actors": [number] * 4, "best_return": 475.0, "score": -1.0} | figures
-    Episode.objects.create(training=training, kind=kind, number=number, at=datetime(2026, 1, 1, tzinfo=UTC), **row)
+    Episode.objects.create(
+        training=training, kind=kind, number=number, at=datetime(2026, 1, 1, tzinfo=UTC), **row
+    )
 
 
 def judged(training: SchedulerTraining) -> Version:
@@ -74,7 +76,9 @@ def test_what_it_took_for_each_time_at_the_target_decides(
     assert verdict_of(version.facts, training.parsed_spec).worth == worth
 
 
-def test_fixed_numbers_that_another_training_of_the_project_recorded_count_if_the_target_is_the_same() -> None:
+def test_fixed_numbers_that_another_training_of_the_project_recorded_count_if_the_target_is_the_same() -> (
+    None
+):
     project = make_project()
     other, same = make_rows(project, name="A", target=100.0), make_rows(project, name="B", target=200.0)
     training = make_rows(project, name="C", target=200.0)
