@@ -15,6 +15,7 @@ from webapp.alerts.models import About, Alert, Delivery, Kind, Severity
 
 _PLACES: dict[str, str] = {
     About.JOB: "jobs:detail",
+    About.GROUP: "comparing:group",
     About.BUDGET: "budgets:detail",
     About.CONNECTION: "connections:detail",
     About.CHANNEL: "alerts:channel",

@@ -56,6 +56,7 @@ class About(models.TextChoices):
     """The subjects of alerts. Each has its page in `_PLACES` of `message`."""
 
     JOB = "job", "Job"
+    GROUP = "group", "Group of jobs"
     BUDGET = "budget", "Budget"
     CONNECTION = "connection", "Connection"
     CHANNEL = "channel", "Channel"

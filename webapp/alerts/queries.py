@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import F, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
+from webapp.accounts.models import Membership
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, Rule, Seen, Severity, State
 from webapp.responses import or_404
 
@@ -26,6 +27,9 @@ FILTERS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The list's filters: key in the address, word, states."""
 SHOWN_FILTERS = ("", "acknowledged", "snoozed", "over")
 """Those that the page offers; addresses with the others keep working."""
+
+_NEW = Q(told_at__gt=F("seen_at"))
+_NOT_ONLY_NEWS = ~Q(kind=Kind.JOB_FINISHED) | _NEW
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,22 @@ def alerts_for(user: Any, project: Any) -> QuerySet[Alert]:
 def list_of(user: Any, project: Any, key: str, keep: Collection[int] = ()) -> QuerySet[Alert]:
     """The alerts of a filter, and those to `keep` in sight whatever their state is.
 
-    That a job finished is news that asks nothing: it is among the resolved ones.
+    That a job finished is news that asks nothing: once seen, it is among the resolved ones.
     """
-    states = Q(state__in=FILTERS[key][1])
+    alerts, states = with_seen_at(user, project), Q(state__in=FILTERS[key][1])
     if key == "":
-        states &= ~Q(kind=Kind.JOB_FINISHED)
+        states &= _NOT_ONLY_NEWS
     elif key == "over":
-        states |= Q(kind=Kind.JOB_FINISHED)
-    return alerts_for(user, project).filter(states | Q(pk__in=keep))
+        states |= Q(kind=Kind.JOB_FINISHED) & ~_NEW
+    return alerts.filter(states | Q(pk__in=keep))
+
+
+def with_seen_at(user: Any, project: Any) -> QuerySet[Alert]:
+    """The alerts with `seen_at`: when the person last looked, or else joined. Later ones are new to them."""
+    seen = Seen.objects.filter(user=user, project=project).values("at")
+    joined = Membership.objects.filter(user=user, project=project).values("created_at")
+    since = Coalesce(Subquery(seen), Subquery(joined), Value(user.date_joined))
+    return alerts_for(user, project).annotate(seen_at=since)
 
 
 def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
@@ -68,23 +80,14 @@ def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
 
 
 def bell_of(user: Any, project: Any) -> Bell:
-    """The open alerts, and how many of them are new to the person. One query, as it is on every page."""
-    seen = Seen.objects.filter(user=user, project=project).values("at")
-    open_alerts = list(
-        alerts_for(user, project)
-        .select_related(None)
-        .select_related("project")
-        .filter(state=State.OPEN)
-        .annotate(seen_at=Subquery(seen))[:MOST_COUNTED]
-    )
-    new = [alert for alert in open_alerts if alert.seen_at is None or alert.told_at > alert.seen_at]
+    """The active alerts, as the list shows them, and how many of them are new to the person. One query, as it is on
+    every page.
+    """
+    active = list_of(user, project, "").select_related(None).select_related("project")
+    open_alerts = list(active[:MOST_COUNTED])
+    new = [alert for alert in open_alerts if alert.told_at > alert.seen_at]  # type: ignore[attr-defined]
     worst = max((Severity(alert.severity) for alert in new), key=lambda severity: severity.rank, default="")
     return Bell(len(new), worst, open_alerts[:IN_BELL])
-
-
-def last_seen(user: Any, project: Any) -> datetime | None:
-    """Up to when the person has looked at the project's alerts."""
-    return Seen.objects.filter(user=user, project=project).values_list("at", flat=True).first()
 
 
 def rules_of(project: Any) -> QuerySet[Rule]:

@@ -28,7 +28,7 @@ from webapp.alerts.models import (
 )
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.models import Job
-from webapp.money.queries import unreal_below
+from webapp.money.queries import unreal_below, unreal_words
 
 BUILT_IN_NAME = "E-mail to the owners"
 _INSTALLATION_NAME = "E-mail to this installation's staff"
@@ -221,5 +221,9 @@ def _unreal(subject: str) -> str:
     scope, _, which = subject.partition(":")
     if scope == About.BUDGET and which.isdecimal():
         return unreal_below([int(which)]).get(int(which), "")
-    job = Job.objects.only("simulated", "emulated").filter(pk=which).first() if scope == About.JOB else None
-    return job.unreal if job else ""
+    of_subject = {About.JOB: "pk", About.GROUP: "groups"}.get(About(scope)) if scope in About.values else None
+    if of_subject is None:
+        return ""
+    return unreal_words(
+        {job.unreal for job in Job.objects.only("simulated", "emulated").filter(**{of_subject: which})}
+    )

@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Concat
 
 from webapp.alerts import services, text
 from webapp.alerts.models import About, Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.job_states import Observed
-from webapp.jobs.models import Job
+from webapp.job_states import ACTIVE, Observed
+from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
 
@@ -95,7 +95,10 @@ def _about(limit_key: str) -> Q:
 
 
 def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Raise an alert for each job that failed, finished or met its budget and has none. Returns how many."""
+    """Raise an alert for each job that failed, finished or met its budget and has none. Returns how many.
+
+    The jobs of a group, as the seeds of one launch, finish with one alert, once the last of them has ended.
+    """
     ended = list(_jobs_without_alert(clock.now())[:_AT_ONCE])
     for job in ended:
         kind, severity = _ENDS[Observed(job.observed)]
@@ -108,7 +111,33 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
             dedupe_key=job.end_key,
             clock=clock,
         )
-    return len(ended)
+    groups = _groups_without_alert(clock.now())[:_AT_ONCE]
+    for key, group in groups:
+        services.raise_alert(
+            project_id=group.project_id,
+            kind=Kind.JOB_FINISHED,
+            subject=About.GROUP.subject(group.pk),
+            sentence=text.group_end_sentence(group),
+            severity=Severity.INFO,
+            dedupe_key=key,
+            clock=clock,
+        )
+    return len(ended) + len(groups)
+
+
+def _groups_without_alert(now: datetime) -> list[tuple[str, JobGroup]]:
+    """Groups whose last job has ended, one of them finished, without an alert so far; each with its alert's key. The
+    number of jobs and the epochs of their leases identify what was run: more seeds and resumed jobs are news again.
+    """
+    finished = Job.objects.filter(
+        observed=Observed.SUCCEEDED, since__gte=now - _NEWS_FOR, groups=OuterRef("pk")
+    )
+    still = Job.objects.filter(observed__in=ACTIVE, groups=OuterRef("pk"))
+    ended = JobGroup.objects.filter(Exists(finished), ~Exists(still))
+    counted = ended.annotate(job_count=Count("jobs"), epochs=Sum("jobs__lease_epoch")).order_by("pk")
+    keys = {f"{About.GROUP.subject(one.pk)}:{one.job_count}:{one.epochs}": one for one in counted}
+    raised = set(Alert.objects.filter(dedupe_key__in=keys).values_list("dedupe_key", flat=True))
+    return [(key, group) for key, group in keys.items() if key not in raised]
 
 
 def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
@@ -121,8 +150,9 @@ def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
         Value(":"),
         Cast("lease_epoch", CharField()),
     )
+    finished_alone = Q(observed=Observed.SUCCEEDED, groups=None)
     news = Job.objects.filter(
-        STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED)), since__gte=now - _NEWS_FOR
+        STOPPED_BY_BUDGET | Q(observed=Observed.FAILED) | finished_alone, since__gte=now - _NEWS_FOR
     )
     raised = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
     return news.annotate(end_key=key).filter(~Exists(raised)).defer("spec").order_by("since")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from webapp.alerts import mail_consent
 from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
 from webapp.alerts.senders import mail
-from webapp.formatting import Status, Tone, display_usd, format_moment, format_score
+from webapp.formatting import Status, Tone, display_usd, format_moment, format_score, plural
 from webapp.job_states import Observed
-from webapp.jobs.models import Job
+from webapp.jobs.models import Job, JobGroup
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 
 ICONS: dict[str, str] = {
@@ -33,6 +34,7 @@ TONES: dict[str, Tone] = {
     Severity.WARNING: "warning",
     Severity.CRITICAL: "failed",
 }
+_FINISHED = Observed.SUCCEEDED
 SNOOZE_WORDS = (("hour", "For an hour"), ("day", "For a day"), ("change", "Until it gets worse"))
 
 
@@ -159,6 +161,17 @@ def _what_then(one: Account | Budget) -> str:
         AtLine.STOP: "At the limit its jobs pause; the last round may be cut off.",
     }
     return f"{line[AtLine(one.at_line)]} Raise the budget if they should continue."
+
+
+def group_end_sentence(group: JobGroup) -> str:
+    """How the jobs of a group ended."""
+    counts = Counter(Observed(observed) for observed in group.jobs.values_list("observed", flat=True))
+    others = ", ".join(
+        f"{count:,} {state.label.lower()}" for state, count in counts.items() if state != _FINISHED
+    )
+    all_of_them = f"All {plural(counts[_FINISHED], 'job')}" if counts[_FINISHED] > 1 else "The job"
+    ended = f"{counts[_FINISHED]:,} of {plural(counts.total(), 'job')}" if others else all_of_them
+    return f"{ended} of {group.name} finished{f' ({others})' if others else ''}. Its page compares them."
 
 
 def end_sentence(job: Job) -> str:

@@ -48,7 +48,7 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
     if request.GET.get("rows"):
         return render(request, "alerts/rows.html", context)
     context["nothing_yet"] = not page.paginator.count and not everything.exists()
-    context["seen_at"] = queries.last_seen(request.user, project)
+    context["kept"] = [*keep, *(alert.pk for alert in page if alert.kind == Kind.JOB_FINISHED)][-MOST_KEPT:]
     services.mark_seen(user=request.user, project=project)
     return render(request, "alerts/list.html", context)
 

@@ -74,9 +74,10 @@ def unreal_below(budget_ids: Sequence[int]) -> dict[int, str]:
     rows = accounts.values_list("budgets", "job__simulated", "job__emulated")
     for budget_id, simulated, emulated in rows.distinct():
         kinds[budget_id].add(unreal_word(simulated, emulated))
-    return {budget_id: _unreal_words(found) for budget_id, found in kinds.items()}
+    return {budget_id: unreal_words(found) for budget_id, found in kinds.items()}
 
 
-def _unreal_words(kinds: set[str]) -> str:
+def unreal_words(kinds: set[str]) -> str:
+    """Return the word for money of these kinds, of which the empty one is paid."""
     words = " and ".join(sorted(kinds - {""}, reverse=True))
     return f"partly {words}" if words and "" in kinds else words

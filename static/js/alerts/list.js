@@ -1,4 +1,5 @@
-/** Refreshes the list of alerts, unless the reader is about to press something in it. */
+/** Refreshes the list of alerts, unless the reader is about to press something in it. News that was new when the page was
+ * opened stays in it. */
 import { setElapsed } from "../frame/clocks.js";
 
 const EVERY_MS = 4000;
@@ -9,6 +10,7 @@ async function refresh() {
   if (document.hidden || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
   const address = new URL(location.href);
   address.searchParams.set("rows", "1");
+  for (const alert of list.dataset.kept.split(",").filter(Boolean)) address.searchParams.append("keep", alert);
   try {
     const answer = await fetch(address, { headers: { Accept: "text/html" } });
     if (!answer.ok || answer.redirected) return;

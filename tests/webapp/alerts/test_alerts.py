@@ -16,11 +16,11 @@ from django.test import Client
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, make_user
 from tests.members import add_member
 from webapp.alerts import queries, services, sources
-from webapp.alerts.message import message_of
+from webapp.alerts.message import message_of, path_to
 from webapp.alerts.models import Alert, Delivery, Kind, State
 from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
-from webapp.jobs.models import Job
+from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import ReasonCode, StateChange
 from webapp.jobs.services import raise_budget
 from webapp.money.budgets import create_budget
@@ -248,6 +248,36 @@ def test_the_end_of_a_job_is_reported_once(to: Observed, code: str, kind: str, s
     assert sources.raise_job_ends(clock=clock) == 0, "an end that was put away is not news again"
 
 
+def test_a_group_finishes_with_one_alert_once_its_last_job_has_ended() -> None:
+    clock = FixedClock()
+    project = make_project()
+    group = JobGroup.objects.create(project=project, name="Hopper", of_seeds=True, created_at=clock.now())
+    jobs = [make_job(project=project, clock=clock) for _ in range(4)]
+    group.jobs.set(jobs)
+    for job in jobs[:3]:
+        _ended(job, Observed.SUCCEEDED, "steps", clock)
+        _scan(clock)
+    assert not Alert.objects.exists(), "one still runs"
+    _ended(jobs[3], Observed.FAILED, "crashed", clock)
+    for _ in range(2):
+        _scan(clock)
+    failed, finished = Alert.objects.order_by("kind")
+    assert (failed.kind, failed.subject) == (Kind.JOB_FAILED, f"job:{jobs[3].pk}")
+    assert (finished.kind, finished.subject) == (Kind.JOB_FINISHED, f"group:{group.pk}")
+    assert finished.sentence == "3 of 4 jobs of Hopper finished (1 failed). Its page compares them."
+    assert path_to(finished) == f"/p/{project.slug}/groups/{group.pk}/"
+    later = make_job(project=project, clock=clock, spec=make_spec("hopper-simulated"))
+    group.jobs.add(later)
+    _scan(clock)
+    assert Alert.objects.count() == 2
+    _ended(later, Observed.SUCCEEDED, "steps", clock)
+    _scan(clock)
+    newest = Alert.objects.order_by("pk").last()
+    assert newest is not None
+    assert newest.sentence == "4 of 5 jobs of Hopper finished (1 failed). Its page compares them."
+    assert newest.unreal == "partly simulated"
+
+
 def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
     clock = FixedClock()
     job = make_job(clock=clock)
@@ -302,11 +332,18 @@ def _signed_in(user: Any) -> Client:
 def test_the_bell_counts_what_is_new_to_this_person() -> None:
     ada = make_user()
     project, clock = make_project(ada), FixedClock()
-    bob = make_user()
-    add_member(project, bob.email, "viewer")
+    bob, cem = make_user(), make_user()
+    for person in (bob, cem):
+        add_member(project, person.email, "viewer")
+    joined = project.memberships.exclude(user=cem)
+    joined.update(created_at=clock.now() - timedelta(days=1))
     _raise(project, clock)
     for person in (ada, bob):
         assert queries.bell_of(person, project).count == "1"
+    assert queries.bell_of(cem, project).count == "", (
+        "what was raised before a person joined is not new to them"
+    )
+    assert len(queries.bell_of(cem, project).alerts) == 1
     assert _signed_in(ada).post(f"/p/{project.slug}/alerts/seen/").status_code == 200
     assert queries.bell_of(ada, project).count == ""
     assert len(queries.bell_of(ada, project).alerts) == 1
@@ -314,6 +351,30 @@ def test_the_bell_counts_what_is_new_to_this_person() -> None:
     page = _signed_in(bob).get(f"/p/{project.slug}/alerts/bell").content.decode()
     assert "Alerts: 1 new" in page
     assert "No mail server is set: no alert is mailed." in page
+
+
+def test_bell_and_page_show_the_same_alerts_before_and_after_they_were_seen() -> None:
+    ada = make_user()
+    project, clock = make_project(ada), FixedClock()
+    project.memberships.update(created_at=clock.now() - timedelta(days=1))
+    _raise(project, clock)
+    for number in (1, 2):
+        finished = {"kind": Kind.JOB_FINISHED, "severity": "info", "sentence": f"Job {number} finished."}
+        _raise(project, clock, **finished, dedupe_key=f"job:{number}", subject=f"job:{number}")
+    client, path = _signed_in(ada), f"/p/{project.slug}/alerts/"
+    bell = queries.bell_of(ada, project)
+    assert bell.count == "3"
+    opened = client.get(path)
+    body = opened.content.decode()
+    assert all(alert.sentence in body for alert in bell.alerts)
+    assert body.count('class="alert-new"') == 3
+    # The open page keeps what was new when it was opened.
+    kept = "".join(f"&keep={pk}" for pk in opened.context["kept"])
+    assert client.get(f"{path}?rows=1{kept}").content.decode().count("<li") == 3
+    bell, body = queries.bell_of(ada, project), client.get(path).content.decode()
+    assert (bell.count, [alert.kind for alert in bell.alerts]) == ("", ["orphan"])
+    assert "Job 1 finished." not in body
+    assert "Job 1 finished." in client.get(f"{path}?state=over").content.decode()
 
 
 def test_the_list_filters_and_its_buttons_come_back_to_it() -> None:

@@ -1,4 +1,4 @@
-"""Whether a scheduler is worth using is decided by real episodes beside fixed numbers, never by its having been trained."""
+"""Whether a scheduler is worth using is decided by real episodes beside fixed numbers, not by its training's end."""
 
 from datetime import UTC, datetime
 
