@@ -313,9 +313,10 @@ class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
     `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
-    samples. It is stored under its first name. `memory_mb` is what the plan gave an actor, reported by policies that
-    change it; evaluations may have had another. `drawn` is the pair of functions and MB that an agent wished for.
-    Both are left out of what is stored where there is none.
+    samples, each once, when it is first learned from. It is stored under its first name. `replayed_samples` had been
+    learned from before; reports of version 0.1 count them among the steps. `memory_mb` is what the plan gave an actor,
+    reported by policies that change it; evaluations may have had another. `drawn` is the pair of functions and MB that
+    an agent wished for. The last three are left out of what is stored where there is none.
     """
 
     _figures_name = "round_figures"
@@ -329,6 +330,7 @@ class RoundReport(WithFigures):
     memory_mb: int = Field(0, exclude_if=lambda value: value == 0)
     env_steps: int
     total_env_steps: int
+    replayed_samples: int = Field(0, exclude_if=lambda value: value == 0)
     figures: AnyRoundFigures
     staleness_mean: float = 0.0
     dropped_trajectories: int = 0
@@ -344,6 +346,11 @@ class RoundReport(WithFigures):
     cost_picodollars: int
     spend: Spend | None = None
     gradients: GradientsReport | None = Field(None, exclude_if=lambda value: value is None)
+
+    @property
+    def learned_samples(self) -> int:
+        """How many samples the round's versions learned from: its progress, and what they learned from again."""
+        return self.env_steps + self.replayed_samples
 
     @property
     def score(self) -> float | None:

@@ -91,7 +91,7 @@ class StopRule(FrozenModel):
         ge=1,
         le=10**11,
         title="Steps",
-        description="Environment steps in all.",
+        description="Environment steps in all. Data that is learned from again does not count again.",
         json_schema_extra={"unit": "steps"},
     )
     target_return: float | None = Field(

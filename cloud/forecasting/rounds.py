@@ -129,7 +129,8 @@ class AsynchronousRounds:
         batch: tuple[int, ...] | None = None
         if len(self._ready) >= self._per_update:
             self._ready = [version for version in self._ready if version >= self._oldest]
-        if len(self._ready) >= self._per_update:
+        is_new = len(self._ready) >= self._per_update
+        if is_new:
             batch = tuple(self._ready[: self._per_update])
             self._ready = self._ready[self._per_update :]
             self._replay.put(batch, min(batch))
@@ -137,7 +138,7 @@ class AsynchronousRounds:
             batch = self._replay.take(self._oldest)
         if batch:
             self._updating = f"v{self._version}-update"
-            self._learning = len(batch)
+            self._learning = len(batch) if is_new else 0
             self._flight.send([self._works.update(self._updating, len(batch))])
 
     def _land(self, work: Work, done: bool) -> bool:

@@ -123,6 +123,40 @@ def test_replay_learns_again_from_old_data_when_nothing_new_has_come():
     assert len(inputs) == len(set(inputs))
 
 
+def test_replayed_data_is_learned_from_again_but_counts_as_sampled_steps_once():
+    """Of the calls that sampled, those whose data an update took are counted, each once."""
+    platform = InlinePlatform()
+    platform._order = lambda n: next(
+        (i for i, call in enumerate(platform._waiting) if call.kind == "update"), 0
+    )
+    spec = tiny(loop=ASYNCHRONOUS, algorithm=IMPACT | {"replay_uses": 2}, stop={"rounds": 10})
+    found = reports(events_of(spec, platform))
+    taken = [call.inputs[1:] for call in platform.submitted if isinstance(call.request, UpdateRequest)]
+    fresh = {payload for inputs in taken for payload in inputs}
+    every = [payload for inputs in taken for payload in inputs]
+    assert len(fresh) < len(every)
+    assert found[-1].total_env_steps == len(fresh) * spec.progress_a_call
+    assert sum(report.env_steps for report in found) == found[-1].total_env_steps
+    assert sum(report.learned_samples for report in found) == len(every) * spec.progress_a_call
+
+
+def test_a_limit_of_steps_is_a_limit_of_what_was_sampled_whatever_is_replayed():
+    platform = InlinePlatform()
+    platform._order = lambda n: next(
+        (i for i, call in enumerate(platform._waiting) if call.kind == "update"), 0
+    )
+    limit = 10 * tiny().progress_a_call
+    spec = tiny(
+        loop=ASYNCHRONOUS, algorithm=IMPACT | {"replay_uses": 4}, stop={"env_steps": limit, "rounds": None}
+    )
+    events = events_of(spec, platform)
+    taken = [call.inputs[1:] for call in platform.submitted if isinstance(call.request, UpdateRequest)]
+    fresh = {payload for inputs in taken for payload in inputs}
+    assert events[-1].reason_code == "steps"
+    assert events[-1].env_steps == len(fresh) * spec.progress_a_call >= limit
+    assert any(one.replayed_samples for one in reports(events))
+
+
 def test_the_buffer_forgets_what_is_used_up_or_too_old():
     buffer = CircularBuffer(batches=2, uses=2)
     buffer.put((b"a",), 0)

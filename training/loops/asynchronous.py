@@ -204,6 +204,7 @@ def _advance(traffic: _Traffic, landed: Landed) -> Iterator[Event]:
         started_s=traffic.started_s,
         collect_s=max(0.0, run.now_s() - traffic.started_s - learned_s),
         dropped_trajectories=traffic.dropped,
+        replayed=not traffic.is_new,
         **traffic.changes,
     )
     traffic.started_s, traffic.dropped = run.now_s(), 0

@@ -14,15 +14,25 @@ from training.scaling.plan import Plan
 
 @dataclass(frozen=True)
 class Learned:
-    """A version that no round has reported yet: its update's result beside state and weights, and its work."""
+    """A version that no round has reported yet: its update's result beside state and weights, and its work.
+
+    `replayed`: all of its samples had been learned from before.
+    """
 
     result: Document
     usage: Usage
     took_s: float
+    replayed: bool = False
+
+    @property
+    def samples(self) -> int:
+        """How many samples it learned from, replayed ones included."""
+        return int(self.result["env_steps"])
 
     @property
     def amount(self) -> int:
-        return int(self.result["env_steps"])
+        """The progress that it made: samples that no earlier version learned from."""
+        return 0 if self.replayed else self.samples
 
     @property
     def staleness_mean(self) -> float:
@@ -54,6 +64,7 @@ def round_report(
         drawn=plan.drawn,
         memory_mb=memory_mb,
         env_steps=env_steps,
+        replayed_samples=sum(one.samples for one in learned if one.replayed),
         total_env_steps=progress.total_env_steps,
         figures=figures,
         staleness_mean=_staleness_mean(learned),
@@ -77,8 +88,8 @@ def _staleness_mean(learned: Sequence[Learned]) -> float:
     """Return by how many versions the data of a round was older than what it changed."""
     if len(learned) == 1:
         return learned[0].staleness_mean
-    amount = sum(one.amount for one in learned)
-    return sum(one.staleness_mean * one.amount for one in learned) / amount if amount else 0.0
+    samples = sum(one.samples for one in learned)
+    return sum(one.staleness_mean * one.samples for one in learned) / samples if samples else 0.0
 
 
 def _learner_usage(usages: Sequence[Usage]) -> Usage:

@@ -183,24 +183,28 @@ class Run:
         *,
         started_s: float,
         collect_s: float,
+        replayed: bool = False,
         **changes: Any,
     ) -> Iterator[Event]:
         """Advance to the version that `updated` made and end the round with it. For loops with a version a round."""
-        self.new_version(updated)
+        self.new_version(updated, replayed=replayed)
         yield from self.end_round(plan, tally, started_s=started_s, collect_s=collect_s, **changes)
 
-    def new_version(self, updated: Outcome) -> None:
-        """Advance to the version that `updated` made, and publish it."""
+    def new_version(self, updated: Outcome, *, replayed: bool = False) -> None:
+        """Advance to the version that `updated` made, and publish it. It made no progress if its data was `replayed`:
+        an earlier version had learned from it.
+        """
         result = decode(updated.payload)
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
-        self._learned.append(Learned(result, updated.usage, took_s))
+        learned = Learned(result, updated.usage, took_s, replayed)
+        self._learned.append(learned)
         self.progress = replace(
             self.progress,
             learner=learner,
             weights=weights,
             version=result["version"],
-            total_env_steps=self.progress.total_env_steps + result["env_steps"],
+            total_env_steps=self.progress.total_env_steps + learned.amount,
         )
         self._weights = self._platform.publish(self.progress.version, self.progress.weights)
 

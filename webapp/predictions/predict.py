@@ -172,11 +172,7 @@ def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Seq
     rent = rent_usd_a_second(configuration, actors)
     judging = task_of(spec.training).judging
     mishaps = Mishaps.of(configuration)
-    rates = [
-        after.took_s / (after.steps - before.steps)
-        for before, after in pairwise(recent)
-        if after.steps > before.steps
-    ]
+    rates = _rates(recent)
     typical = median if mishaps.are_rare(actors) else fmean
     calls = Charge.objects.filter(account=job.account, round_no__lte=last.round_no).exclude(kind=RENT)
     paid = calls.exclude(settled_picodollars=None).aggregate(
@@ -207,6 +203,17 @@ def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Seq
         evaluation_usd=paid["judged"] / PICODOLLARS_PER_USD / max(1, last.round_no // every),
         mishaps=mishaps,
     )
+
+
+def _rates(points: Sequence[Point]) -> list[float]:
+    """Return the seconds a step between points. Rounds without a new step, which replayed data, count to the next."""
+    rates, took_s, steps = [], 0.0, points[0].steps
+    for point in points[1:]:
+        took_s += point.took_s
+        if point.steps > steps:
+            rates.append(took_s / (point.steps - steps))
+            took_s, steps = 0.0, point.steps
+    return rates
 
 
 def _doubt(rates: Sequence[float]) -> float:

@@ -184,6 +184,11 @@ LINES: dict[str, Line] = {
         lambda report: report.get("staleness_mean"),
         _health("Age of data", "Versions behind", from_zero=True, shown_for="positive", training=""),
     ),
+    "replayed_samples": Line(
+        "train/replayed_samples",
+        lambda report: report.get("replayed_samples", 0),
+        _health("Samples learned again", "Samples a round", from_zero=True, shown_for="positive"),
+    ),
     "memory_mb": Line(
         "functions/memory_mb",
         lambda report: report.get("memory_mb") or None,
