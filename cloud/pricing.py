@@ -202,12 +202,15 @@ class Tariff:
     """The prices of a platform's calls. None: such calls cost nothing themselves, because their machine's rent pays.
 
     For every call and outcome whose bill keeps to the caps, the sum of `lines` is at most `worst_case`.
+    `rents_while_held`: the platform says when its rents begin and end (cloud.rents.payer). Otherwise they last from the
+    job's first call to its end.
     """
 
     actor: CallPrice | None = None
     learner: CallPrice | None = None
     rents: tuple[RentPrice, ...] = ()
     pool: PoolPrice | None = None
+    rents_while_held: bool = False
 
     def worst_case(self, call: Call) -> int:
         price = self._price_of(call)

@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from decimal import Decimal
+from math import ceil
 from typing import Any, Literal
 
 from pydantic import Field
@@ -29,7 +30,9 @@ from cloud.own_machines import LearnerPrice, rents
 from cloud.platform_model import PlatformModel
 from cloud.pricing import Part, RentPrice, Tariff
 from cloud.ray import driver as ray_driver
+from cloud.ray.actor_pool import ActorPool, why_ended
 from cloud.ray.head import NoRay, RayHead
+from cloud.rents.payer import NoPayer, Payer
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
@@ -70,11 +73,15 @@ class RayOptions(PlatformModel):
         ge=5.0,
         le=900.0,
         title="Longest start",
-        description="A call that no actor has begun by then fails.",
+        description="An actor that has its core and does not answer by then is ended.",
         json_schema_extra={"advanced": True, "unit": "s", "own": True},
     )
     nodes: int = Field(
-        1, ge=1, le=1000, title="Machines", description="How many of them are paid while the job is attached."
+        1,
+        ge=1,
+        le=1000,
+        title="Machines",
+        description="How many of them are paid while an actor of the job has a core.",
     )
     machine: str = Field(
         "",
@@ -104,7 +111,7 @@ class RayOptions(PlatformModel):
         return RayPlatform(self)
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
-        """Return the rent from the job's start to its end. Raises UnknownSku if the machine has no price."""
+        """Return the rent of the time in which an actor has a core. Raises UnknownSku if the machine has no price."""
         prices = [*rents(learner=self.learner_usd_per_hour)]
         if self.machine:
             parts = machine_parts(book, self.machine, self.region, count=self.nodes, ip_and_disk=False)
@@ -112,7 +119,7 @@ class RayOptions(PlatformModel):
         elif self.node_usd_per_hour:
             price = own_price("nodes", self.node_usd_per_hour)
             prices.append(RentPrice("nodes", (Part(price, self.nodes),)))
-        return Tariff(rents=tuple(prices))
+        return Tariff(rents=tuple(prices), rents_while_held=True)
 
 
 @dataclass
@@ -120,45 +127,76 @@ class _Flight:
     call: Call
     submitted_s: float
     weights: Any = None
-    actor: Any = None
+    actor: str | None = None
     sent_s: float | None = None
     give_up_s: float = float("inf")
 
 
-class RayPlatform:
-    """Implements `training.ports.Platform`. The learner's calls run in a thread here.
+@dataclass(frozen=True)
+class _Started:
+    """The process of an actor has answered, or its future says why it cannot."""
 
-    An actor whose call is cancelled, takes too long or breaks is ended; another is started when there is a call for it.
+    actor: str
+    future: Any
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A call has ended: with a finished future, or with the reason why it has none."""
+
+    call_id: str
+    end: Any
+
+
+class RayPlatform:
+    """Implements `training.ports.Platform`, `cloud.rents.payer.RentsItsResources` and
+    `cloud.throttling.ReportsThrottling`. The learner's calls run in a thread here.
+
+    Calls wait here for actors that have answered. An actor whose call is cancelled, takes too long or breaks is ended;
+    another is requested when there is a call for it. Rent is paid while an actor has a core.
     """
 
     def __init__(self, options: RayOptions) -> None:
         ray_driver.require()
         self._options = options
         self._run = secrets.token_hex(16)
-        self.head = None if options.address else RayHead(options.actors or cores())
+        self.head = None
+        if not options.address:
+            self.head = RayHead(ceil((options.actors or options.most_actors) * options.cpus_per_actor))
         address = options.address if self.head is None else self.head.address
         try:
             self._ray = ray_driver.attached(address, f"starling-{self._run}")
         except NoRay:
             self._end_head()
             raise
-        self._actor_class = self._ray.remote(
-            num_cpus=options.cpus_per_actor, max_restarts=0, max_task_retries=0
-        )(ray_driver.RayActor)
-        self._most = options.actors or self._room()
+        self._finished: queue.SimpleQueue[Execution | _Started | _Ended] = queue.SimpleQueue()
+        self._actors = ActorPool(
+            self._ray,
+            cores_each=options.cpus_per_actor,
+            most=options.actors,
+            start_cap_s=options.start_cap_s,
+            started=lambda actor, future: self._finished.put(_Started(actor, future)),
+            now_s=self.now_s,
+        )
         self._refs: OrderedDict[str, Any] = OrderedDict()
-        self._actors: list[Any] = []
-        self._idle: list[Any] = []
         self._queue: deque[_Flight] = deque()
         self._flights: dict[str, _Flight] = {}
-        self._finished: queue.SimpleQueue[Execution | tuple[str, Any]] = queue.SimpleQueue()
+        self._busy = 0
         self._learner = LearnerThread(self._finished.put)
         self._next_look_s = 0.0
+        self._payer: Payer = NoPayer()
+        self._paying = False
         self._closed = False
 
     @property
     def at_once(self) -> int:
-        return self._most
+        return self._actors.most
+
+    def set_payer(self, payer: Payer) -> None:
+        self._payer = payer
+
+    def throttling_reasons(self) -> str:
+        return self._actors.throttling_reasons()
 
     def publish(self, version: int, blob: bytes) -> BlobRef:
         ref = BlobRef(version=version, sha256=hashlib.sha256(blob).hexdigest(), byte_count=len(blob))
@@ -196,7 +234,7 @@ class RayPlatform:
         end_s = self.now_s() + timeout_s
         while self._flights:
             self._learner.enforce_limit()
-            self._give_up()
+            self._look()
             now_s = self.now_s()
             wait_s = min(end_s - now_s, self._learner.seconds_to_limit(), self._next_look_s - now_s)
             try:
@@ -205,14 +243,17 @@ class RayPlatform:
                 if self.now_s() >= end_s:
                     return None
                 continue
-            call_id = finished.call_id if isinstance(finished, Execution) else finished[0]
-            flight = self._flights.pop(call_id, None)
+            if isinstance(finished, _Started):
+                if not self._closed:
+                    self._note(self._actors.note_start(finished.actor, finished.future))
+                continue
             # A call that was cancelled or given up may still be answered; its outcome has been returned.
+            flight = self._flights.pop(finished.call_id, None)
             if flight is None:
                 continue
             if isinstance(finished, Execution):
                 return learner_outcome(flight.call, flight.submitted_s, finished)
-            return self._landed(flight, finished[1])
+            return self._landed(flight, finished.end)
         return None
 
     def cancel(self, call_id: str) -> None:
@@ -238,10 +279,7 @@ class RayPlatform:
         self._learner.close()
         self._flights.clear()
         self._queue.clear()
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._actors.clear()
-        self._idle.clear()
+        self._actors.close()
         self._refs.clear()
         self._ray.shutdown()
         self._end_head()
@@ -250,52 +288,67 @@ class RayPlatform:
         if self.head is not None:
             self.head.close()
 
-    def _room(self) -> int:
-        return max(1, int(self._ray.cluster_resources().get("CPU", 0.0) / self._options.cpus_per_actor))
-
-    def _send_waiting(self) -> None:
-        while self._queue and (self._idle or len(self._actors) < self._most):
-            flight = self._queue.popleft()
-            if not self._idle:
-                self._actors.append(
-                    actor := self._actor_class.remote(max(1, int(self._options.cpus_per_actor)))
-                )
-                self._idle.append(actor)
-            self._send(flight, self._idle.pop())
-
-    def _send(self, flight: _Flight, actor: Any) -> None:
-        call = flight.call
-        flight.actor, flight.sent_s = actor, self.now_s()
-        start_cap_s = self._options.start_cap_s
-        flight.give_up_s = flight.sent_s + start_cap_s + call.deadline_s + GRACE_S + _SENDING_S
-        request = wire.Request(
-            run=self._run, call=call, not_after_unix_s=time.time() + start_cap_s, packages=packages.enabled()
-        )
-        answered = actor.answer.remote(wire.pack_request(request), flight.weights).future()
-        answered.add_done_callback(lambda future: self._finished.put((call.id, future)))
-
-    def _fail(self, call_id: str, why: Failure) -> None:
-        self._finished.put((call_id, why))
-
-    def _give_up(self) -> None:
-        if self.now_s() < self._next_look_s:
+    def _look(self) -> None:
+        """Twice a second: follow what the cluster says of actors, and give calls up that are overdue."""
+        if self._closed or self.now_s() < self._next_look_s:
             return
         self._next_look_s = self.now_s() + _LOOK_EVERY_S
+        self._note(self._actors.look())
         for flight in [one for one in self._flights.values() if one.give_up_s <= self.now_s()]:
             flight.give_up_s = float("inf")
             words = f"no answer came within its start and its deadline of {flight.call.deadline_s:g} s"
             self._fail(flight.call.id, Failure("lost", words))
+
+    def _note(self, failed_start: Failure | None) -> None:
+        """Go on after actors have changed: pay for them, and send calls or fail one that they cannot take."""
+        self._pay()
+        if failed_start is not None and self._queue:
+            self._fail(self._queue.popleft().call.id, failed_start)
+        self._send_waiting()
+
+    def _pay(self) -> None:
+        """Begin the rent once an actor has a core, and end it while none has."""
+        held = self._actors.with_core > 0
+        if held and not self._paying:
+            unpaid = self._payer.begin_rents()
+            self._paying = not unpaid
+            while unpaid and self._queue:
+                self._fail(self._queue.popleft().call.id, Failure("budget", unpaid))
+        elif self._paying and not held:
+            self._payer.end_rents()
+            self._paying = False
+
+    def _send_waiting(self) -> None:
+        self._actors.request(len(self._queue) + self._busy)
+        while self._paying and self._queue and (actor := self._actors.take()) is not None:
+            self._send(self._queue.popleft(), actor)
+
+    def _send(self, flight: _Flight, actor: str) -> None:
+        call = flight.call
+        flight.actor, flight.sent_s = actor, self.now_s()
+        flight.give_up_s = flight.sent_s + call.deadline_s + GRACE_S + _SENDING_S
+        not_after_s = time.time() + self._options.start_cap_s
+        request = wire.Request(
+            run=self._run, call=call, not_after_unix_s=not_after_s, packages=packages.enabled()
+        )
+        handle = self._actors.handle(actor)
+        self._busy += 1
+        answered = handle.answer.remote(wire.pack_request(request), flight.weights).future()
+        answered.add_done_callback(lambda future: self._finished.put(_Ended(call.id, future)))
+
+    def _fail(self, call_id: str, why: Failure) -> None:
+        self._finished.put(_Ended(call_id, why))
 
     def _landed(self, flight: _Flight, end: Any) -> Outcome:
         """Return the outcome. `end` is a finished future, or a Failure."""
         landed_s = self.now_s()
         answer, result = (None, end) if isinstance(end, Failure) else self._read(flight, end)
         if flight.actor is not None:
+            self._busy -= 1
             if answer is not None:
-                self._idle.append(flight.actor)
+                self._actors.put_back(flight.actor)
             else:
-                self._actors.remove(flight.actor)
-                self._ray.kill(flight.actor)
+                self._actors.end(flight.actor)
             self._send_waiting()
         total_s = landed_s - flight.submitted_s
         waited_s = total_s if flight.sent_s is None else flight.sent_s - flight.submitted_s
@@ -304,7 +357,7 @@ class RayPlatform:
         run_s = min(reported_s, total_s - waited_s)
         way_s = total_s - waited_s - run_s
         cold = answer is not None and answer.calls_before == 0
-        return call_outcome(
+        outcome = call_outcome(
             flight.call,
             flight.submitted_s,
             landed_s,
@@ -316,22 +369,16 @@ class RayPlatform:
             transfer_s=0.0 if cold else way_s,
             billed_s=run_s,
         )
+        return (
+            outcome.model_copy(update={"status": "refused"}) if outcome.reason_code == "budget" else outcome
+        )
 
     def _read(self, flight: _Flight, future: Any) -> tuple[wire.Answer | None, Result | Failure]:
         error = future.exception()
-        if error is not None:
-            return None, self._why_not(flight, error)
-        return read_answer(flight.call, self._run, future.result())
-
-    def _why_not(self, flight: _Flight, error: BaseException) -> Failure:
+        if error is None:
+            return read_answer(flight.call, self._run, future.result())
         assert flight.sent_s is not None
-        text = str(error)
-        if "ModuleNotFoundError" in text or "ImportError" in text:
-            words = (
-                "the cluster's machines cannot import Starling; put this version of it on their PYTHONPATH"
-            )
-            return Failure("bundle", f"{words}: {text.strip().splitlines()[-1][:300]}")
-        if self.now_s() - flight.sent_s >= flight.call.deadline_s:
-            return Failure("deadline", f"took longer than its deadline of {flight.call.deadline_s:g} s")
-        first = text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
-        return Failure("function_failed", f"the actor's process ended before it answered: {first}")
+        why = why_ended(error)
+        if why.code != "bundle" and self.now_s() - flight.sent_s >= flight.call.deadline_s:
+            why = Failure("deadline", f"took longer than its deadline of {flight.call.deadline_s:g} s")
+        return None, why

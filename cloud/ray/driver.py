@@ -64,6 +64,9 @@ class RayActor:
     def __init__(self, cores: int = 1) -> None:
         self._actor = Actor(cores=cores)
 
+    def ready(self) -> None:
+        """Answer as soon as the process has started."""
+
     def answer(self, request: bytes, weights: bytes | None) -> bytes:
         return self._actor.answer(request, weights=weights)
 

@@ -40,7 +40,8 @@ class Rents:
         self._tariff = tariff
         self._ledger = ledger
         self._id_prefix = id_prefix
-        self._kept: list[RentedResource] | None = None
+        self._kept: list[RentedResource] | None = [] if tariff.rents_while_held else None
+        self._suspended: list[RentedResource] | None = None
         pool = tariff.pool
         self._pool = PoolRent(pool, ledger, id_prefix) if pool is not None and not pool.in_groups else None
         self._groups: dict[int, RentedResource] = {}
@@ -78,9 +79,7 @@ class Rents:
         string.
         """
         if self._kept is None:
-            self._kept = [
-                RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.rents
-            ]
+            self._kept = self._new(now_s)
         for rented in (*self._kept, *self._groups.values()):
             if to_ns(now_s) < rented.renew_at_ns:
                 continue
@@ -92,6 +91,22 @@ class Rents:
         return (
             self._too_dear("the next minute of an actor", refused.picodollars) if refused is not None else ""
         )
+
+    def begin(self, now_s: float, round_no: int) -> str:
+        """Pay the tariff's rents from now on. Return why they cannot be paid, or an empty string."""
+        self._kept = self._new(now_s) if self._suspended is None else self._suspended
+        for rented in self._kept:
+            rented.begin_again(now_s)
+        too_dear = self.pay(now_s, round_no)
+        if too_dear:
+            self.suspend(now_s)
+        return too_dear
+
+    def suspend(self, now_s: float) -> None:
+        """End the tariff's rents, until they begin again."""
+        for rented in self._kept or ():
+            rented.end(now_s)
+        self._suspended, self._kept = self._kept, []
 
     def need(self, actor_calls: int, now_s: float) -> None:
         """Record that this many calls of actors are in flight now."""
@@ -133,6 +148,9 @@ class Rents:
         self._groups.clear()
         if self._pool is not None:
             self._pool.end(now_s)
+
+    def _new(self, now_s: float) -> list[RentedResource]:
+        return [RentedResource(one, self._ledger, self._id_prefix, now_s) for one in self._tariff.rents]
 
     def _too_dear(self, what: str, picodollars: int) -> str:
         return f"{what} would cost {display_usd(picodollars)} and {remaining_money(self._ledger)}"

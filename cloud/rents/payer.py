@@ -9,7 +9,9 @@ from cloud.rents.job import Rents
 
 
 class Payer(Protocol):
-    """For the platform's own thread. Each group has a number."""
+    """For the platform's own thread. Each group has a number. Rents of a tariff with `rents_while_held` begin and end
+    here, as often as the platform says.
+    """
 
     def take(self, number: int, actors: int) -> str:
         """Pay for one more group of this many actors, from now on. Return why it cannot be paid for, or an empty
@@ -19,10 +21,16 @@ class Payer(Protocol):
     def leave(self, number: int) -> None:
         """End the payment: it is certain that this group is not billed any more."""
 
+    def begin_rents(self) -> str:
+        """Pay the tariff's rents from now on. Return why they cannot be paid, or an empty string."""
+
+    def end_rents(self) -> None:
+        """End the tariff's rents: nothing that they pay for is held now."""
+
 
 @runtime_checkable
 class RentsItsResources(Protocol):
-    """A platform that orders its resources by itself: it asks the payer before each, and reports when one is gone."""
+    """A platform that knows by itself what it has: it asks the payer before each, and reports when one is gone."""
 
     def set_payer(self, payer: Payer) -> None: ...
 
@@ -34,6 +42,12 @@ class NoPayer:
         return ""
 
     def leave(self, number: int) -> None:
+        pass
+
+    def begin_rents(self) -> str:
+        return ""
+
+    def end_rents(self) -> None:
         pass
 
 
@@ -54,3 +68,10 @@ class LedgerPayer:
 
     def leave(self, number: int) -> None:
         self._rents.leave(number, self._now_s())
+
+    def begin_rents(self) -> str:
+        self._book()
+        return self._rents.begin(self._now_s(), self._round_no())
+
+    def end_rents(self) -> None:
+        self._rents.suspend(self._now_s())

@@ -94,6 +94,10 @@ class RentedResource:
         ends_ns = [now_ns if piece is used[-1] else min(piece.end_ns, now_ns) for piece in used]
         self._ledger.settle([self._settlement(*piece) for piece in zip(used, ends_ns, strict=True)])
 
+    def begin_again(self, now_s: float) -> None:
+        """Count from now on again, after its end."""
+        self._paid_until_ns = to_ns(now_s)
+
     def _reserve_next(self, round_no: int) -> Reservation | None:
         self._count += 1
         begin_ns = self._paid_until_ns

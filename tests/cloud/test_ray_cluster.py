@@ -25,11 +25,12 @@ from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions, RayPlatform
 from tests.cloud import calls, processes
+from tests.cloud.ray_clusters import ROOT, cluster_of, command_of
 from tests.cloud.test_platform_contract import gather
+from tests.servers import wait_until
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 needs_ray = pytest.mark.skipif(not ray_driver.installed(), reason="Ray is not installed: make ray-setup")
 
 
@@ -102,7 +103,7 @@ def test_a_call_that_takes_too_long_is_ended_and_the_next_is_served(platform: Ra
 def test_an_actor_that_is_killed_is_an_outcome_and_another_takes_its_place(platform: RayPlatform) -> None:
     ref = platform.publish(0, calls.weights())
     platform.submit(calls.rollout("c", ref, steps=5_000_000))
-    actors = _wait_for_actors()
+    actors = _wait_for_actors(platform)
     for pid in actors:
         os.kill(pid, signal.SIGKILL)
     outcome = gather(platform, 1)["c"]
@@ -112,22 +113,15 @@ def test_an_actor_that_is_killed_is_an_outcome_and_another_takes_its_place(platf
     assert gather(platform, 1)["next"].status == "done"
 
 
-def _wait_for_actors() -> list[int]:
+def _wait_for_actors(platform: RayPlatform) -> list[int]:
     """Those that are at work, and not only being started."""
     end_s = time.monotonic() + 30.0
     while time.monotonic() < end_s:
-        found = [pid for pid in processes.below(os.getpid()) if b"RayActor.answer" in _command(pid)]
+        found = [pid for pid in processes.below(os.getpid()) if b"RayActor.answer" in command_of(pid)]
         if found:
             return found
-        time.sleep(0.05)
+        assert platform.next(0.05) is None
     raise AssertionError("no actor was started")
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 @needs_ray
@@ -176,91 +170,32 @@ def test_the_cluster_inherits_nothing_and_falls_with_the_process_that_started_it
     process.stdin.close()
     process.stdout.close()
     end_s = time.monotonic() + 30.0
-    while (left := [pid for pid in pids if _command(pid)]) and time.monotonic() < end_s:
+    while (left := [pid for pid in pids if command_of(pid)]) and time.monotonic() < end_s:
         time.sleep(0.1)
     assert not left
 
 
-TWO_MACHINES = """
-import sys
-from ray.cluster_utils import Cluster
-sizes = {"num_cpus": 1, "object_store_memory": 128 * 2**20}
-cluster = Cluster(initialize_head=True, head_node_args={**sizes, "include_dashboard": False})
-second = cluster.add_node(**sizes)
-print("address", cluster.address, flush=True)
-sys.stdin.readline()
-cluster.remove_node(second, allow_graceful=False)
-print("lost", flush=True)
-sys.stdin.read()
-cluster.shutdown()
-"""
-
-
-# As `ray start` does: a driver sends the token in its home folder, and so do the machines.
-_NODES = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
-if (Path.home() / ".ray" / "auth_token").exists():
-    _NODES["RAY_AUTH_MODE"] = "token"
-
-
-@pytest.fixture
-def two_machines(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A running cluster of two machines as far as Ray knows: each has its own raylet and object store."""
-    with open(tmp_path / "cluster.log", "w") as log:
-        cluster = subprocess.Popen(
-            [sys.executable, "-c", TWO_MACHINES],
-            env={**os.environ, **_NODES},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
-    try:
-        yield cluster
-    finally:
-        cluster.stdin.close()
-        cluster.wait(timeout=60)
-        cluster.stdout.close()
-
-
-def _read_until(cluster: subprocess.Popen[str], word: str) -> str:
-    assert cluster.stdout is not None
-    for line in cluster.stdout:
-        if line.startswith(word):
-            return line.removeprefix(word).strip()
-    raise AssertionError("the cluster ended")
-
-
-def _raylets_of_actors(cluster: subprocess.Popen[str]) -> set[int]:
-    """The parents of the processes that actors are."""
-    pids = [pid for pid in processes.below(cluster.pid) if b"RayActor" in _command(pid)]
-    return {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
-
-
 @needs_ray
 @pytest.mark.slow
-def test_a_cluster_of_two_machines_is_used_by_its_address_and_one_of_them_may_be_lost(
-    two_machines: subprocess.Popen[str],
-) -> None:
-    platform = RayOptions(address=_read_until(two_machines, "address"), cpus_per_actor=1.0).open()
-    try:
-        assert platform.at_once == 2, "as many actors as both have cores for"
-        ref = platform.publish(0, calls.weights())
-        for number in range(6):
-            platform.submit(calls.rollout(f"c{number}", ref, slot=number, steps=2_000))
-        assert [one.reason for one in gather(platform, 6).values()] == [""] * 6
-        assert len(_raylets_of_actors(two_machines)) == 2, "each machine has an actor"
-        for name in ("a", "b"):
-            platform.submit(calls.rollout(name, ref, steps=60_000, deadline_s=120.0))
-        assert two_machines.stdin is not None
-        two_machines.stdin.write("lose it\n")
-        two_machines.stdin.flush()
-        _read_until(two_machines, "lost")
-        outcomes = gather(platform, 2)
-        assert sorted(one.status for one in outcomes.values()) == ["done", "failed"]
-        assert {one.reason_code for one in outcomes.values()} == {"", "function_failed"}
-        platform.submit(calls.rollout("next", ref))
-        assert gather(platform, 1)["next"].status == "done"
-    finally:
-        platform.close()
+def test_a_cluster_of_two_machines_is_used_by_its_address_and_one_of_them_may_be_lost(tmp_path: Path) -> None:
+    with cluster_of(1, 1, folder=tmp_path) as cluster:
+        platform = RayOptions(address=cluster.address, cpus_per_actor=1.0).open()
+        try:
+            assert platform.at_once == 2, "as many actors as both have cores for"
+            ref = platform.publish(0, calls.weights())
+            for number in range(6):
+                platform.submit(calls.rollout(f"c{number}", ref, slot=number, steps=2_000))
+            assert [one.reason for one in gather(platform, 6).values()] == [""] * 6
+            wait_until(
+                lambda: cluster.machines_with_actors() == 2, within_s=30.0, what="an actor on each machine"
+            )
+            for name in ("a", "b"):
+                platform.submit(calls.rollout(name, ref, steps=60_000, deadline_s=120.0))
+            cluster.lose_machine()
+            outcomes = gather(platform, 2)
+            assert sorted(one.status for one in outcomes.values()) == ["done", "failed"]
+            assert {one.reason_code for one in outcomes.values()} == {"", "function_failed"}
+            platform.submit(calls.rollout("next", ref))
+            assert gather(platform, 1)["next"].status == "done"
+        finally:
+            platform.close()

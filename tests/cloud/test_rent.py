@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
 from cloud.ledger import MemoryLedger
-from cloud.pricing import RentPrice, total
+from cloud.pricing import RentPrice, Tariff, total
+from cloud.rents.job import Rents
 from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from training.ports import Settlement
 
@@ -111,3 +112,33 @@ def test_rent_ahead_is_what_will_be_set_aside_until_then(
     assert held[1] - held[0] == ahead
     assert held[1] == rent_from_start(price, now_s + for_s)
     assert ahead <= rent_going_on(price, for_s)
+
+
+def test_rents_that_are_paid_while_held_cost_only_that_time_however_often_they_begin() -> None:
+    ledger = MemoryLedger(10**6 * USD)
+    rents = Rents(Tariff(rents=(MACHINE,), rents_while_held=True), ledger, "")
+    assert not rents.is_due(0.0), "nothing is held yet"
+    assert rents.ahead(0.0, 3600.0) == 0
+    for begin_s, end_s in [(100.0, 190.0), (500.0, 501.5), (600.0, 600.0)]:
+        assert rents.begin(begin_s, 1) == ""
+        assert rents.pay(end_s, 1) == ""
+        rents.suspend(end_s)
+        assert ledger.spend().reserved_picodollars == 0
+        assert rents.due_ns() is None
+    assert rents.begin(700.0, 1) == ""
+    rents.end(708.5)
+    rents.suspend(709.0)
+    exact = Fraction(100, 3600) * (Fraction("0.68") + Fraction("17.92") / 720) * USD
+    assert ledger.spend().spent_picodollars == pytest.approx(float(exact), abs=8)
+    names = [one.id for one in ledger.settlements()]
+    assert len(names) == len(set(names))
+    assert not ledger.frozen
+
+
+def test_held_rents_that_cannot_be_paid_do_not_begin_and_reserve_nothing() -> None:
+    ledger = MemoryLedger(total(MACHINE.lines(60 * NS)) - 1)
+    rents = Rents(Tariff(rents=(MACHINE, MACHINE), rents_while_held=True), ledger, "")
+    assert "the next 60 s of server (c5.4xlarge" in rents.begin(0.0, 1)
+    assert ledger.spend().reserved_picodollars == 0
+    assert ledger.spend().spent_picodollars == 0
+    assert rents.due_ns() is None
