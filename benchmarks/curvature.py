@@ -52,6 +52,7 @@ from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
 from training.surface import surface_of
+from training.tasks.score import RETURN
 from training.update_samples import UpdateSamples
 
 ACTORS, STEPS = 16, 256
@@ -301,7 +302,7 @@ def _decision(policy: Any) -> Figure:
     best_s = float("inf")
     for _ in range(200):
         began_s = time.process_time()
-        policy.decide(history, Bounds(), 3)
+        policy.decide(history, Bounds(), 3, RETURN)
         best_s = min(best_s, time.process_time() - began_s)
     rule = getattr(policy, "rule", "")
     return Figure(f"a decision of {policy.kind} {rule}".strip(), best_s * 1000, "ms", at_most=1.0)

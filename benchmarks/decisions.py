@@ -12,6 +12,7 @@ from training.scaling.plan import Bounds
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, rounds_of
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
+from training.tasks.score import RETURN
 
 _MOST_US = 1000.0
 _EPOCHS = 64
@@ -32,7 +33,7 @@ def measure(quick: bool = False) -> Iterator[Figure]:
 
     def decided_us(seen: int, seed: int) -> float:
         began_ns = time.perf_counter_ns()
-        policy.decide(history[:seen], bounds, seed)
+        policy.decide(history[:seen], bounds, seed, RETURN)
         return (time.perf_counter_ns() - began_ns) / 1000
 
     yield Figure("Siren: the first decision of a process", decided_us(0, 0), "µs")

@@ -64,7 +64,7 @@ def first_round_picodollars(training: Training, options: PlatformOptions, actors
 
 
 def _first_actors(training: Training) -> int:
-    return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
+    return training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1), training.score).actors
 
 
 def forecast_in(configuration: Configuration, training: Training, budget_picodollars: int) -> Forecast:

@@ -47,6 +47,7 @@ from training.reports import RoundReport
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import Bounds, Plan
 from training.scaling.siren import Siren
+from training.tasks.score import Score
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -59,13 +60,13 @@ class WithMoney(Siren):
 
     money_picodollars: int
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         limit = {"limit_picodollars": self.money_picodollars}
         seen = [
             one.model_copy(update={"spend": one.spend.model_copy(update=limit)}) if one.spend else one
             for one in history
         ]
-        return super().decide(seen, bounds, seed)
+        return super().decide(seen, bounds, seed, score)
 
 
 def train(arm: Arm, seed: int, rows: Rows) -> dict[str, Any]:

@@ -174,7 +174,7 @@ assert training.__file__.startswith({str(tmp_path)!r})
 test_halving_by_hand()
 document = tiny().model_dump(mode="json")
 spec = TrainingSpec.model_validate({{**document, "scaling": {{"kind": "halving", "every_rounds": 3}}}})
-print(spec.scaling.decide([], Bounds(actors_max=16), seed=0).why)
+print(spec.scaling.decide([], Bounds(actors_max=16), seed=0, score=RETURN).why)
 """
     said = _run(program, tmp_path, ROOT, cwd=tmp_path)
     assert said.strip() == "halved every 3 rounds; 64 limited to 16 by the bounds"

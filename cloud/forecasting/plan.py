@@ -108,7 +108,7 @@ def plan_of(training: Training, most_rounds: float) -> Plan:
     while at < most_rounds:
         seed = derive(training.seed, "scaling", at + 1)
         history = _History(at + 1, last)
-        found = training.scaling.decide(history, Bounds(), seed).actors
+        found = training.scaling.decide(history, Bounds(), seed, training.score).actors
         if not actors or found != last:
             begins.append(at)
             actors.append(found)

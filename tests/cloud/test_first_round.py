@@ -175,6 +175,6 @@ def test_the_least_budget_is_enough_for_the_first_round_however_it_is_drawn(time
 def test_the_first_decision_is_asked_of_the_scaling_policy() -> None:
     training = spec(scaling={"kind": "ramp", "actors_first": 3, "actors_last": 30, "over_rounds": 9})
     options = SimulatedOptions()
-    first = training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1)).actors
+    first = training.scaling.decide((), Bounds(), derive(training.seed, "scaling", 1), training.score).actors
     assert first_round_picodollars(training, options) == first_round_picodollars(training, options, first)
     assert first_round_picodollars(training, options) < first_round_picodollars(training, options, 30)

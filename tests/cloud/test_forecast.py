@@ -29,6 +29,7 @@ from training.reports import RoundReport
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds, Plan
 from training.spec import TrainingSpec
+from training.tasks.score import Score
 
 PLENTY = 10**15
 LAMBDA = SimulatedOptions()
@@ -213,7 +214,7 @@ def test_this_machine_costs_nothing_unless_it_has_a_price() -> None:
 class ByReturn(Fixed):
     """A policy that goes by what only training can tell."""
 
-    def decide(self, history: Any, bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Any, bounds: Bounds, seed: int, score: Score) -> Plan:
         if history and history[-1].score > 3:
             return Plan(2, bounds.memory_mb, "it learns")
         return Plan(self.actors, bounds.memory_mb, "it does not")
@@ -237,7 +238,7 @@ def test_a_ramp_is_asked_round_by_round() -> None:
     history: list[RoundReport] = []
     requested = []
     for round_no in range(60):
-        requested.append(training.scaling.decide(history[-64:], Bounds(), 0).actors)
+        requested.append(training.scaling.decide(history[-64:], Bounds(), 0, training.score).actors)
         history.append(RoundReport.model_construct(round_no=round_no + 1, actors=requested[-1]))
     stretch = np.searchsorted(plan.begins, np.arange(60), side="right") - 1
     assert plan.actors[stretch].tolist() == requested

@@ -12,6 +12,7 @@ from tests.factories import round_finished
 from training.reports import CurvatureReport, RoundReport
 from training.scaling.boosting import Boosting
 from training.scaling.plan import Bounds
+from training.tasks.score import RETURN
 
 NITRO: dict[str, Any] = {"kind": "boosting", "actors_min": 8, "actors_max": 64}
 
@@ -31,7 +32,7 @@ def test_no_decision_lies_outside_of_what_was_said_beforehand(rule: Any) -> None
     assert policy.actor_range(1) == (16, 16)
     for round_no in range(2, 70):
         least, most = policy.actor_range(round_no)
-        decided = policy.decide(_history(rng, round_no - 1)[-64:], Bounds(), round_no).actors
+        decided = policy.decide(_history(rng, round_no - 1)[-64:], Bounds(), round_no, RETURN).actors
         assert least <= decided <= most, round_no
     assert policy.actor_range(60)[1] == (8 if rule == "paper" else 64)
 
@@ -59,7 +60,7 @@ def test_what_is_supposed_lies_where_runs_with_random_curvature_do() -> None:
     for seed in range(20):
         history = _history(rng, 50)
         totals.append(
-            sum(training.scaling.decide(history[:k][-64:], Bounds(), seed).actors for k in range(50))
+            sum(training.scaling.decide(history[:k][-64:], Bounds(), seed, RETURN).actors for k in range(50))
         )
     assert (middle.actors * rounds).sum() == pytest.approx(np.mean(totals), rel=0.3)
 

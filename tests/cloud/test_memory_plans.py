@@ -26,6 +26,7 @@ from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds, Plan, clip_to_bounds
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
+from training.tasks.score import Score
 
 SIZES = (512, 1024, 3008)
 
@@ -33,7 +34,7 @@ SIZES = (512, 1024, 3008)
 class ByTurns(Fixed):
     """A policy that wishes for little and for much memory by turns."""
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         wished_mb = 3000 if len(history) % 2 else 500
         return clip_to_bounds(self.actors, bounds, "by turns", wished_mb)
 

@@ -11,6 +11,7 @@ from training.engine import train
 from training.ports import Control
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
+from training.tasks.score import RETURN
 
 
 def kinds(events):
@@ -256,8 +257,8 @@ def test_a_ramp_longer_than_the_history_that_is_kept_comes_to_its_end():
     ramp = Ramp(actors_first=1, actors_last=101, over_rounds=100)
     last = reports(events_of(tiny(), InlinePlatform()))[-1]
     kept = [last.model_copy(update={"round_no": round_no}) for round_no in range(37, 101)]
-    assert ramp.decide(kept, Bounds(), seed=0).actors == 101
-    assert ramp.decide(kept[:-50], Bounds(), seed=0).actors == 51
+    assert ramp.decide(kept, Bounds(), seed=0, score=RETURN).actors == 101
+    assert ramp.decide(kept[:-50], Bounds(), seed=0, score=RETURN).actors == 51
 
 
 def test_calls_have_ids_of_their_own_and_carry_the_prefix():

@@ -23,6 +23,7 @@ from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.minionsrl.state import Scales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
+from training.tasks.score import RETURN
 
 SCALES = Scales(target_return=400.0, rounds=20)
 
@@ -166,7 +167,7 @@ def test_what_is_learned_from_is_what_was_drawn():
     batch = batch_of([samples_of(rounds, of, weights)], 0)
     assert batch.actions[:, 0].tolist() == [1, 2]
     assert batch.terminated[:, 0].tolist() == [False, True]
-    drawn = np.array([policy.decide(rounds[:1], Bounds(), seed).actors for seed in range(3000)])
+    drawn = np.array([policy.decide(rounds[:1], Bounds(), seed, RETURN).actors for seed in range(3000)])
     assert math.exp(batch.log_probs[1, 0]) == pytest.approx((drawn == 3).mean(), abs=0.03)
 
 
@@ -175,9 +176,9 @@ def test_the_likeliest_decision_where_nothing_is_drawn():
     weights = weights_of(initial_state(of), of)
     policy = of.policy(as_text(weights), explore=False)
     logits = NumpyPolicy(weights).outputs(policy.state_after([])[None])[0]
-    plan = policy.decide([], Bounds(), 1)
+    plan = policy.decide([], Bounds(), 1, RETURN)
     assert plan.actors == int(np.argmax(logits)) + 1
-    assert plan == policy.decide([], Bounds(), 2)
+    assert plan == policy.decide([], Bounds(), 2, RETURN)
     assert "likeliest" in plan.why
 
 
@@ -198,7 +199,7 @@ def test_a_scheduler_that_does_not_fit_is_refused(changes, words):
 
 def test_without_a_scheduler_nothing_is_guessed():
     with pytest.raises(ValueError, match="no scheduler was chosen"):
-        Learned().decide([], Bounds(), 0)
+        Learned().decide([], Bounds(), 0, RETURN)
 
 
 def test_weights_that_are_not_finite_give_the_middle_and_say_so():
@@ -206,7 +207,7 @@ def test_weights_that_are_not_finite_give_the_middle_and_say_so():
     state = initial_state(of)
     broken = {name: np.full_like(array, np.nan) for name, array in state.parameters.items()}
     weights = LearnerState(**{**state.__dict__, "parameters": broken}).actor_weights(of.network)
-    plan = of.policy(as_text(weights), explore=False).decide([], Bounds(), 0)
+    plan = of.policy(as_text(weights), explore=False).decide([], Bounds(), 0, RETURN)
     assert plan.actors == 3
     assert "not finite" in plan.why
 
@@ -216,7 +217,7 @@ def a_task(policy, seed, gain_of, seconds_of, rounds=10):
     reports = []
     level = 0.0
     for k in range(1, rounds + 1):
-        actors = policy.decide(reports, Bounds(), seed * 1000 + k).actors
+        actors = policy.decide(reports, Bounds(), seed * 1000 + k, RETURN).actors
         level += gain_of(actors)
         reports.append(a_round(k, actors=actors, episode_return_mean=level, total_s=seconds_of(actors)))
         if level >= 100.0:

@@ -30,6 +30,7 @@ from training.scheduling.siren.decisions import FunctionDecisions
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.siren.state import Scales, state_of
 from training.scheduling.trainer import initial_state, train_scheduler
+from training.tasks.supervised_spec import Supervised
 
 SIZES = (512, 1024, 1769, 3008)
 CLOUD = ArithmeticCloud(
@@ -232,21 +233,23 @@ def test_a_decision_is_pure_keeps_the_drawn_pair_and_tells_its_reason() -> None:
     policy, drawing = of.policy(weights, explore=False), of.policy(weights, explore=True)
     history = rounds_of(CLOUD, [(8, 1024)] * 2, budget_picodollars=DOLLAR)
     bounds = Bounds(memory_sizes_mb=(512, 2048))
-    plan = policy.decide(history, bounds, 1)
-    assert plan == policy.decide(history, bounds, 2)
+    plan = policy.decide(history, bounds, 1, Supervised.score)
+    assert plan == policy.decide(history, bounds, 2, Supervised.score)
     assert plan.drawn is not None
     assert plan.actors == round(plan.drawn[0])
     assert plan.memory_mb == min((512, 2048), key=lambda size: abs(size - plan.drawn[1]))  # type: ignore[index]
     assert "the agent's mean" in plan.why
     assert "at loss 0.5, with" in plan.why
     assert "% of the budget left" in plan.why
-    assert drawing.decide(history, bounds, 1) == drawing.decide(history, bounds, 1)
-    drawn = [drawing.decide(history, bounds, seed).drawn for seed in range(400)]
+    assert drawing.decide(history, bounds, 1, Supervised.score) == drawing.decide(
+        history, bounds, 1, Supervised.score
+    )
+    drawn = [drawing.decide(history, bounds, seed, Supervised.score).drawn for seed in range(400)]
     outputs = np.array(of.choices.drawn(np.array(drawn)))
     assert outputs.std(axis=0) == pytest.approx(math.exp(of.deviation), rel=0.2)
-    few = policy.decide(history, Bounds(actors_max=3, memory_sizes_mb=(512,)), 1)
+    few = policy.decide(history, Bounds(actors_max=3, memory_sizes_mb=(512,)), 1, Supervised.score)
     assert (few.actors, few.memory_mb) == (3, 512)
-    assert policy.decide([], bounds, 1).why.count("before the first epoch") == 1
+    assert policy.decide([], bounds, 1, Supervised.score).why.count("before the first epoch") == 1
 
 
 def test_log_probabilities_are_those_of_the_normal_distribution() -> None:
@@ -261,7 +264,9 @@ def test_weights_that_are_not_finite_give_the_middle_and_say_so() -> None:
     state = initial_state(of)
     broken = {name: np.full_like(array, np.nan) for name, array in state.parameters.items()}
     weights = weights_of(of, LearnerState(**{**state.__dict__, "parameters": broken}))
-    plan = of.policy(as_text(weights), explore=False).decide([], Bounds(memory_sizes_mb=SIZES), 0)
+    plan = of.policy(as_text(weights), explore=False).decide(
+        [], Bounds(memory_sizes_mb=SIZES), 0, Supervised.score
+    )
     assert plan.actors == round(math.sqrt(2 * 64))
     assert "not finite" in plan.why
 
@@ -279,7 +284,7 @@ def test_schedulers_of_the_other_publication_are_refused() -> None:
     with pytest.raises(ValueError, match="decides only how many actors"):
         initial_state(of, begin_with=theirs.encode())
     with pytest.raises(ValueError, match="no scheduler was chosen"):
-        Siren().decide([], Bounds(), 0)
+        Siren().decide([], Bounds(), 0, Supervised.score)
     with pytest.raises(ValidationError, match="fewest functions"):
         spec(actors_min=65)
     with pytest.raises(ValidationError, match="least memory"):
@@ -313,7 +318,7 @@ def test_real_episodes_follow_rehearsals_and_go_on_from_any_of_them() -> None:
         rounds: list[RoundReport] = []
         plans: list[tuple[int, int]] = []
         for k in range(4):
-            plan = policy.decide(rounds, Bounds(memory_sizes_mb=SIZES), seed % 1000 + k)
+            plan = policy.decide(rounds, Bounds(memory_sizes_mb=SIZES), seed % 1000 + k, Supervised.score)
             plans.append((plan.actors, plan.memory_mb))
             latest = rounds_of(CLOUD, plans)[-1]
             rounds.append(latest.model_copy(update={"drawn": plan.drawn}))

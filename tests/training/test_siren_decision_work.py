@@ -16,6 +16,7 @@ from training.scaling.agent_weights import as_text
 from training.scaling.plan import Bounds
 from training.scaling.siren import Siren
 from training.scheduling.siren.arithmetic_cloud import rounds_of
+from training.tasks.supervised_spec import Supervised
 
 MOST_CALLS = 600
 """A Python call takes about a microsecond, one of numpy a few: a millisecond holds them all."""
@@ -28,7 +29,7 @@ ANY_SIZE = range(128, 10_241)
 def policy() -> Siren:
     of = spec(memory_min_mb=128, memory_max_mb=10_240, actors_max=3000)
     found = of.policy(as_text(weights_of(of)), explore=True)
-    found.decide([], Bounds(), 0)  # reads the weights
+    found.decide([], Bounds(), 0, Supervised.score)  # reads the weights
     return found
 
 
@@ -48,7 +49,7 @@ def calls_of(policy: Siren, history: Sequence[RoundReport], bounds: Bounds) -> C
 
     sys.setprofile(count)
     try:
-        policy.decide(history, bounds, 1)
+        policy.decide(history, bounds, 1, Supervised.score)
     finally:
         sys.setprofile(None)
     return found
@@ -82,7 +83,7 @@ def test_a_decision_takes_little_memory(policy: Siren) -> None:
     history, bounds = epochs(64), Bounds(memory_sizes_mb=ANY_SIZE)
     tracemalloc.start()
     try:
-        policy.decide(history, bounds, 1)
+        policy.decide(history, bounds, 1, Supervised.score)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -98,7 +98,7 @@ class Run:
         seed = derive(self.spec.seed, "scaling", self.progress.round_no + 1)
         began_s = self._platform.now_s()
         bounds = replace(self.bounds, memory_mb=self.spec.memory_mb)
-        plan = self.spec.scaling.decide(self.progress.history, bounds, seed)
+        plan = self.spec.scaling.decide(self.progress.history, bounds, seed, self.spec.score)
         self._deciding_s = self._platform.now_s() - began_s
         self._memory_mb = plan.memory_mb
         return plan

@@ -22,12 +22,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from training.curvature import RATIO_LIMIT, CurvatureSpec
 from training.measures import AnyMeasure
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 _LIKE = 1e-9
 _NO_SPREAD = 0.5
@@ -42,6 +43,8 @@ class _Score(NamedTuple):
 
 class Boosting(PolicyBase):
     """Nitro: boosts rounds whose objective is flat, less and less as training goes on."""
+
+    within_most = ("actors_min", "actors_first")
 
     kind: Literal["boosting"] = "boosting"
     actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
@@ -83,15 +86,9 @@ class Boosting(PolicyBase):
     )
     curvature: CurvatureSpec = CurvatureSpec()
 
-    @model_validator(mode="after")
-    def in_order(self) -> Boosting:
-        if self.actors_min > self.actors_max:
-            raise ValueError("the fewest actors must not be more than the most actors")
-        return self
-
     @property
     def largest(self) -> int:
-        return max(self.actors_max, self.actors_first)
+        return self.actors_max
 
     @property
     def measures(self) -> tuple[AnyMeasure, ...]:
@@ -113,20 +110,20 @@ class Boosting(PolicyBase):
         early = self.actors_max * self.decay ** (k * k)
         return max(self.actors_min, min(self.actors_max, int(early)))
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not history:
             return clip_to_bounds(
                 self.actors_first, bounds, f"the first round starts with {self.actors_first}"
             )
         k = history[-1].round_no
         ratios = [(one.round_no, self._ratio(one)) for one in history[-max(self.window, 6) :]]
-        score = (self._released if self.rule == "released" else self._paper)(k, ratios, seed)
-        requested = int(self.actors_max * score.value)
-        actors = max(score.floor, min(self.actors_max, requested))
-        done = f"boost to {actors} of {self.actors_max}" if actors > score.floor else f"{actors}, the fewest"
+        scored = (self._released if self.rule == "released" else self._paper)(k, ratios, seed)
+        requested = int(self.actors_max * scored.value)
+        actors = max(scored.floor, min(self.actors_max, requested))
+        done = f"boost to {actors} of {self.actors_max}" if actors > scored.floor else f"{actors}, the fewest"
         curved = history[-1].figures.curvature
         instead = f"; {curved.note}" if curved is not None and curved.note and self._uses_own_ratio else ""
-        return clip_to_bounds(actors, bounds, f"{score.why}: {done}{instead}")
+        return clip_to_bounds(actors, bounds, f"{scored.why}: {done}{instead}")
 
     @property
     def _uses_own_ratio(self) -> bool:

@@ -6,29 +6,26 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class Chance(PolicyBase):
     """Random: any number of actors between two, drawn for each round."""
 
+    within_most = ("actors_min",)
+
     kind: Literal["chance"] = "chance"
     actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
     actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
-
-    @model_validator(mode="after")
-    def in_order(self) -> Chance:
-        if self.actors_min > self.actors_max:
-            raise ValueError("the fewest actors must not be more than the most actors")
-        return self
 
     @property
     def largest(self) -> int:
         return self.actors_max
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         drawn = np.random.Generator(np.random.PCG64(seed)).integers(self.actors_min, self.actors_max + 1)
         return clip_to_bounds(int(drawn), bounds, f"drawn between {self.actors_min} and {self.actors_max}")

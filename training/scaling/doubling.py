@@ -9,10 +9,13 @@ from pydantic import Field
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class Doubling(PolicyBase):
     """Hydrozoa: doubles the actors every so many rounds."""
+
+    within_most = ("actors_first",)
 
     kind: Literal["doubling"] = "doubling"
     actors_first: int = Field(8, ge=1, le=4096, title="Actors at first")
@@ -23,9 +26,9 @@ class Doubling(PolicyBase):
 
     @property
     def largest(self) -> int:
-        return max(self.actors_first, self.actors_max)
+        return self.actors_max
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         rounds = history[-1].round_no if history else 0
         # Beyond 12 doublings every bound there is has been passed.
         times = min(rounds // self.every_rounds, 12)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class Fixed(PolicyBase):
@@ -21,5 +22,5 @@ class Fixed(PolicyBase):
     def largest(self) -> int:
         return self.actors
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         return clip_to_bounds(self.actors, bounds, f"fixed at {self.actors}")

@@ -21,6 +21,7 @@ from training.reports import RoundReport
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.minionsrl.state import STATE_SIZE, Scales, StateKind, state_of
+from training.tasks.score import Score
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 _FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
@@ -112,7 +113,7 @@ class Learned(PolicyBase):
         """Return the state for the next decision."""
         return state_of(history, self.state, Scales(target_return=self.target_return, rounds=self.rounds))
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not self.weights:
             raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
         state = self.state_after(history)

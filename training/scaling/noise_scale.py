@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from training.measures import AnyMeasure
 from training.noise_scale import NoiseScaleSpec
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class NoiseScale(PolicyBase):
     """KungFu: grows with the noise of the gradients, and never shrinks."""
+
+    within_most = ("actors_min",)
 
     kind: Literal["noise_scale"] = "noise_scale"
     actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
@@ -31,12 +34,6 @@ class NoiseScale(PolicyBase):
         description="Released: as in the code that was published for Nitro, which compounds.",
         json_schema_extra={"advanced": True},
     )
-
-    @model_validator(mode="after")
-    def in_order(self) -> NoiseScale:
-        if self.actors_min > self.actors_max:
-            raise ValueError("the fewest actors must not be more than the most actors")
-        return self
 
     @property
     def largest(self) -> int:
@@ -49,7 +46,7 @@ class NoiseScale(PolicyBase):
     def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.actors_max
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         scales = [one.figures.noise_scale.scale for one in history if one.figures.noise_scale is not None]
         known = [scale for scale in scales if scale is not None and scale > 0.0]
         present = history[-1].actors if history else self.actors_min

@@ -6,11 +6,14 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
+
+from pydantic import model_validator
 
 from training.base_model import FrozenModel
 from training.measures import AnyMeasure
 from training.reports import RoundReport
+from training.tasks.score import Score
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,33 @@ class ScalingPolicy(Protocol):
     def decision_macs(self) -> int:
         """Multiplications of the network that decides; 0 where a decision is a few sums."""
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
-        """Return the plan for the round after the last of `history`, which may begin late. Deterministic."""
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
+        """Return the plan for the round after the last of `history`, which may begin late. Deterministic.
+
+        `score` says what the reports' scores are, and whether a higher one is better.
+        """
 
 
 class PolicyBase(FrozenModel):
-    """The base of all policies, with the answers of those that need no measurements and no network."""
+    """The base of all policies, with the answers of those that need no measurements and no network.
+
+    `within_most` are fields that are no more than the most actors, `actors_max`. People who set only that one need not
+    know of them: where they are more, they become as many.
+    """
+
+    within_most: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def limit_to_most(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not cls.within_most:
+            return data
+        fields = cls.model_fields
+        most = data.get("actors_max", fields["actors_max"].default)
+        if not isinstance(most, int) or most < 1:
+            return data
+        given = {name: data.get(name, fields[name].default) for name in cls.within_most}
+        return {**data, **{name: most for name, one in given.items() if isinstance(one, int) and one > most}}
 
     @property
     def reads_times(self) -> bool:

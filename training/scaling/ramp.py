@@ -9,6 +9,7 @@ from pydantic import Field
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class Ramp(PolicyBase):
@@ -25,7 +26,7 @@ class Ramp(PolicyBase):
     def largest(self) -> int:
         return max(self.actors_first, self.actors_last)
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         # The history may hold only the last rounds, so its length does not count.
         rounds = history[-1].round_no if history else 0
         done = min(1.0, rounds / self.over_rounds)

@@ -14,10 +14,13 @@ from pydantic import Field, model_validator
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class RewardRatio(PolicyBase):
     """MinionsRL-Adapt: actors in proportion to how near the return is to its target."""
+
+    within_most = ("actors_min",)
 
     kind: Literal["reward_ratio"] = "reward_ratio"
     actors_min: int = Field(1, ge=1, le=4096, title="Fewest actors")
@@ -35,8 +38,6 @@ class RewardRatio(PolicyBase):
 
     @model_validator(mode="after")
     def in_order(self) -> RewardRatio:
-        if self.actors_min > self.actors_max:
-            raise ValueError("the fewest actors must not be more than the most actors")
         if self.target_return <= self.floor_return:
             raise ValueError(
                 "the target return must be more than the return of no skill: lower the latter where returns are below 0"
@@ -50,7 +51,7 @@ class RewardRatio(PolicyBase):
     def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.largest
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         seen = [one.score for one in history[-self.window :] if one.score is not None]
         if not seen:
             return clip_to_bounds(

@@ -7,18 +7,21 @@ clearly less, one actor ends, and the comparison begins again with what is left.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 _PICODOLLARS = 10**12
 
 
 class ScaleIn(PolicyBase):
     """Scale-in: one actor fewer when a dollar gains less than before."""
+
+    within_most = ("actors_min",)
 
     kind: Literal["scale_in"] = "scale_in"
     actors_max: int = Field(32, ge=1, le=4096, title="Actors at first")
@@ -31,15 +34,16 @@ class ScaleIn(PolicyBase):
         title="Falls below",
         description="Of what a dollar gained in the first rounds with this many actors.",
     )
-    score: Literal["loss", "return"] = Field(
-        "loss", title="Judged by", description="A loss gains by falling, a return by rising."
-    )
 
-    @model_validator(mode="after")
-    def in_order(self) -> ScaleIn:
-        if self.actors_min > self.actors_max:
-            raise ValueError("the fewest actors must not be more than the actors at first")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def without_score(cls, data: Any) -> Any:
+        """Specs of before name what the policy is judged by; that is the training's to say."""
+        return (
+            {name: value for name, value in data.items() if name != "score"}
+            if isinstance(data, dict)
+            else data
+        )
 
     @property
     def largest(self) -> int:
@@ -48,25 +52,25 @@ class ScaleIn(PolicyBase):
     def actor_range(self, round_no: int) -> tuple[int, int]:
         return self.actors_min, self.largest
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not history:
             return clip_to_bounds(self.actors_max, bounds, f"{self.actors_max} at first")
         now = min(history[-1].actors, self.actors_max)
-        gains = self._gains(history)
+        gains = self._gains(history, score)
         if len(gains) < 2 * self.window:
             return clip_to_bounds(now, bounds, f"as before: {len(gains)} rounds say what {now} gain")
         first, last = (sum(part) / self.window for part in (gains[: self.window], gains[-self.window :]))
-        why = f"a dollar gains {last:.3g} of {self.score}, {first:.3g} when there were {now} at first"
+        why = f"a dollar gains {last:.3g} of {score.name}, {first:.3g} when there were {now} at first"
         if now <= self.actors_min or last >= self.share * first:
             return clip_to_bounds(now, bounds, f"as before: {why}")
         return clip_to_bounds(now - 1, bounds, f"one fewer: {why}")
 
-    def _gains(self, history: Sequence[RoundReport]) -> list[float]:
+    def _gains(self, history: Sequence[RoundReport], score: Score) -> list[float]:
         """Return what a dollar gained in each round since the number of actors changed, where that is known."""
         since = len(history)
         while since and history[since - 1].actors == history[-1].actors:
             since -= 1
-        sign = -1.0 if self.score == "loss" else 1.0
+        sign = 1.0 if score.higher_is_better else -1.0
         before = next((one.score for one in reversed(history[:since]) if one.score is not None), None)
         found = []
         for one in history[since:]:

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
+from training.tasks.score import Score
 
 
 class Schedule(PolicyBase):
@@ -34,7 +35,7 @@ class Schedule(PolicyBase):
     def largest(self) -> int:
         return max(self.actors)
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         done = history[-1].round_no if history else 0
         place = min(done, len(self.actors) - 1)
         return clip_to_bounds(

@@ -19,6 +19,7 @@ from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agen
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.state import STATE_SIZE, Scales, StateKind, state_of
+from training.tasks.score import Score
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 _FOLLOWS: dict[str, Any] = {"follows": "scheduler"}
@@ -96,7 +97,7 @@ class Siren(PolicyBase):
     def decision_macs(self) -> int:
         return _policy(self.weights).macs if self.weights else 0
 
-    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int) -> Plan:
+    def decide(self, history: Sequence[RoundReport], bounds: Bounds, seed: int, score: Score) -> Plan:
         if not self.weights:
             raise ValueError("no scheduler was chosen: train one, or take another scaling policy")
         scales = Scales(target_loss=self.target_loss, rounds=self.rounds, deadline_s=self.deadline_s)

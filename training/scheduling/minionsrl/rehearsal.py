@@ -21,6 +21,7 @@ from training.scheduling.decisions import Episode
 from training.scheduling.episode import episode_of
 from training.scheduling.minionsrl.decisions import reached
 from training.seeds import derive
+from training.tasks.score import RETURN
 
 if TYPE_CHECKING:
     from training.scheduling.minionsrl.model import SchedulingSpec
@@ -67,7 +68,7 @@ class Rehearsal:
         rounds: list[RoundReport] = []
         level, spent, steps = self._start, 0, 0
         for k in range(1, self._spec.rounds + 1):
-            plan = policy.decide(rounds, Bounds(), derive(seed, "scaling", k))
+            plan = policy.decide(rounds, Bounds(), derive(seed, "scaling", k), RETURN)
             step = self._drawn(plan.actors, level, k, rng)
             level += step.gain
             spent += step.report.cost_picodollars

@@ -202,6 +202,17 @@ def test_the_short_form_asks_what_a_launch_decides() -> None:
             )
 
 
+@pytest.mark.parametrize(
+    "kind", ["boosting", "noise_scale", "doubling", "chance", "reward_ratio", "scale_in"]
+)
+def test_of_a_scaling_policy_the_most_actors_of_the_short_form_are_enough(kind: str) -> None:
+    changes = {"training__scaling__kind": kind, f"training__scaling__{kind}__actors_max": "4"}
+    form = job_form(posted(job_form(start=make_spec()), **changes))
+    assert form.is_valid(), form.errors
+    assert form.spec is not None
+    assert form.spec.training.scaling.largest == 4
+
+
 def test_bad_input_of_a_job_names_field_and_what_is_allowed() -> None:
     data = posted(
         job_form(start=make_spec()),
