@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 from importlib import import_module
 from typing import Any
@@ -172,7 +171,7 @@ ROUTES = (
 
 def _with_known_parameters(view: Any) -> Any:
     """Refuses unknown query parameters: a mistyped one would silently be ignored."""
-    takes = set(inspect.signature(view).parameters)
+    takes: set[str] = view.queries  # of ApiRouter
 
     @functools.wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:

@@ -4,8 +4,10 @@
     def get_job(job: ViewersJob) -> JobShape:
         return serialize_job(job)
 
-An annotation with a `Dependency` names the function that finds the value. Its parameters become parameters of the
-address, and what it raises is the answer: a project of others is not found, a role that is too low is refused.
+An annotation with a `Dependency` names the function that finds the value. What that function takes from a request is
+what the address names (`slug`), and what it annotates as a header or query; its other arguments are the program's own,
+and no request sets them. What it raises is the answer: a project of others is not found, a role that is too low is
+refused.
 
 The response is what the route returns. `response` holds its status, if that is not 200. A route with 304 has an ETag,
 and answers 304 to callers who already have that state.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import Parameter
 from typing import Annotated, Any, get_args, get_origin
 
@@ -24,7 +26,9 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Header, Router
 from ninja.constants import NOT_SET
+from ninja.params.models import Param
 from ninja.responses import Status
+from ninja.signature.utils import get_path_param_names
 
 from webapp.accounts.models import Membership, Project
 from webapp.api.auth import archived_project_of, member_of, member_of_archived, project_of
@@ -41,20 +45,27 @@ View = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Dependency:
-    """`find` gets the request and its own parameters, which are read from the address. `needs`: the role."""
+    """`find` gets the request, the role in `needs`, and its parameters that are read from the request."""
 
     find: View
     needs: str = ""
 
-    @cached_property
-    def parameters(self) -> list[Parameter]:
-        """The parameters of `find`, which the address must contain."""
-        every = inspect.signature(self.find, eval_str=True).parameters
-        return [one for name, one in every.items() if name not in ("request", "needs")]
+    def parameters(self, path: str) -> list[Parameter]:
+        """The parameters of `find` that a request to this path sets. TypeError if another one has no default."""
+        in_path = get_path_param_names(path)
+        every = [
+            one
+            for one in inspect.signature(self.find, eval_str=True).parameters.values()
+            if one.name not in ("request", "needs")
+        ]
+        found = [one for one in every if one.name in in_path or _is_read_from_requests(one)]
+        if missing := [one.name for one in every if one not in found and one.default is Parameter.empty]:
+            raise TypeError(f"{self.find.__qualname__} needs {missing}, which {path} does not name")
+        return found
 
     def value(self, request: HttpRequest, sent: dict[str, Any]) -> Any:
-        named = {one.name: sent[one.name] for one in self.parameters}
-        return self.find(request, **named, **({"needs": self.needs} if self.needs else {}))
+        """`sent`: the values of its parameters."""
+        return self.find(request, **sent, **({"needs": self.needs} if self.needs else {}))
 
 
 def caller_of(request: HttpRequest) -> Any:
@@ -86,14 +97,17 @@ class ApiRouter(Router):
     def add_api_operation(
         self, path: str, methods: list[str], view_func: View, *, response: Any = NOT_SET, **options: Any
     ) -> None:
-        has_etag = response == (200, 304)
+        flat = _with_flat_parameters(path, view_func, has_etag=response == (200, 304))
         super().add_api_operation(
             path,
             methods,
-            _with_flat_parameters(view_func, has_etag),
+            flat,
             response=_responses(inspect.signature(view_func, eval_str=True).return_annotation, response),
             **options,
         )
+        models = self.path_operations[path].operations[-1].models
+        queries = [model for model in models if model.__ninja_param_source__ == "query"]
+        flat.queries = {name for model in queries for name in model.__ninja_flatten_map__}  # type: ignore[attr-defined]
 
 
 def _responses(returned: Any, codes: Any) -> Any:
@@ -105,13 +119,14 @@ def _responses(returned: Any, codes: Any) -> Any:
     return {code: None if code in (204, 304) else model for code in statuses}
 
 
-def _with_flat_parameters(view: View, has_etag: bool) -> View:
-    """The view with the parameters of its `Given` values in place of them."""
+def _with_flat_parameters(path: str, view: View, has_etag: bool) -> View:
+    """The view with the parameters of its dependencies in place of them."""
     signature = inspect.signature(view, eval_str=True)
     given = {name: found for name, one in signature.parameters.items() if (found := _dependency(one))}
+    reads = {name: found.parameters(path) for name, found in given.items()}
     shown = {"request": Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=HttpRequest)}
     for name, parameter in signature.parameters.items():
-        for one in given[name].parameters if name in given else [parameter]:
+        for one in reads.get(name, [parameter]):
             shown.setdefault(one.name, one)
     if has_etag:
         kind = Parameter.KEYWORD_ONLY
@@ -120,7 +135,10 @@ def _with_flat_parameters(view: View, has_etag: bool) -> View:
 
     @wraps(view)
     def called(request: HttpRequest, **sent: Any) -> Any:
-        values = {name: found.value(request, sent) for name, found in given.items()}
+        values = {
+            name: found.value(request, {one.name: sent[one.name] for one in reads[name]})
+            for name, found in given.items()
+        }
         own = {name: sent[name] for name in signature.parameters if name in sent and name not in given}
         if "request" in signature.parameters:
             own["request"] = request
@@ -134,6 +152,12 @@ def _with_flat_parameters(view: View, has_etag: bool) -> View:
 
 def _dependency(parameter: Parameter) -> Dependency | None:
     return next((one for one in get_args(parameter.annotation) if isinstance(one, Dependency)), None)
+
+
+def _is_read_from_requests(parameter: Parameter) -> bool:
+    """Whether it is annotated as a header, a query or the like, or is the response to write headers into."""
+    annotation = parameter.annotation
+    return annotation is HttpResponse or any(isinstance(one, Param) for one in get_args(annotation))
 
 
 def _unless_known(response: HttpResponse, shape: Any, if_none_match: str) -> Status[Any]:

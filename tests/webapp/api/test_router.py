@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 from django.http import Http404, HttpRequest
-from ninja import NinjaAPI, Schema
+from ninja import NinjaAPI, Query, Schema
 from ninja.testing import TestClient
 
 from webapp.api.router import ApiRouter, Dependency
@@ -14,10 +14,15 @@ class Shape(Schema):
     words: str
 
 
-def _house(request: HttpRequest, town: str, street: str = "main", needs: str = "") -> str:
+Street = Annotated[str, Query(max_length=20)]
+
+
+def _house(
+    request: HttpRequest, town: str, street: Street = "main", needs: str = "", *, empty: bool = False
+) -> str:
     if town == "nowhere":
         raise Http404("There is no such town.")
-    return f"{town}, {street}, {needs}"
+    return "nothing" if empty else f"{town}, {street}, {needs}"
 
 
 Key = Annotated[str, Dependency(_house, "key")]
@@ -44,6 +49,7 @@ def test_a_value_is_found_by_what_the_address_says(api: NinjaAPI) -> None:
     client = TestClient(api)
     assert client.get("/ulm/house").json() == {"words": "ulm, main, key, floor 1"}
     assert client.get("/ulm/house?street=side&floor=3").json() == {"words": "ulm, side, key, floor 3"}
+    assert client.get("/ulm/house?needs=x&empty=true").json() == {"words": "ulm, main, key, floor 1"}
     assert client.get("/nowhere/house").status_code == 404
     assert client.delete("/ulm/house").status_code == 204
 
@@ -64,3 +70,13 @@ def test_the_description_has_the_parameters_of_the_address_alone(api: NinjaAPI) 
         "If-None-Match",
     ]
     assert [one["name"] for one in described["delete"]["parameters"]] == ["town", "street"]
+
+
+def test_a_dependency_whose_value_no_request_can_name_is_refused_when_it_is_declared() -> None:
+    router = ApiRouter()
+
+    def get_house(house: Key) -> Shape:
+        return Shape(words=house)
+
+    with pytest.raises(TypeError, match="town"):
+        router.get("/house")(get_house)
