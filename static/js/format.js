@@ -104,3 +104,13 @@ export function elapsed(seconds) {
 export function plural(number, word) {
   return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 }
+
+const FORMULA = /(^[;\t\r\n]?|[;\t\r\n])(?=[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212])/g;
+
+/** The text of a cell of a file, marked where a spreadsheet would run it as a formula; numbers as they are. */
+export function harmless(value) {
+  const text = String(value ?? "");
+  if (typeof value === "number") return text;
+  const marked = text.replace(FORMULA, "$1'");
+  return /^[\t\r\n]/.test(marked) ? `'${marked}` : marked;
+}

@@ -1,6 +1,7 @@
 """How people read figures, by the server and by the browser: at the edges, and for anything at all."""
 
 import base64
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp import formatting as words
+from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import picodollars
 
 if TYPE_CHECKING:
@@ -96,6 +98,32 @@ AMOUNTS = [
     ("1234567", "$1,234,567.00"),
 ]
 
+CELLS = [
+    ("=1+1", "'=1+1"),
+    ("@x", "'@x"),
+    ("-2", "'-2"),
+    ("  -2+3", "'  -2+3"),
+    ("\t=1", "'\t'=1"),
+    ("\tfine", "'\tfine"),
+    ("\r+1", "'\r'+1"),
+    ("\u00a0\u3000=1", "'\u00a0\u3000=1"),
+    ("\u200b\ufeff@x", "'\u200b\ufeff@x"),
+    ("\x00=1", "'\x00=1"),
+    ("\uff1d1+1", "'\uff1d1+1"),
+    (" \uff0b1", "' \uff0b1"),
+    ("\uff0d1", "'\uff0d1"),
+    ("\uff20x", "'\uff20x"),
+    ("\ufe631", "'\ufe631"),
+    ("\u22121", "'\u22121"),
+    ("a; =1+1", "a;' =1+1"),
+    ("a\n=1+1", "a\n'=1+1"),
+    ("fine = 1 + 1 - 2", "fine = 1 + 1 - 2"),
+    ("user@example.org", "user@example.org"),
+    (-2, "-2"),
+    (-2.5, "-2.5"),
+    (None, ""),
+]
+
 
 def _cases(table: list[tuple[Any, str]]) -> Any:
     return pytest.mark.parametrize(("figure", "text"), table)
@@ -140,6 +168,17 @@ def test_amounts(figure: str, text: str) -> None:
     assert words.display_usd(picodollars(Decimal(figure))) == text
 
 
+@_cases(CELLS)
+def test_no_text_of_a_file_is_a_formula_of_a_spreadsheet(figure: Any, text: str) -> None:
+    assert harmless(figure) == text
+
+
+@given(st.text(st.sampled_from(" \t\r\n\u00a0\u2003\ufeff=+-@\uff1d;a"), max_size=8))
+def test_no_part_of_a_cell_begins_with_a_sign_once_it_is_trimmed(text: str) -> None:
+    for part in re.split("[;\t\r\n]", harmless(text)):
+        assert not part.strip().strip("\ufeff").strip().startswith(("=", "+", "-", "@", "\uff1d"))
+
+
 @pytest.mark.browser
 def test_the_browser_writes_figures_as_the_server_does(page: "Page") -> None:
     code = base64.b64encode(_SCRIPT.read_bytes()).decode()
@@ -149,6 +188,7 @@ def test_the_browser_writes_figures_as_the_server_does(page: "Page") -> None:
         "shortTime": SHORT_DURATIONS,
         "elapsed": AGES,
         "count": COUNTS,
+        "harmless": CELLS,
         "money": [*AMOUNTS, (None, "–"), ("", "–"), (0.25, "$0.250"), (1e-7, "$0.000000100")],
     }
     for name, cases in tables.items():

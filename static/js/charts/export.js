@@ -1,4 +1,5 @@
 /** What a chart shows, taken away: as a picture, as a file of numbers, or as a table on the page. */
+import { harmless } from "../format.js";
 import { colour } from "./colours.js";
 
 const MARGIN = 16;
@@ -73,9 +74,9 @@ function saveNumbers(chart) {
 
 /** @param {string} title @param {string[]} head @param {any[][]} rows */
 export function saveTable(title, head, rows) {
-  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const named = head.map((name) => (unreal() ? name.replace("[USD]", `[USD, ${unreal()}]`) : name));
-  const text = [named, ...rows].map((row) => row.map(cell).join(",")).join("\n");
+  const text = [named, ...rows].map((row) => row.map((value) => quoted(harmless(value))).join(",")).join("\n");
   save(new Blob([`${text}\n`], { type: "text/csv" }), fileName(title, ".csv"));
 }
 

@@ -5,7 +5,9 @@ only the file by call lists them.
 """
 
 import csv
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +23,12 @@ from webapp.money.amounts import Prices, exact_usd
 from webapp.money.models import RENT, Basis, Charge, ChargeState, charge_kinds
 from webapp.responses import refused, unknown_words
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = re.compile(
+    r"(^[;\t\r\n]?|[;\t\r\n])"  # a cell, or one where a list's separator is a semicolon; then what spreadsheets trim
+    r"(?=[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
+    r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212])"  # a sign, also full-width or small
+)
+_CONTROLS = ("\t", "\r", "\n")
 
 _ROUND_BEGINS, _ROUND_ENDS = ["round", "calls"], ["cost [USD]", "of it assumed [USD]", "basis", "prices"]
 
@@ -42,9 +49,15 @@ def csv_line(cells: Iterable[Any]) -> str:
 
 
 def harmless(cell: Any) -> str:
-    """Return the cell's text; marks text that a spreadsheet would run as a formula."""
+    """Return the cell's text; marks text that a spreadsheet would run as a formula, and leaves numbers as they are.
+
+    `harmless` in static/js/format.js does the same for files that pages write.
+    """
     text = "" if cell is None else str(cell)
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    if isinstance(cell, int | float | Decimal):
+        return text
+    marked = _FORMULA.sub(r"\1'", text)
+    return f"'{marked}" if marked.startswith(_CONTROLS) else marked
 
 
 def prices_of(job: Job) -> Prices:
