@@ -15,7 +15,15 @@ from webapp.job_states import Observed
 from webapp.jobs.models import Job, Tag
 from webapp.money.models import Charge, ChargeState
 from webapp.reports import schedules
-from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy, ReportFile, Sending
+from webapp.reports.models import (
+    BilledLine,
+    BilledPeriod,
+    CloudBill,
+    FileState,
+    MatchedBy,
+    ReportFile,
+    Sending,
+)
 
 _DAYS = 24
 _SERVICE = "AWS Lambda"
@@ -140,13 +148,37 @@ def _bill(project: Project, user: User, charges: list[Charge]) -> None:
         imported_by=user,
         since=now,
     )
+    period = BilledPeriod.objects.create(
+        bill=bill,
+        provider="AWS",
+        account="123456789012",
+        first_day=now.date().replace(day=1),
+        used_from=now.date() - timedelta(days=30),
+        used_until=now.date() - timedelta(days=2),
+        line_count=1_204,
+        picodollars=3_100_000_000_000,
+    )
+    before = CloudBill.objects.create(
+        project=project, sha256="1" * 64, name="november-cur-before.csv.gz", layout="aws-cur", state=FileState.READY,
+        row_count=4_700, kept_count=1_150, imported_by=user, since=now - timedelta(days=1),
+    )  # fmt: skip
+    BilledPeriod.objects.create(
+        bill=before,
+        provider=period.provider,
+        account=period.account,
+        first_day=period.first_day,
+        used_from=period.used_from,
+        used_until=now.date() - timedelta(days=3),
+        line_count=1_150,
+        picodollars=3_000_000_000_000,
+        replaced_by=bill,
+    )
     for number, charge in enumerate(charges):
         if charge.resolved_at is None or charge.resolved_at > now - timedelta(days=2):
             continue
         BilledLine.objects.create(
-            bill=bill,
+            period=period,
             project=project,
-            key=str(number),
             day=charge.resolved_at.date(),
             provider="AWS",
             service=_SERVICE,

@@ -41,3 +41,4 @@ class ScheduleForm(forms.Form):
 
 class BillForm(forms.Form):
     file = forms.FileField(label="File")
+    replace_anyway = forms.BooleanField(label="Replace what is stored anyway", required=False)

@@ -103,6 +103,8 @@ class CloudBill(models.Model):
     kept_count = models.BigIntegerField(default=0)
     attempt = models.IntegerField(default=0)
     """Counts the workers that began to read it; only the last of them may write."""
+    replace_anyway = models.BooleanField(default=False)
+    """Whether it may replace stored periods although it is older, or looks like a part."""
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     since = models.DateTimeField()
 
@@ -113,6 +115,34 @@ class CloudBill(models.Model):
         return self.name
 
 
+class BilledPeriod(models.Model):
+    """A billing period of an account on a bill. The next bill that has it replaces all of its lines.
+
+    `account` is empty where the bill does not name it, and for lines that were read before accounts were kept: the
+    next bill of that provider and period replaces them.
+    """
+
+    bill = models.ForeignKey(CloudBill, on_delete=models.CASCADE, related_name="periods")
+    provider = models.CharField(max_length=30)
+    account = models.CharField(max_length=100, blank=True)
+    first_day = models.DateField()
+    used_from = models.DateField(null=True)
+    used_until = models.DateField(null=True)
+    line_count = models.BigIntegerField()
+    picodollars = models.BigIntegerField()
+    replaced_by = models.ForeignKey(CloudBill, on_delete=models.SET_NULL, null=True, related_name="replaced")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["bill", "provider", "account", "first_day"], name="billed_period_once_a_bill"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.account} from {self.first_day}"
+
+
 class MatchedBy(models.TextChoices):
     TAG = "tag", "Its tag names the job"
     OURS = "ours", "Its tag or name says that it is Starling's"
@@ -121,11 +151,11 @@ class MatchedBy(models.TextChoices):
 
 
 class CountedLines(models.Manager["BilledLine"]):
-    """Lines of bills that were read to their end, without those that a later bill replaced."""
+    """Lines of bills that were read to their end, without those of periods that a later bill replaced."""
 
     def get_queryset(self) -> models.QuerySet[BilledLine]:
-        lines = super().get_queryset().filter(bill__state=FileState.READY)
-        return lines.exclude(replaced_by__state=FileState.READY)
+        lines = super().get_queryset().filter(period__bill__state=FileState.READY)
+        return lines.exclude(period__replaced_by__state=FileState.READY)
 
 
 class EveryLine(models.Manager["BilledLine"]):
@@ -133,17 +163,16 @@ class EveryLine(models.Manager["BilledLine"]):
 
 
 class BilledLine(models.Model):
-    """A line of a cloud's bill. A later file that has the same line (`key`) replaces it.
+    """A line of a cloud's bill.
 
     A bill is written in many small transactions. None of its lines counts, and none that it replaces is gone, until
     the bill becomes ready: `objects` are the lines that count, `every` also those being written or deleted.
     """
 
-    bill = models.ForeignKey(CloudBill, on_delete=models.CASCADE, related_name="lines")
+    period = models.ForeignKey(BilledPeriod, on_delete=models.CASCADE, related_name="lines")
     project = models.ForeignKey(
         "accounts.Project", on_delete=models.CASCADE, related_name="+", db_index=False
     )
-    key = models.CharField(max_length=64)
     day = models.DateField()
     provider = models.CharField(max_length=30)
     service = models.CharField(max_length=100)
@@ -152,24 +181,13 @@ class BilledLine(models.Model):
     job = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="+")
     matched_by = models.CharField(max_length=10, choices=MatchedBy)
     picodollars = models.BigIntegerField()
-    replaced_by = models.ForeignKey(
-        CloudBill, on_delete=models.SET_NULL, null=True, related_name="replaced", db_index=False
-    )
 
     objects = CountedLines()
     every = EveryLine()
 
     class Meta:
         base_manager_name = "every"
-        indexes = [
-            models.Index(fields=["project", "day"], name="billed_line_of_day"),
-            models.Index(
-                fields=["replaced_by"], condition=Q(replaced_by__isnull=False), name="billed_line_replaced"
-            ),
-        ]
-        constraints = [
-            models.UniqueConstraint(fields=["project", "key", "bill"], name="billed_line_once_a_bill")
-        ]
+        indexes = [models.Index(fields=["project", "day"], name="billed_line_of_day")]
 
     def __str__(self) -> str:
         return f"{self.day} {self.service} {self.what}"

@@ -10,7 +10,7 @@ from django.http import Http404
 
 from webapp.accounts.models import Project
 from webapp.reports.files.formats import FORMATS
-from webapp.reports.models import CloudBill, FileState, ReportFile, Schedule, Sending
+from webapp.reports.models import BilledPeriod, CloudBill, FileState, ReportFile, Schedule, Sending
 from webapp.reports.report_query import BY, Question
 from webapp.reports.schedules import next_day
 from webapp.responses import or_404
@@ -83,4 +83,10 @@ def bill_in(project: Project, bill_id: int) -> CloudBill:
 
 
 def bills_of(project: Project) -> QuerySet[CloudBill]:
-    return CloudBill.objects.filter(project=project).select_related("imported_by").order_by("-since", "-pk")
+    found = CloudBill.objects.filter(project=project).select_related("imported_by").order_by("-since", "-pk")
+    return found.prefetch_related(
+        Prefetch(
+            "periods", BilledPeriod.objects.select_related("replaced_by").order_by("first_day", "account")
+        ),
+        Prefetch("replaced", BilledPeriod.objects.select_related("bill").order_by("bill_id")),
+    )

@@ -36,6 +36,7 @@ from webapp.reports.bills.difference import (
     format_difference,
     metered_sentence,
 )
+from webapp.reports.bills.replacement import period_sentences
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, Format, make
 from webapp.reports.forms import BillForm, ScheduleForm
@@ -252,7 +253,7 @@ def bills(request: HttpRequest, project: Project) -> HttpResponse:
         "rows": [_with_error(row) for row in rows],
         "total": _with_error(total),
         "warning": difference_warning(far_off(Costs(parsed.question, with_services=True).parts)),
-        "bills": [(bill, titles.get(bill.layout, "")) for bill in found],
+        "bills": [(bill, titles.get(bill.layout, ""), period_sentences(bill)) for bill in found],
         "unfinished": any(bill.state in (FileState.QUEUED, FileState.BUILDING) for bill in found),
         "layouts": layouts(),
         "form": BillForm(),
@@ -274,7 +275,12 @@ def hand_over_bill(request: HttpRequest, project: Project) -> HttpResponse:
     uploaded = form.cleaned_data["file"]
     try:
         accept_bill(
-            project=project, user=request.user, name=uploaded.name, file=uploaded.file, size=uploaded.size
+            project=project,
+            user=request.user,
+            name=uploaded.name,
+            file=uploaded.file,
+            size=uploaded.size,
+            replace_anyway=form.cleaned_data["replace_anyway"],
         )
         messages.success(request, "The bill is being read. It is below in a few seconds.")
     except NotTaken as problem:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
 from django.urls import reverse
-from ninja import File, UploadedFile
+from ninja import File, Form, UploadedFile
 from pydantic import AliasPath, BaseModel, Field
 
 from webapp.api.auth import Token
@@ -18,11 +18,25 @@ from webapp.api.schemas import Shape, Usd
 from webapp.reports import queries
 from webapp.reports.bills.bill_reading import accept_bill
 from webapp.reports.bills.difference import compare_bills
+from webapp.reports.models import CloudBill
 
 router = ApiRouter(tags=["money"])
 _File = Annotated[
     UploadedFile, File(description="A bill as CSV, packed with gzip or not, of at most 200 MB.")
 ]
+
+
+class BillPeriodShape(Shape):
+    """A billing period of an account on a bill."""
+
+    provider: str
+    account: str = Field(description="Empty if the bill does not name it.")
+    first_day: date
+    lines: int = Field(validation_alias="line_count")
+    billed_usd: Usd = Field(validation_alias="picodollars")
+    replaced_by: int | None = Field(
+        validation_alias="replaced_by_id", description="The bill that replaces it once that is ready."
+    )
 
 
 class BillShape(Shape):
@@ -37,8 +51,13 @@ class BillShape(Shape):
     lines_kept: int = Field(
         validation_alias="kept_count", description="Lines of services that are used here."
     )
+    periods: list[BillPeriodShape]
     handed_over_by: str = Field(validation_alias=AliasPath("imported_by", "email"))
     since: datetime
+
+
+def _bill(bill: CloudBill) -> BillShape:
+    return BillShape.of(bill, periods=[BillPeriodShape.of(period) for period in bill.periods.all()])
 
 
 class BilledRow(Shape):
@@ -72,22 +91,29 @@ class BilledDifference(BaseModel):
 @router.get("/projects/{slug}/bills", summary="Uploaded bills of clouds")
 def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> NumberedPage[BillShape]:
     """In order of their upload."""
-    return oldest_first(queries.bills_of(project), after, limit, BillShape.of)
+    return oldest_first(queries.bills_of(project), after, limit, _bill)
 
 
 @router.post("/projects/{slug}/bills", auth=Token("manage"), response=202, summary="Upload a cloud's bill")
-def hand_bill_over(project: OwnersProject, person: Person, response: HttpResponse, file: _File) -> BillShape:
+def hand_bill_over(
+    project: OwnersProject,
+    person: Person,
+    response: HttpResponse,
+    file: _File,
+    replace_anyway: Form[bool] = False,
+) -> BillShape:
     """As multipart/form-data, with the file as `file`. The worker reads it: poll Location until its state is ready.
-    The same file or line twice changes nothing."""
+    It replaces all that is stored of its accounts and billing periods. A file that is older than that, or looks like a
+    part of a bill, fails without `replace_anyway`."""
     taken: dict[str, Any] = {"name": file.name or "bill.csv", "file": file.file, "size": file.size or 0}
-    bill = accept_bill(project=project, user=person, **taken)
+    bill = accept_bill(project=project, user=person, replace_anyway=replace_anyway, **taken)
     response["Location"] = reverse("api_v1:get_bill", args=[project.slug, bill.pk])
-    return BillShape.of(bill)
+    return _bill(bill)
 
 
 @router.get("/projects/{slug}/bills/{bill_id}", url_name="get_bill", summary="One cloud's bill")
 def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
-    return BillShape.of(queries.bill_in(project, bill_id))
+    return _bill(queries.bill_in(project, bill_id))
 
 
 @router.get("/projects/{slug}/difference", summary="Metered costs compared with clouds' bills")

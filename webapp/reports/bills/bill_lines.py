@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
-import sqlite3
 import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
@@ -40,7 +38,8 @@ class Layout(FrozenModel):
     title: str
     known_by: tuple[str, ...]
     provider: str = ""
-    line_id: tuple[str, ...]
+    account: tuple[str, ...]
+    period: tuple[str, ...]
     start: tuple[str, ...]
     cost: tuple[str, ...]
     currency: tuple[str, ...]
@@ -60,9 +59,13 @@ class _Layouts(FrozenModel):
 
 @dataclass(frozen=True)
 class BillLine:
-    """One charge of a cloud. `service` is our name for the service, empty for services that Starling does not use."""
+    """One charge of a cloud. `service` is our name for the service, empty for services that Starling does not use.
 
-    key: str
+    `period` is the first day of the account's billing period; `account` is empty if the file does not name it.
+    """
+
+    account: str
+    period: date
     day: date
     provider: str
     service: str
@@ -83,16 +86,17 @@ def _services() -> dict[str, str]:
     return {theirs.lower(): ours for theirs, ours in _known().services.items()}
 
 
+OUR_SERVICES = frozenset(_known().services.values())
+
+
 def layouts() -> tuple[Layout, ...]:
     return _known().layout
 
 
-def read_lines(
-    text: BillText, occurrences: Occurrences | None = None
-) -> tuple[Layout, Iterator[BillLine | None]]:
+def read_lines(text: BillText) -> tuple[Layout, Iterator[BillLine | None]]:
     """The layout and the lines; None for a line that is no usage. Raises BillRefused, also while lines are read.
 
-    Without `occurrences` lines have no keys, as for a first pass.
+    Clouds deliver a large bill in parts. Joined to one file they repeat the header, which is skipped.
     """
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(text)
@@ -109,12 +113,14 @@ def read_lines(
     places = {name.strip().lower(): at for at, name in enumerate(header)}
     for layout in layouts():
         if all(name.lower() in places for name in layout.known_by):
-            return layout, _lines(text, reader, _Reading(layout, places, occurrences))
+            return layout, _lines(text, reader, header, _Reading(layout, places))
     known = ", ".join(layout.title for layout in layouts())
     raise BillRefused(f"Its columns match no known layout of bills. Known layouts: {known}.")
 
 
-def _lines(text: BillText, reader: Iterator[list[str]], read: _Reading) -> Iterator[BillLine | None]:
+def _lines(
+    text: BillText, reader: Iterator[list[str]], header: list[str], read: _Reading
+) -> Iterator[BillLine | None]:
     number = 1
     while True:
         number += 1
@@ -127,23 +133,23 @@ def _lines(text: BillText, reader: Iterator[list[str]], read: _Reading) -> Itera
             raise BillRefused(f"Line {number} cannot be read ({error}).") from None
         if number > MOST_ROWS:
             raise BillRefused(f"The file has more than {MOST_ROWS:,} lines. Export it by month.")
-        if row:
+        repeats_header = row[1:] == header[1:]  # its first cell may begin with a byte order mark
+        if row and not repeats_header:
             yield read.line(row, number)
 
 
 class _Reading:
     """A layout applied to the columns of one file."""
 
-    def __init__(self, layout: Layout, places: Mapping[str, int], occurrences: Occurrences | None) -> None:
+    def __init__(self, layout: Layout, places: Mapping[str, int]) -> None:
         self.layout = layout
-        self._occurrences = occurrences
-        self._ids = [places[name.lower()] for name in layout.line_id if name.lower() in places]
+        self._accounts = [places[name.lower()] for name in layout.account if name.lower() in places]
         self._tag_columns = {
             _tag_name(name[len(layout.tag_columns) :]): at
             for name, at in places.items()
             if layout.tag_columns and name.startswith(layout.tag_columns.lower())
         }
-        fields = ("start", "cost", "currency", "service", "what", "resource", "kind", "tags")
+        fields = ("period", "start", "cost", "currency", "service", "what", "resource", "kind", "tags")
         self._at = {name: self._place(name, places) for name in fields}
         self._in_usd = places.get("costinusd") == self._at["cost"]
         self._provider = places.get("providername")
@@ -166,9 +172,12 @@ class _Reading:
             )
         billed_as = cell("service")
         service = _services().get(billed_as.lower(), "")
+        day = _day(cell("start"), number)
+        period = cell("period")
         return BillLine(
-            key=self._key(row),
-            day=_day(cell("start"), number),
+            account=self._account(row),
+            period=_day(period, number) if period else day.replace(day=1),
+            day=day,
             provider=self._provider_of(row, service),
             service=service,
             billed_service_name=billed_as[:100],
@@ -191,16 +200,10 @@ class _Reading:
             else publisher[:30]
         )
 
-    def _key(self, row: list[str]) -> str:
-        """The line's own id; without one, its text without the cost, and a number among lines with the same text."""
-        if self._occurrences is None:
-            return ""
-        parts = [row[at] for at in self._ids if at < len(row)]
-        if not any(parts):
-            cost_at = self._at["cost"]
-            text = "\x1f".join(cell for at, cell in enumerate(row) if at != cost_at)
-            parts = [text, str(self._occurrences.count(text))]
-        return hashlib.sha256("\x1f".join([self.layout.key, *parts]).encode()).hexdigest()
+    def _account(self, row: list[str]) -> str:
+        """The account that used the service, or else the one that pays."""
+        named = (row[at].strip() for at in self._accounts if at < len(row))
+        return next(filter(None, named), "").lower().removeprefix("/subscriptions/")[:100]
 
     def _tags(self, row: list[str], document: str) -> dict[str, str]:
         found = {name: row[at] for name, at in self._tag_columns.items() if at < len(row) and row[at]}
@@ -243,25 +246,3 @@ def _picodollars(text: str, number: int) -> int:
         raise BillRefused(
             f"Line {number} costs {text[:40]!r}, which is no number that a line costs."
         ) from None
-
-
-class Occurrences:
-    """Counts texts by their hashes in a temporary table on disk: a bill may have millions of lines without an id."""
-
-    def __init__(self) -> None:
-        # An empty name: a temporary file that no other process sees; closing it deletes it.
-        self._table = sqlite3.connect("", isolation_level=None)
-        self._table.execute("PRAGMA journal_mode = OFF")
-        self._table.execute("CREATE TABLE seen (hash BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID")
-        self._table.execute("BEGIN")
-
-    def count(self, text: str) -> int:
-        """How often the text has occurred, this time included; 1 for a new text."""
-        row = self._table.execute(
-            "INSERT INTO seen VALUES (?, 1) ON CONFLICT (hash) DO UPDATE SET count = count + 1 RETURNING count",
-            (hashlib.sha256(text.encode()).digest()[:16],),
-        ).fetchone()
-        return int(row[0])
-
-    def close(self) -> None:
-        self._table.close()

@@ -1,6 +1,6 @@
-"""Clouds' bills that people upload: kept until the worker has read them, each line stored once.
+"""Clouds' bills that people upload: kept until the worker has read them.
 
-Reading the same file again changes nothing. A later file replaces lines that it shares with an earlier one.
+Reading the same file again changes nothing. A later file replaces all lines of its accounts and billing periods.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from contextlib import closing
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO
@@ -19,8 +18,8 @@ from webapp.accounts.models import Project
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.bills.bill_file import BillRefused, open_bill
-from webapp.reports.bills.bill_lines import Layout, Occurrences, read_lines
-from webapp.reports.bills.bill_storing import Attempt, Matching, TakenOver, survey_lines, tidy
+from webapp.reports.bills.bill_lines import Layout, read_lines
+from webapp.reports.bills.bill_storing import Attempt, TakenOver, survey_lines, tidy
 from webapp.reports.bills.difference import report_if_far
 from webapp.reports.models import BilledLine, CloudBill, FileState
 from webapp.reports.report_builds import RESEND_AFTER, SILENT_FOR, folder
@@ -37,22 +36,35 @@ class NotTaken(ValueError):
 
 
 def accept_bill(
-    *, project: Project, user: Any, name: str, file: BinaryIO, size: int, clock: Clock = SYSTEM_CLOCK
+    *,
+    project: Project,
+    user: Any,
+    name: str,
+    file: BinaryIO,
+    size: int,
+    replace_anyway: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> CloudBill:
-    """Store the file for the worker and return its row. Raises NotTaken, also for a file that was read already."""
+    """Store the file for the worker and return its row. Raises NotTaken, also for a file that was read already.
+
+    `replace_anyway`: also if it is older than what is stored, or looks like a part of a bill.
+    """
     if size > MOST_UPLOADED_BYTES:
         raise _too_large()
     kept, digest = _keep(project, file)
     try:
         with transaction.atomic():
             defaults = {"name": name[:200], "imported_by": user, "since": clock.now()}
+            defaults["replace_anyway"] = replace_anyway
             bill, fresh = CloudBill.objects.get_or_create(project=project, sha256=digest, defaults=defaults)
             if bill.state == FileState.READY:
-                raise NotTaken(f"This file was read already, as {bill.name}. Its lines are below.")
+                raise NotTaken(f"This file was read already, as {bill.name}.")
             kept.replace(_path(bill))
             if not fresh:
                 failed = CloudBill.objects.filter(pk=bill.pk, state=FileState.FAILED)
-                failed.update(state=FileState.QUEUED, reason="", since=clock.now())
+                failed.update(
+                    state=FileState.QUEUED, reason="", since=clock.now(), replace_anyway=replace_anyway
+                )
             transaction.on_commit(lambda: send_hint(_READ, bill.pk), robust=True)
     finally:
         kept.unlink(missing_ok=True)
@@ -106,7 +118,7 @@ def _read(attempt: Attempt) -> None:
     path = _path(attempt.bill)
     try:
         layout, row_count = _store(attempt, path)
-        kept_count = BilledLine.every.filter(bill=attempt.bill).count()
+        kept_count = BilledLine.every.filter(period__bill=attempt.bill).count()
     except TakenOver:
         raise
     except BillRefused as error:
@@ -132,9 +144,9 @@ def _store(attempt: Attempt, path: Path) -> tuple[Layout, int]:
     with open_bill(path) as text:
         layout, lines = read_lines(text)
         survey = survey_lines(attempt.keep_alive(lines))
-    with open_bill(path) as text, closing(Occurrences()) as occurrences:
-        _, lines = read_lines(text, occurrences)
-        attempt.store(Matching(attempt.bill, survey).rows(attempt.keep_alive(lines)))
+    with open_bill(path) as text:
+        _, lines = read_lines(text)
+        attempt.store(attempt.keep_alive(lines), survey)
     return layout, survey.row_count
 
 
@@ -146,8 +158,8 @@ def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
     if _one_at_a_time.locked():
         return
     waiting = CloudBill.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
-    untidy = CloudBill.objects.filter(state=FileState.FAILED, lines__isnull=False)
-    outdated = CloudBill.objects.filter(state=FileState.READY, replaced__isnull=False)
+    untidy = CloudBill.objects.filter(state=FileState.FAILED, periods__isnull=False)
+    outdated = CloudBill.objects.filter(state=FileState.READY, replaced__lines__isnull=False)
     for found in (waiting.order_by("since"), untidy.distinct(), outdated.distinct()):
         for bill_id in found.values_list("pk", flat=True)[:10]:
             if not send_hint(_READ, bill_id):

@@ -1,12 +1,12 @@
 """Writes the lines of a bill: in small batches, and counted all at once or not at all.
 
-While a bill is being read, its lines do not count yet, and the lines that it replaces are marked but still count. The
+While a bill is being read, its lines do not count yet, and the periods that it replaces are marked but still count. The
 bill's own state decides which count: one row, changed at the end. The next reading removes what a dead worker left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -21,12 +21,13 @@ from webapp.clock import Clock
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_file import BillRefused
-from webapp.reports.bills.bill_lines import BillLine
-from webapp.reports.models import BilledLine, CloudBill, FileState, MatchedBy
+from webapp.reports.bills.bill_lines import OUR_SERVICES, BillLine
+from webapp.reports.bills.replacement import WHAT_TO_DO, Coverage, PeriodKey, doubt
+from webapp.reports.models import BilledLine, BilledPeriod, CloudBill, FileState, MatchedBy
 from webapp.short_writes import keys_of, write_in_batches
 
-_UPDATED_FIELDS = ("day", "provider", "service", "what", "resource", "job", "matched_by", "picodollars")
 _MOST_DAYS = 4000
+_MOST_PERIODS = 10_000
 _ALIVE_EVERY_LINES = 20_000
 
 
@@ -69,22 +70,75 @@ class Attempt:
                 self.write()
             yield line
 
-    def store(self, rows: Iterable[BilledLine]) -> None:
-        """Write the rows, which do not count yet. The last of several rows with one key stays."""
+    def store(self, lines: Iterable[BillLine | None], survey: Survey) -> None:
+        """Write the lines, which do not count yet. Raises BillRefused if they may not replace what is stored."""
         _forget(self.bill, self.write)
-        write_in_batches(rows, self._write)
+        write_in_batches(Matching(self.bill, survey, self._periods(survey)).rows(lines), self._write)
+
+    def _periods(self, survey: Survey) -> dict[PeriodKey, BilledPeriod]:
+        """The bill's periods as rows, with the stored periods marked that they replace."""
+        stored = _stored_periods(self.bill)
+        found: dict[PeriodKey, BilledPeriod] = {}
+        replaced: list[int] = []
+        for key, coverage in survey.periods.items():
+            same = [
+                period
+                for period in stored.get((key.provider, key.first_day), ())
+                if not key.account or period.account in (key.account, "")
+            ]
+            for period in () if self.bill.replace_anyway else same:
+                _refuse_in_doubt(key, coverage, period)
+            if same or coverage.line_count:
+                found[key] = _period_row(self.bill, key, coverage)
+                replaced += [period.pk for period in same]
+
+        def create(rows: list[BilledPeriod]) -> None:
+            self.write()
+            BilledPeriod.objects.bulk_create(rows)
+
+        def mark(keys: list[int]) -> None:
+            self.write()
+            BilledPeriod.objects.filter(pk__in=keys).update(replaced_by=self.bill)
+
+        write_in_batches(found.values(), create)
+        write_in_batches(replaced, mark)
+        return found
 
     def _write(self, rows: list[BilledLine]) -> None:
         self.write()
-        by_key = {row.key: row for row in rows}
-        same = BilledLine.objects.filter(project_id=self.bill.project_id, key__in=list(by_key))
-        same.update(replaced_by=self.bill)
-        BilledLine.every.bulk_create(
-            by_key.values(),
-            update_conflicts=True,
-            unique_fields=["project", "key", "bill"],
-            update_fields=_UPDATED_FIELDS,
-        )
+        BilledLine.every.bulk_create(rows)
+
+
+def _stored_periods(bill: CloudBill) -> dict[tuple[str, date], list[BilledPeriod]]:
+    """The project's periods that count, by provider and first day."""
+    ready = BilledPeriod.objects.filter(bill__project_id=bill.project_id, bill__state=FileState.READY)
+    found: dict[tuple[str, date], list[BilledPeriod]] = {}
+    for period in ready.exclude(replaced_by__state=FileState.READY).select_related("bill"):
+        found.setdefault((period.provider, period.first_day), []).append(period)
+    return found
+
+
+def _period_row(bill: CloudBill, key: PeriodKey, coverage: Coverage) -> BilledPeriod:
+    return BilledPeriod(
+        bill=bill,
+        **key._asdict(),
+        used_from=coverage.used_from,
+        used_until=coverage.used_until,
+        line_count=coverage.line_count,
+        picodollars=coverage.picodollars,
+    )
+
+
+def _refuse_in_doubt(key: PeriodKey, new: Coverage, period: BilledPeriod) -> None:
+    """Raise BillRefused if the file may be older than the stored period, or only a part of it."""
+    if period.used_from is None or period.used_until is None:
+        return
+    services = set(BilledLine.every.filter(period=period).values_list("service", flat=True).distinct())
+    stored = Coverage(
+        period.used_from, period.used_until, period.line_count, period.picodollars, services & OUR_SERVICES
+    )
+    if words := doubt(key, new, stored, period.bill.name):
+        raise BillRefused(f"{words} {WHAT_TO_DO}")
 
 
 def tidy(bill: CloudBill) -> None:
@@ -96,21 +150,18 @@ def tidy(bill: CloudBill) -> None:
             raise TakenOver
 
     if bill.state == FileState.READY:
-        _delete(BilledLine.every.filter(replaced_by=bill), still_so)
+        _delete(BilledLine.every.filter(period__replaced_by=bill), still_so)
     elif bill.state == FileState.FAILED:
         _forget(bill, still_so)
 
 
 def _forget(bill: CloudBill, check: Callable[[], None]) -> None:
-    """Delete the lines of a bill that does not count, and the marks on lines that it would have replaced."""
-    marked = BilledLine.every.filter(replaced_by=bill)
-
-    def unmark(keys: list[int]) -> None:
+    """Delete the lines of a bill that does not count, and the marks on periods that it would have replaced."""
+    _delete(BilledLine.every.filter(period__bill=bill), check)
+    with transaction.atomic():
         check()
-        marked.filter(pk__in=keys).update(replaced_by=None)
-
-    write_in_batches(keys_of(marked), unmark)
-    _delete(BilledLine.every.filter(bill=bill), check)
+        bill.periods.all().delete()
+        bill.replaced.update(replaced_by=None)
 
 
 def _delete(lines: QuerySet[BilledLine], check: Callable[[], None]) -> None:
@@ -129,6 +180,7 @@ class Survey:
     days: set[date] = field(default_factory=set)
     tagged: set[tuple[date, str]] = field(default_factory=set)
     """Days and services with a tagged line: their other lines belong to other programs."""
+    periods: dict[PeriodKey, Coverage] = field(default_factory=dict)
 
 
 def survey_lines(lines: Iterable[BillLine | None]) -> Survey:
@@ -143,14 +195,30 @@ def survey_lines(lines: Iterable[BillLine | None]) -> Survey:
             raise BillRefused(f"The file has lines of more than {_MOST_DAYS:,} days. Export it by month.")
         if line.service and _is_tagged(line):
             found.tagged.add((line.day, line.service))
+        coverage = found.periods.setdefault(_key(line), Coverage(line.day, line.day))
+        if len(found.periods) > _MOST_PERIODS:
+            raise BillRefused(
+                f"The file has more than {_MOST_PERIODS:,} accounts and billing periods. Export it by month."
+            )
+        coverage.extend(line.day)
+        if _is_kept(line):
+            coverage.line_count += 1
+            coverage.picodollars += line.picodollars
+            if line.service:
+                coverage.services.add(line.service)
     return found
+
+
+def _key(line: BillLine) -> PeriodKey:
+    return PeriodKey(line.provider, line.account, line.period)
 
 
 class Matching:
     """Finds the project's job that a line is for, if any."""
 
-    def __init__(self, bill: CloudBill, survey: Survey) -> None:
-        self._bill = bill
+    def __init__(self, bill: CloudBill, survey: Survey, periods: Mapping[PeriodKey, BilledPeriod]) -> None:
+        self._project_id = bill.project_id
+        self._periods = periods
         self._tagged = survey.tagged
         self._job_ids = set(Job.objects.filter(project_id=bill.project_id).values_list("pk", flat=True))
         self._metered = _metered_days(bill.project_id, survey.days)
@@ -158,16 +226,15 @@ class Matching:
     def rows(self, lines: Iterable[BillLine | None]) -> Iterator[BilledLine]:
         """The lines as rows, without lines that are neither Starling's nor of a service that Starling uses."""
         for line in lines:
-            if line is not None and (line.service or _is_tagged(line)):
+            if line is not None and _is_kept(line):
                 yield self._row(line)
 
     def _row(self, line: BillLine) -> BilledLine:
         run = run_of(line.tags.get(TAG_RUN, ""))
         job_id = run[0] if run and run[0] in self._job_ids else None
         return BilledLine(
-            bill=self._bill,
-            project_id=self._bill.project_id,
-            key=line.key,
+            period=self._periods[_key(line)],
+            project_id=self._project_id,
             day=line.day,
             provider=line.provider,
             service=line.service or line.billed_service_name,
@@ -186,6 +253,10 @@ class Matching:
             return MatchedBy.OURS
         alone = line.day in self._metered and (line.day, line.service) not in self._tagged
         return MatchedBy.DAY if alone else MatchedBy.NOTHING
+
+
+def _is_kept(line: BillLine) -> bool:
+    return bool(line.service) or _is_tagged(line)
 
 
 def _is_tagged(line: BillLine) -> bool:

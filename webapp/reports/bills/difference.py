@@ -159,13 +159,14 @@ def metered_sentence(costs: Costs) -> str:
 
 def report_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
     """Raise an alert if this bill is far from what was metered on its days; resolve it if a later bill is near."""
-    days = BilledLine.objects.filter(bill=bill).aggregate(first=Min("day"), last=Max("day"))
+    periods = bill.periods.aggregate(first=Min("first_day"), last=Max("first_day"))
+    days = BilledLine.objects.filter(period__bill=bill).aggregate(first=Min("day"), last=Max("day"))
     if days["first"] is None:
         return
     first = max(days["first"], days["last"] - timedelta(days=MOST_DAYS - 1))
     question = Question(project=bill.project_id, first_day=first, last_day=days["last"])
     words = difference_warning(far_off(Costs(question, with_services=True).parts))
-    key = f"bill-{first}-{days['last']}"
+    key = f"bill-{periods['first']}-{periods['last']}"
     if not words:
         resolve_alert(
             project_id=bill.project_id,
