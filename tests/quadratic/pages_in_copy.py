@@ -179,7 +179,7 @@ def test_compared_the_lower_loss_leads() -> None:
     assert whole.leader.side.key == fast.pk
     goal = goal_of(chosen.sides, curves)
     assert goal is not None
-    assert goal.value == pytest.approx(curves[slow.pk].smoothed[-1])
+    assert goal.value == pytest.approx(curves[slow.pk].scores[-1])
     assert [getting_to(goal, side, curves).reached for side in chosen.sides] == [1, 1]
 
 

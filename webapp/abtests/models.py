@@ -23,7 +23,7 @@ class ABTest(models.Model):
     A is `job` as it ran, B the same with `change` (path=value), shown by the field's title and its two values. Both
     train with the seeds from `first_seed` on, at most `most_pairs` of them, as jobs of `group` below `budget`.
     `effect` is the difference that the test can find, in standard deviations over seeds. `evaluated`: runs are judged
-    by their last evaluation, else by their smoothed return. `pairs` and `difference` are those of the answer.
+    by their evaluated score, else by that of training. `pairs` and `difference` are those of the answer.
     """
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="ab_tests")

@@ -9,7 +9,6 @@ from statistics import fmean
 from training.sequential import Answer, compare_pairs, next_look
 from training.tasks.score import Score
 from webapp.abtests.models import ABTest, Pair
-from webapp.comparing.curves import RunCurve, curves_of
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import stopped_by_budget
@@ -104,12 +103,10 @@ def results_of_tests(tests: Sequence[ABTest]) -> dict[int, PairResults]:
     by_test: dict[int, list[Pair]] = {test.pk: [] for test in tests}
     for pair in rows.defer("a__summary", "b__summary", "a__note", "b__note"):
         by_test[pair.test_id].append(pair)
-    unjudged = [pair for test in tests if not test.evaluated for pair in by_test[test.pk]]
-    curves = curves_of([job for pair in unjudged for job in (pair.a, pair.b)]) if unjudged else {}
-    return {test.pk: _results(test, by_test[test.pk], curves) for test in tests}
+    return {test.pk: _results(test, by_test[test.pk]) for test in tests}
 
 
-def _results(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) -> PairResults:
+def _results(test: ABTest, rows: Sequence[Pair]) -> PairResults:
     score = rows[0].a.training_facts.score if rows else None
     toward = -1 if score is not None and not score.higher_is_better else 1
     pairs = tuple(
@@ -118,8 +115,8 @@ def _results(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) ->
             test.first_seed + pair.number - 1,
             pair.a,
             pair.b,
-            _score(test, pair.a, curves),
-            _score(test, pair.b, curves),
+            _score(test, pair.a),
+            _score(test, pair.b),
             toward,
         )
         for pair in rows
@@ -127,13 +124,10 @@ def _results(test: ABTest, rows: Sequence[Pair], curves: dict[str, RunCurve]) ->
     return PairResults(test.most_pairs, pairs, score)
 
 
-def _score(test: ABTest, job: Job, curves: dict[str, RunCurve]) -> float | None:
+def _score(test: ABTest, job: Job) -> float | None:
     if job.observed != Observed.SUCCEEDED:
         return None
-    if test.evaluated:
-        return job.evaluation_return_mean
-    curve = curves[job.pk].smoothed
-    return float(curve[-1]) if len(curve) else None
+    return job.evaluation_return_mean if test.evaluated else job.episode_return_mean
 
 
 def without_score(results: PairResults) -> Job | None:

@@ -11,6 +11,7 @@ from webapp.alerts.senders import mail
 from webapp.formatting import Status, Tone, display_usd, format_moment, format_score, plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.scores import score_name, score_of
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 
 ICONS: dict[str, str] = {
@@ -188,12 +189,12 @@ def end_sentence(job: Job) -> str:
             return f"{job.name} stopped at its budget before it had a checkpoint. {reason} {then}"
     training = job.training_facts
     steps = f"{job.env_steps:,} {training.progress_unit}" if job.env_steps else f"no {training.progress_unit}"
-    reached = (
-        job.evaluation_return_mean if job.evaluation_return_mean is not None else job.episode_return_mean
-    )
+    reached = score_of(job)
+    article = "an" if reached.basis == "evaluation" else "a"
     score = (
-        f" and a {training.score.name} of {format_score(reached, training.score.decimals)}"
-        if reached is not None
+        f" and {article} {score_name(training.score.name, reached.basis)} of"
+        f" {format_score(reached.value, training.score.decimals)}"
+        if reached.basis
         else ""
     )
     return f"{job.name} finished after {steps}{score}. {reason}".strip()

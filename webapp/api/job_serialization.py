@@ -23,6 +23,7 @@ from webapp.jobs.list.search_query import NotUnderstood, parse
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.queries import job_list
 from webapp.jobs.reasons import look_of_job, reason_in_words
+from webapp.jobs.scores import score_of
 from webapp.money.amounts import Prices
 
 
@@ -64,14 +65,26 @@ class JobShape(Shape):
     started_at: datetime | None
     finished_at: datetime | None
     round_no: int
-    env_steps: int = Field(description="Its progress, in `progress_unit`.")
+    env_steps: int = Field(
+        description="Its progress, in `progress_unit`; data that is learned from again counts once."
+    )
     progress_unit: str = Field(description="steps, samples, …")
     actor_name: str = Field(description="What its kind of training calls an actor: actor, function, …")
     round_name: str = Field(description="What its kind of training calls a round: round, epoch, …")
     actors: int
-    score: ScoreShape = Field(description="What the next two figures are.")
-    episode_return_mean: float | None = Field(description="The score of the last round.")
-    evaluation_return_mean: float | None = Field(description="The score of the last evaluation.")
+    score: ScoreShape = Field(description="What the next three figures are.")
+    leading_score: float | None = Field(
+        description="The score that pages show: the evaluated one, else that of training."
+    )
+    scored_by: Literal["evaluation", "training"] | None = Field(
+        description="What `leading_score` is of; null: there is none yet."
+    )
+    episode_return_mean: float | None = Field(
+        description="The training score: of the last round that had one, while it explored."
+    )
+    evaluation_return_mean: float | None = Field(
+        description="The evaluated score: of the last evaluation, without exploration."
+    )
     platform_s: float = Field(description="Seconds of the platform's own time, which may be simulated.")
     spent_usd: Usd
     reserved_usd: Usd
@@ -94,7 +107,7 @@ def serialize_job(job: Job) -> JobShape:
     """The job in the form of the API, with the figures of its page."""
     training, account = job.spec["training"], job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    slug = job.project.slug
+    slug, score = job.project.slug, score_of(job)
     return JobShape.of(
         job,
         project=slug,
@@ -113,6 +126,8 @@ def serialize_job(job: Job) -> JobShape:
         actor_name=job.declaration.actor_name,
         round_name=job.declaration.round_name,
         score=ScoreShape.of(job.declaration.score),
+        leading_score=score.value,
+        scored_by=score.basis or None,
         tags=sorted(tag.name for tag in job.tags.all()),
         groups=sorted(group.name for group in job.groups.all()),
         created_by=job.created_by.email,

@@ -1,7 +1,7 @@
-"""Learning curves of sides over steps, time or dollars: of several seeds the interquartile mean with its interval.
+"""Curves of sides over steps, time or dollars: of several seeds the interquartile mean with its interval. And what it
+took them to reach a goal.
 
-All rounds that are drawn come in one query, however many runs are compared. A curve without new rounds is
-kept, and so is every line that was drawn of the same curves.
+Every line that was drawn of the same curves is kept.
 """
 
 from __future__ import annotations
@@ -13,104 +13,35 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from django.db.models import F, Q
 
 from training.environments import catalogue
-from training.statistics import Reached, interquartile_mean, interquartile_means, time_to_threshold
+from training.statistics import interquartile_mean, interquartile_means
 from webapp.comparing.groups import Side
-from webapp.jobs.models import Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.jobs.charts.score_curves import MOST_KEPT, Doubles, RunCurve, arrival, curves_of
+from webapp.jobs.scores import Basis
 
-Doubles = npt.NDArray[np.float64]
+__all__ = ["AXES", "RunCurve", "curves_of"]
 AXES = ("steps", "rounds", "wall", "time", "usd")
-ROUNDS_OF_A_RUN = 300
 POINTS = 120
 _DRAWS = 400
-_WEIGHT = 0.9
 _LEVEL = 0.95
-MOST_KEPT = 1_000
-"""Curves and lines cached in one process: about ten megabytes."""
 
 
-@dataclass(frozen=True, eq=False)
-class RunCurve:
-    """A run's smoothed return at each round that has one, with the steps, rounds, times and dollars up to then.
-
-    Each is equal to itself alone, so that lines may be kept by the curves they are of.
-    """
-
-    steps: Doubles
-    rounds: Doubles
-    wall: Doubles
-    time: Doubles
-    usd: Doubles
-    smoothed: Doubles
+def drawn_by(curves: Mapping[str, RunCurve]) -> Basis:
+    """Return what the chart draws: evaluations, if each run that has begun was evaluated twice at least."""
+    begun = [one for one in curves.values() if _has_begun(one)]
+    enough = begun and all(one.basis == "evaluation" and len(one.scores) > 1 for one in begun)
+    return "evaluation" if enough else "training"
 
 
-_kept: dict[tuple[str, int], RunCurve] = {}
-"""Keyed by job and the number of its last event; the oldest entries are dropped first."""
+def _has_begun(curve: RunCurve) -> bool:
+    return len(curve.scores) > 0 or (curve.training is not None and len(curve.training.scores) > 0)
 
 
-def curves_of(jobs: Sequence[Job]) -> dict[str, RunCurve]:
-    """By job; of a long run every n-th round and the last. Runs without a finished round have empty curves."""
-    found = {job.pk: curve for job in jobs if (curve := _kept.get((job.pk, job.last_seq))) is not None}
-    unknown = [job for job in jobs if job.pk not in found]
-    if unknown:
-        points = _points(unknown)
-        for job in unknown:
-            found[job.pk] = _kept[job.pk, job.last_seq] = _curve(points[job.pk])
-        while len(_kept) > MOST_KEPT:
-            _kept.pop(next(iter(_kept)), None)
-    return found
-
-
-def _points(jobs: Sequence[Job]) -> dict[str, list[tuple[float, ...]]]:
-    """Of each job: steps, round, wall time, time, dollars and return of the rounds that are drawn."""
-    every = (F("job__round_no") + ROUNDS_OF_A_RUN) / ROUNDS_OF_A_RUN
-    rows = (
-        Round.objects.filter(job__in=[job.pk for job in jobs])
-        .annotate(left=F("round_no") % every)
-        .filter(Q(left=0) | Q(round_no=F("job__round_no")))
-        .order_by("job", "round_no")
-        .values_list(
-            "job",
-            "report__total_env_steps",
-            "round_no",
-            "at",
-            "report__started_s",
-            "report__total_s",
-            "report__spend__spent_picodollars",
-            "report__episode_return_mean",
-        )
-    )
-    points: dict[str, list[tuple[float, ...]]] = {job.pk: [] for job in jobs}
-    began = {job.pk: job.started_at for job in jobs}
-    for pk, steps, round_no, at, started_s, total_s, spent, mean in rows:
-        if mean is not None:
-            wall_s = (at - start).total_seconds() if (start := began[pk]) else 0.0
-            usd = (spent or 0) / PICODOLLARS_PER_USD
-            points[pk].append((steps, round_no, wall_s, started_s + total_s, usd, mean))
-    return points
-
-
-def _curve(points: Sequence[tuple[float, ...]]) -> RunCurve:
-    steps, rounds, wall, time, usd, means = np.array(points, dtype=np.float64).reshape(-1, 6).T
-    return RunCurve(steps, rounds, wall, time, usd, smoothed(means))
-
-
-def smoothed(values: Doubles) -> Doubles:
-    """An exponential mean that starts unbiased, as on a job's page."""
-    means, mean, mass = np.empty_like(values), 0.0, 0.0
-    for at, value in enumerate(values):
-        mean = _WEIGHT * mean + (1 - _WEIGHT) * value
-        mass = _WEIGHT * mass + (1 - _WEIGHT)
-        means[at] = mean / mass
-    return means
-
-
-def drawn(sides: Sequence[Side], curves: dict[str, RunCurve]) -> list[dict[str, Any]]:
+def drawn(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> list[dict[str, Any]]:
     """For the chart: each side with its line (and band, of several runs) over every axis."""
+    if drawn_by(curves) == "training":
+        curves = {pk: curve.training or curve for pk, curve in curves.items()}
     return [
         {
             "name": side.name,
@@ -124,19 +55,22 @@ def drawn(sides: Sequence[Side], curves: dict[str, RunCurve]) -> list[dict[str, 
 
 @lru_cache(MOST_KEPT)
 def _line(of: tuple[RunCurve, ...], axis: str) -> dict[str, list[float]]:
-    """A side's line up to the end of its shortest run: beyond it, the mean would be over other runs."""
-    runs = [run for run in of if len(run.smoothed)]
+    """A side's line. A run that is over keeps its last score, so that the mean is over the same runs everywhere; beyond
+    the end of a run that is not over nothing is drawn.
+    """
+    runs = [run for run in of if len(run.scores)]
     if not runs:
         return {"x": [], "y": []}
     xs = [getattr(run, axis) for run in runs]
-    first, last = max(x[0] for x in xs), min(x[-1] for x in xs)
+    going_on = [x[-1] for x, run in zip(xs, runs, strict=True) if not run.is_over]
+    first, last = max(x[0] for x in xs), min(going_on) if going_on else max(x[-1] for x in xs)
     if last <= first:  # such as dollars of what costs nothing
         return {"x": [], "y": []}
     if len(runs) == 1:
         keep = np.unique(np.linspace(0, len(xs[0]) - 1, POINTS).round().astype(int))
-        return {"x": _short(xs[0][keep]), "y": _short(runs[0].smoothed[keep])}
+        return {"x": _short(xs[0][keep]), "y": _short(runs[0].scores[keep])}
     grid = np.linspace(first, last, POINTS)
-    heights = np.stack([np.interp(grid, x, run.smoothed) for x, run in zip(xs, runs, strict=True)])
+    heights = np.stack([np.interp(grid, x, run.scores) for x, run in zip(xs, runs, strict=True)])
     mean, low, high = iqm_with_band(heights)
     return {"x": _short(grid), "y": _short(mean), "low": _short(low), "high": _short(high)}
 
@@ -163,7 +97,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Getting:
-    """How many of all runs got their smoothed return to the goal, and the dollars and the seconds by which half of them
+    """How many of all runs got their score to the goal, and the dollars and the seconds by which half of them
     had: None where fewer than half did. A run that ended before, or has not begun, did not get there."""
 
     usd: float | None
@@ -189,30 +123,19 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
 
 def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:
     runs = [curves[job.pk] for job in side.jobs]
-    usd = [_reached(run, run.usd, goal, side.toward) for run in runs]
+    found = [arrival(run, goal.value, side.score) for run in runs]
     return Getting(
-        usd=_half_by(usd),
-        time_s=_half_by([_reached(run, run.time, goal, side.toward) for run in runs]),
-        reached=sum(one.observed for one in usd),
+        usd=_half_by([one.usd for one in found if one is not None], len(runs)),
+        time_s=_half_by([one.time_s for one in found if one is not None], len(runs)),
+        reached=sum(one is not None for one in found),
         runs=len(runs),
     )
 
 
-def _half_by(runs: Sequence[Reached]) -> float | None:
-    there = sorted(one.at for one in runs if one.observed)
-    half = ceil(len(runs) / 2)
-    return there[half - 1] if len(there) >= half else None
-
-
-def _reached(run: RunCurve, at: np.ndarray, goal: Goal, towards: int) -> Reached:
-    """Its end counts as its place: rounding must not keep the weakest side from where it is."""
-    merits = towards * run.smoothed + 1e-9 * abs(goal.value)
-    return time_to_threshold(at.tolist(), merits.tolist(), towards * goal.value, held=1)
+def _half_by(arrivals: Sequence[float], runs: int) -> float | None:
+    half = ceil(runs / 2)
+    return sorted(arrivals)[half - 1] if len(arrivals) >= half else None
 
 
 def _ends(side: Side, curves: Mapping[str, RunCurve]) -> list[float]:
-    return [float(curves[job.pk].smoothed[-1]) for job in side.jobs if _ran(job.pk, curves)]
-
-
-def _ran(job_id: str, curves: Mapping[str, RunCurve]) -> bool:
-    return len(curves[job_id].smoothed) > 0
+    return [float(curves[job.pk].scores[-1]) for job in side.jobs if len(curves[job.pk].scores)]

@@ -10,11 +10,12 @@ import numpy as np
 
 from training.statistics import Doubles, Interval, bootstrap
 from training.tasks.score import Score
-from webapp.comparing.curves import RunCurve
+from webapp.comparing.curves import RunCurve, drawn_by
 from webapp.comparing.groups import Picked, Side, different_paths, flattened, format_value, question_of
 from webapp.comparing.significance import Apart, apart, is_significantly_greater, with_width
 from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.models import Job
+from webapp.jobs.scores import Basis, scores_of
 
 _DRAWS = 4_000
 
@@ -65,10 +66,11 @@ class SideFigures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`scored_by`: "evaluation" where every run has been evaluated, else "training". Sides in the address's order."""
+    """What the sides are judged by (webapp/jobs/scores.py), and what the chart draws. Sides in the address's order."""
 
     sides: tuple[SideFigures, ...]
-    scored_by: str
+    scored_by: Basis
+    drawn_by: Basis
     leader: SideFigures | None
 
     @property
@@ -83,19 +85,19 @@ class Comparison:
 
 def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
     """The figures of all sides. Each is tested against the best one, if both have scores."""
-    started = [job for job in picked.jobs if len(curves[job.pk].smoothed)]
-    evaluated = bool(started) and all(job.evaluation_return_mean is not None for job in started)
-    found = [_figures(side, curves, evaluated) for side in picked.sides]
+    basis, scores = scores_of(picked.jobs)
+    by_job = {job.pk: score for job, score in zip(picked.jobs, scores, strict=True)}
+    found = [_figures(side, by_job) for side in picked.sides]
     known = [one for one in found if one.iqm is not None]
     leader = max(known, key=lambda one: one.side.toward * one.iqm.value if one.iqm else 0.0, default=None)
     efficient = {id(one) for one in ahead_of_each(known)}
     marked = tuple(_held_against(one, leader, id(one) in efficient) for one in found)
     lead = next((one for one in marked if one.leads), None)
-    return Comparison(marked, "evaluation" if evaluated else "training", lead)
+    return Comparison(marked, basis, drawn_by(curves), lead)
 
 
-def _figures(side: Side, curves: dict[str, RunCurve], evaluated: bool) -> SideFigures:
-    scores = np.array([score for job in side.jobs if (score := _score(job, curves, evaluated)) is not None])
+def _figures(side: Side, by_job: Mapping[str, float | None]) -> SideFigures:
+    scores = np.array([score for job in side.jobs if (score := by_job[job.pk]) is not None])
     costs = [_cost(job) for job in side.jobs]
     begun = [
         (cost, job.platform_s) for cost, job in zip(costs, side.jobs, strict=True) if cost or job.platform_s
@@ -109,13 +111,6 @@ def _figures(side: Side, curves: dict[str, RunCurve], evaluated: bool) -> SideFi
         cost=sum(costs),
         limit_a_run=max(job.account.limit_picodollars for job in side.jobs),
     )
-
-
-def _score(job: Job, curves: dict[str, RunCurve], evaluated: bool) -> float | None:
-    curve = curves[job.pk].smoothed
-    if not len(curve):
-        return None
-    return job.evaluation_return_mean if evaluated else float(curve[-1])
 
 
 def _cost(job: Job) -> int:

@@ -14,10 +14,10 @@ from training.tasks.score import Score
 from webapp.formatting import read_whole
 from webapp.job_states import TERMINAL
 from webapp.jobs.form.field_titles import title_at, variant_titles
-from webapp.jobs.list.columns import mean_score
 from webapp.jobs.list.seed_rows import state_of
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.queries import TRAINING_KIND
+from webapp.jobs.scores import named_mean_score
 from webapp.jobs.seed_groups import without_seed
 
 MOST_SIDES = 10
@@ -219,7 +219,7 @@ def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
         "runs": len(jobs),
         "questions": len({without_seed(job.name) for job in jobs}),
         "state": state_of(jobs),
-        "mean": mean_score(jobs),
+        "mean": named_mean_score(jobs),
         "spent": sum(one.spent_picodollars + one.overrun_picodollars for one in accounts),
         "limit": sum(one.limit_picodollars for one in accounts),
         "unreal": next((job.unreal for job in jobs if job.unreal), ""),

@@ -204,7 +204,7 @@ TRAINING_KIND = F("spec__training__kind")
 
 @dataclass(frozen=True)
 class Headings:
-    """`worst` heads the least return or the most loss."""
+    """`worst` heads the least training return or the most training loss."""
 
     score: str
     worst: str
@@ -219,7 +219,8 @@ def headings_of(jobs: Iterable[Job]) -> Headings:
     declared = {job.declaration for job in jobs} or {declaration_of(None)}
     return Headings(
         score=_common({one.score.name.capitalize() for one in declared}, "Score"),
-        worst=_common({"Least" if one.score.higher_is_better else "Most" for one in declared}, "Worst"),
+        worst=_common({"Least" if one.score.higher_is_better else "Most" for one in declared}, "Worst")
+        + " training",
         progress=_common({one.progress_unit.capitalize() for one in declared}, "Progress"),
         actors=_common({f"{one.actor_name.capitalize()}s" for one in declared}, "Workers"),
         rounds=_common({f"{one.round_name.capitalize()}s" for one in declared}, "Rounds"),

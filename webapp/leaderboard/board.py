@@ -27,7 +27,8 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """`reached` of `runs` got to the goal. Medians count the others as never; None where fewer than half got there.
+    """`reached` of `runs` got to the goal, by their evaluations; `trained` of the runs were never evaluated, so that
+    their training return counts. Medians count the others as never; None where fewer than half got there.
 
     `job` is the id of the run that got there for least, else of any.
     """
@@ -38,6 +39,7 @@ class Row:
     cost_picodollars: int | None
     time_s: float | None
     job: str
+    trained: int = 0
 
     @property
     def algorithm(self) -> str:
@@ -78,19 +80,27 @@ def board_of(project: Any, subject: str) -> Board | None:
     if goal is None:
         return None
     results = GoalResult.objects.filter(project=project, subject=subject, goal=goal).values_list(
-        "algorithm", "policy", "cloud", "money", "cost_picodollars", "time_s", "job_id"
+        "algorithm", "policy", "cloud", "money", "cost_picodollars", "time_s", "job_id", "evaluated"
     )
-    runs: dict[Setting, list[tuple[int | None, float | None, str]]] = defaultdict(list)
-    for algorithm, policy, cloud, money, cost, time_s, job_id in results.iterator(chunk_size=5_000):
-        runs[Setting(algorithm, policy, cloud, money)].append((cost, time_s, job_id))
+    runs: dict[Setting, list[_Run]] = defaultdict(list)
+    for row in results.iterator(chunk_size=5_000):
+        algorithm, policy, cloud, money, cost, time_s, job_id, evaluated = row
+        runs[Setting(algorithm, policy, cloud, money)].append(_Run(cost, time_s, job_id, evaluated))
     rows = [_row(setting, found) for setting, found in runs.items()]
     rows.sort(key=lambda row: (_last_if_none(row.cost_picodollars), -row.share, row.setting))
     return Board(subject, goal, tuple(rows))
 
 
-def _row(setting: Setting, runs: Sequence[tuple[int | None, float | None, str]]) -> Row:
-    costs = sorted(cost for cost, _, _ in runs if cost is not None)
-    times = sorted(time_s for _, time_s, _ in runs if time_s is not None)
+class _Run(NamedTuple):
+    cost: int | None
+    time_s: float | None
+    job_id: str
+    evaluated: bool
+
+
+def _row(setting: Setting, runs: Sequence[_Run]) -> Row:
+    costs = sorted(run.cost for run in runs if run.cost is not None)
+    times = sorted(run.time_s for run in runs if run.time_s is not None)
     half = ceil(len(runs) / 2)
     return Row(
         setting,
@@ -98,7 +108,8 @@ def _row(setting: Setting, runs: Sequence[tuple[int | None, float | None, str]])
         reached=len(costs),
         cost_picodollars=costs[half - 1] if len(costs) >= half else None,
         time_s=times[half - 1] if len(times) >= half else None,
-        job=min(runs, key=lambda run: _last_if_none(run[0]))[2],
+        job=min(runs, key=lambda run: _last_if_none(run.cost)).job_id,
+        trained=sum(not run.evaluated for run in runs),
     )
 
 

@@ -6,7 +6,9 @@ from django.db import models
 
 
 class GoalResult(models.Model):
-    """When a finished job first had the reference return, smoothed, and what had been spent by then.
+    """When a finished job first had the reference return, and what had been spent by then.
+
+    `evaluated`: by its evaluations; a job that was never evaluated is judged by its smoothed training return.
 
     The columns repeat the job's, so that a board of many jobs is one query. `cost_picodollars` and `time_s` (the
     platform's time) are None for a job that did not get there. `money` is simulated, emulated, or empty for real money.
@@ -20,6 +22,7 @@ class GoalResult(models.Model):
     cloud = models.CharField(max_length=80)
     money = models.CharField(max_length=10, blank=True, default="")
     goal = models.FloatField()
+    evaluated = models.BooleanField(default=False)
     reached = models.BooleanField()
     cost_picodollars = models.BigIntegerField(null=True, blank=True)
     time_s = models.FloatField(null=True, blank=True)

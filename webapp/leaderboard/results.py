@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -10,9 +10,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from training.environments import catalogue
-from training.statistics import Reached, time_to_threshold
-from webapp.comparing.curves import RunCurve, curves_of
 from webapp.job_states import Observed
+from webapp.jobs.charts.score_curves import RunCurve, arrival, own_curves_of
 from webapp.jobs.models import Job
 from webapp.leaderboard.models import GoalResult
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -42,14 +41,14 @@ def read_finished() -> int:
         observed__in=_ENDED, goal_result=None, round_no__gt=0, deleted_at=None, environment__in=references()
     )
     jobs = list(waiting.order_by("pk").defer("summary", "note")[:AT_ONCE])
-    curves = curves_of(jobs) if jobs else {}
+    curves = own_curves_of(jobs) if jobs else {}
     GoalResult.objects.bulk_create([_result(job, curves) for job in jobs], ignore_conflicts=True)
     return len(jobs)
 
 
 def _result(job: Job, curves: Mapping[str, RunCurve]) -> GoalResult:
     goal, curve = references()[job.environment], curves[job.pk]
-    paid, passed = _reached(curve.usd.tolist(), curve, goal), _reached(curve.time.tolist(), curve, goal)
+    found = arrival(curve, goal, job.training_facts.score)
     spec: Mapping[str, Any] = job.spec
     return GoalResult(
         job=job,
@@ -60,14 +59,11 @@ def _result(job: Job, curves: Mapping[str, RunCurve]) -> GoalResult:
         cloud=_cloud(spec["platform"]),
         money=job.unreal,
         goal=goal,
-        reached=paid.observed,
-        cost_picodollars=round(paid.at * PICODOLLARS_PER_USD) if paid.observed else None,
-        time_s=passed.at if passed.observed else None,
+        evaluated=curve.basis == "evaluation",
+        reached=found is not None,
+        cost_picodollars=round(found.usd * PICODOLLARS_PER_USD) if found is not None else None,
+        time_s=found.time_s if found is not None else None,
     )
-
-
-def _reached(at: Sequence[float], curve: RunCurve, goal: float) -> Reached:
-    return time_to_threshold(at, curve.smoothed.tolist(), goal, held=1)
 
 
 def _cloud(platform: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
     spent, limit = account.spent_picodollars + account.overrun_picodollars, account.limit_picodollars
     score = job.declaration.score
     words = (
-        f"{score.name.capitalize()} from {format_score(returns[0][1], score.decimals)}"
+        f"Training {score.name} from {format_score(returns[0][1], score.decimals)}"
         f" to {format_score(returns[-1][1], score.decimals)}"
         if returns
         else f"No {score.name} yet"

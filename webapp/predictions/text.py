@@ -29,11 +29,11 @@ def figures(job: Job, found: WhatIf) -> list[dict[str, str]]:
         _row("Costs", *(_usd(one) for one in (end.usd.p50, end.usd.p10, end.usd.p90))),
     ]
     if found.score is None:
-        rows.append({"what": score.name.capitalize(), "middle": "–", "band": "too early to tell"})
+        rows.append({"what": f"Training {score.name}", "middle": "–", "band": "too early to tell"})
     else:
         low, high = sorted((found.score.p10, found.score.p90))
         words = (format_score(one, score.decimals) for one in (found.score.p50, low, high))
-        rows.append(_row(score.name.capitalize(), *words))
+        rows.append(_row(f"Training {score.name}", *words))
     return rows
 
 
@@ -51,7 +51,7 @@ def ending(job: Job, found: WhatIf) -> str:
 
 def kept(row: Prediction, declared: Declaration) -> str:
     """Return a kept prediction and its outcome as sentences, in the words of the job's kind of training."""
-    score_name, decimals = declared.score.name, declared.score.decimals
+    score_name, decimals = f"training {declared.score.name}", declared.score.decimals
     setting = f"with {plural(row.actors, 'actor')}" if row.actors is not None else "with the policy's actors"
     when = declared.in_its_words(f"after round {row.round_no:,} {setting}")
     said = (

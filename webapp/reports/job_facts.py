@@ -13,6 +13,7 @@ from training.tasks.kinds import facts_of as training_facts_of
 from training.tasks.training import TrainingFacts
 from webapp.accounts.models import Project
 from webapp.jobs.models import Job
+from webapp.jobs.scores import score_of
 from webapp.reports.report_query import Question
 from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
 
@@ -30,7 +31,8 @@ _PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 class JobFacts:
     """A job as reports name it. `provider` bills for what it runs on.
 
-    `function_memory_mb`: the size of the functions that it calls in an account; 0 if it calls none.
+    `mean_return` is its score, of an evaluation or of training as `scored_by` says. `function_memory_mb`: the size of
+    the functions that it calls in an account; 0 if it calls none.
     """
 
     id: str
@@ -48,6 +50,7 @@ class JobFacts:
     env_steps: int = 0
     actors: int = 0
     mean_return: float | None = None
+    scored_by: str = ""
     prices: str = "actual"
     tags: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -84,7 +87,7 @@ def _facts(job: Job) -> JobFacts:
     platform: Mapping[str, Any] = job.spec.get("platform") or {}
     training: Mapping[str, Any] = job.spec.get("training") or {}
     cloud, provider, home = _cloud(platform)
-    mean, facts = job.evaluation_return_mean, _training_facts(training)
+    score, facts = score_of(job), _training_facts(training)
     return JobFacts(
         id=job.pk,
         name=job.name,
@@ -100,7 +103,8 @@ def _facts(job: Job) -> JobFacts:
         subject=facts.subject if facts else "",
         env_steps=job.env_steps,
         actors=job.actors,
-        mean_return=job.episode_return_mean if mean is None else mean,
+        mean_return=score.value,
+        scored_by=score.basis,
         prices=job.unreal or "actual",
         tags=tuple(tag.name for tag in job.tags.all()),
         groups=tuple(sorted(group.name for group in job.groups.all())),

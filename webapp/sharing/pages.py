@@ -145,7 +145,7 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
     allowed = {name: word for name, word in axes.items() if money or name != "usd"}
     return {
         **shown,
-        "comparison": {"score": found.score, "scored_by": found.scored_by},
+        "comparison": {"score": found.score, "scored_by": found.scored_by, "drawn_by": found.drawn_by},
         "unreal": next((side.unreal for side in chosen.sides if side.unreal), ""),
         "headings": units,
         "verdicts": text.verdicts(found),

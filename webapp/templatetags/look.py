@@ -16,6 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 from training.tasks.score import Declaration
 from webapp import formatting
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job
+from webapp.jobs.scores import named_score, score_of
 
 register = template.Library()
 _SPRITE = Path(settings.BASE_DIR) / "node_modules" / "bootstrap-icons" / "bootstrap-icons.svg"
@@ -48,11 +50,18 @@ def icon(name: str, css: str = "") -> SafeString:
 
 
 register.filter("count", formatting.format_count)
+register.filter("named_score", named_score)
 register.filter("score", formatting.format_score)
 register.filter("duration", formatting.format_duration)
 register.filter("file_size", formatting.format_file_size)
 register.filter("share", formatting.bar_share)
 register.filter("unpaid", formatting.mark_unpaid)
+
+
+@register.filter
+def score_value(job: Job) -> str:
+    """A job's score as a number alone; the page says beside it what it is of."""
+    return formatting.format_score(score_of(job).value, job.declaration.score.decimals)
 
 
 @register.filter

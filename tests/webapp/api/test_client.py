@@ -248,8 +248,8 @@ class TestWatching:
     def test_a_terminal_has_a_line_for_each_change(self, run: Any, capsys: Any) -> None:
         run.watch()
         first, last = capsys.readouterr().out.splitlines()
-        assert first.startswith("Cart <pole> · Running · round 2 · 512 steps · return 20 · $")
-        assert last.startswith("Cart <pole> · Succeeded · round 3 · 768 steps · return 30 · $")
+        assert first.startswith("Cart <pole> · Running · round 2 · 512 steps · evaluated return 20 · $")
+        assert last.startswith("Cart <pole> · Succeeded · round 3 · 768 steps · evaluated return 20 · $")
         assert str(run) == last
 
     def test_a_terminals_line_is_written_over(
@@ -306,7 +306,10 @@ class TestDrawing:
 
     @pytest.mark.parametrize(
         ("curve", "shown"),
-        [([], "No round with a return"), ([{"steps": 5, "return": None}], "No round with a return")],
+        [
+            ([], "No round with a training return"),
+            ([{"steps": 5, "return": None}], "No round with a training return"),
+        ],
     )
     def test_without_a_return_there_is_a_sentence_and_no_axis(
         self, curve: list[dict[str, Any]], shown: str

@@ -96,11 +96,11 @@ def test_a_forecast_says_what_one_plain_machine_would_take_of_a_model_alone(
 
 def test_following_a_job_tells_its_loss(walks: Job, descends: Job, capsys: Any) -> None:
     followed = printed(capsys, "jobs", "watch", descends.pk)
-    assert " samples  loss " in followed
+    assert " samples  training loss " in followed
     assert "evaluation after epoch" in followed
     assert "round" not in followed
     assert "return" not in followed
-    assert "256 steps  return     20.0" in printed(capsys, "jobs", "watch", walks.pk)
+    assert "256 steps  training return     20.0" in printed(capsys, "jobs", "watch", walks.pk)
 
 
 def test_runs_draw_themselves_in_their_own_words(walks: Job, descends: Job) -> None:

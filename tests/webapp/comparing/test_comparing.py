@@ -236,7 +236,7 @@ def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> Non
     assert goal == Goal(pytest.approx(50.0), "as far as the weakest side got")
     first, second = (getting_to(goal, side, curves) for side in found.sides)
     assert (first.usd, first.reached, first.runs) == (0.2, 1, 1)
-    crossed = int(np.argmax(curves[slow.pk].smoothed >= 50.0)) + 1
+    crossed = int(np.argmax(curves[slow.pk].scores >= 50.0)) + 1
     assert second.usd == pytest.approx(crossed * 0.01)
     assert second.usd < 0.1, "it ends dearer than it got there"
     Job.objects.update(environment="CartPole-v1")

@@ -132,7 +132,7 @@ def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> No
 def test_a_row_shows_how_a_job_learns_and_what_it_may_cost(browser: Client, project: Any) -> None:
     job = spending_job(project, USD // 1_000, simulated=True)
     page = browser.get(f"/p/{project.slug}/?now=1")
-    assert 'aria-label="Return from 21.0 to 26.0"' in page.content.decode()
+    assert 'aria-label="Training return from 21.0 to 26.0"' in page.content.decode()
     for shown in (job.name, "simulated", "Running", "26.0", "$0.00600 sim. of $1.00"):
         assert shown in words(page)
 

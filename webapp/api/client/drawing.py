@@ -12,7 +12,7 @@ from decimal import Decimal
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
-from .output_columns import SCORE
+from .output_columns import TRAINING_SCORE
 from .tables import usd
 
 _WIDTH, _HEIGHT = 640, 220
@@ -62,7 +62,7 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
     if not jobs:
         return ["no jobs"]
     words = words_of(jobs[0])
-    scores = [job[SCORE] for job in jobs if job[SCORE] is not None]
+    basis, scores = _scores(jobs)
     rounds = min(job["round_no"] for job in jobs)
     round_name = jobs[0].get("round_name", "round")  # older servers do not send it
     found = [
@@ -71,13 +71,21 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
         f"{sum(j['env_steps'] for j in jobs):,} {words.progress}",
     ]
     if scores:
-        found.append(f"{words.score} {sum(scores) / len(scores):,.4g}")
+        found.append(f"{basis} {words.score} {sum(scores) / len(scores):,.4g}")
     spent, limit = (
         sum((Decimal(job[key]) for job in jobs), Decimal(0)) for key in ("spent_usd", "limit_usd")
     )
     unreal = " ".join(sorted({_UNREAL[job["money"]] for job in jobs if job["money"] in _UNREAL}))
     found.append(f"{usd(spent)} of {usd(limit)}" + (f" {unreal}" if unreal else ""))
     return [one for one in found if one]
+
+
+def _scores(jobs: Sequence[dict[str, Any]]) -> tuple[str, list[float]]:
+    """What the jobs are judged by, and their scores: evaluated, if each that has begun was evaluated."""
+    begun = [job["evaluation_return_mean"] for job in jobs if job["round_no"]]
+    if begun and None not in begun:
+        return "evaluated", begun
+    return "training", [job[TRAINING_SCORE] for job in jobs if job[TRAINING_SCORE] is not None]
 
 
 def _states(jobs: Sequence[dict[str, Any]]) -> str:
@@ -105,7 +113,7 @@ def _points(curve: Iterable[dict[str, Any]], words: Words) -> list[Point]:
 def _chart(lines: Sequence[Sequence[Point]], label: str, words: Words) -> str:
     drawn = [line for line in lines if line]
     if not drawn:
-        return f'<p style="opacity: .75">No round with a {escape(words.score)} has ended yet.</p>'
+        return f'<p style="opacity: .75">No round with a training {escape(words.score)} has ended yet.</p>'
     xs = [x for line in drawn for x, _ in line]
     ys = [y for line in drawn for _, y in line]
     right, low, high = max(xs), min(ys), max(ys)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from .commands import Command
-from .output_columns import SCORE
+from .output_columns import TRAINING_SCORE
 from .request_bodies import FileForm, put, wrong
 from .starling import Starling
 from .tables import plain, shown, takes_words
@@ -274,7 +274,7 @@ def _words(event: dict[str, Any], job: dict[str, Any]) -> str:
         report = payload["report"]
         return (
             f"{round_name} {report['round_no']:>5}  {report['total_env_steps']:>10,} {job['progress_unit']}"
-            f"  {score['name']} {_scored(report[SCORE], score):>8}"
+            f"  training {score['name']} {_scored(report[TRAINING_SCORE], score):>8}"
         )
     if event["kind"] == "evaluation":
         judged = _scored(payload["return_mean"], score)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from .tables import Part
 
-SCORE = "episode_return_mean"
-"""The field of a job, and of a round's report, that holds the score of any kind of training."""
+SCORE = "leading_score"
+"""The field of a job that holds its score: the evaluated one, else that of training."""
+TRAINING_SCORE = "episode_return_mean"
+"""The field of a job, and of a round's report, that holds the training score of any kind of training."""
 
 JOBS = (
     Part(
         "job=id state=state_words @round_name=round_no:whole @progress_unit=env_steps:whole "
-        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number @actor_name=actors:whole "
+        "@score.name=leading_score:number scored_by training=episode_return_mean:number @actor_name=actors:whole "
         "spent=spent_usd:usd limit=limit_usd:usd money name",
     ),
 )
@@ -20,9 +22,9 @@ JOB = (
         "tags note launched=created_at:at by=created_by @round_name=round_no:whole "
         "@progress_unit=env_steps:whole "
         "@actor_name=actors:whole fewest_actors=actors_least:whole most_actors=actors_most:whole "
-        "@score.name=episode_return_mean:number evaluated=evaluation_return_mean:number "
-        "time_on_the_platform=platform_s:seconds money spent=spent_usd:usd reserved=reserved_usd:usd "
-        "free=free_usd:usd limit=limit_usd:usd page=url",
+        "@score.name=leading_score:number scored_by training=episode_return_mean:number "
+        "evaluated=evaluation_return_mean:number time_on_the_platform=platform_s:seconds money "
+        "spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd page=url",
         tall=True,
     ),
 )
@@ -214,12 +216,12 @@ FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experim
 ROUNDS = (
     Part(
         "@round_name=round_no:whole @progress_unit=report.total_env_steps:whole @actor_name=report.actors:whole "
-        "@score.name=report.episode_return_mean:number at:at",
+        "training_@score.name=report.episode_return_mean:number at:at",
     ),
 )
 EVALUATIONS = (
     Part(
-        "@round_name=round_no:whole @progress_unit=env_steps:whole @score.name=return_mean:number "
+        "@round_name=round_no:whole @progress_unit=env_steps:whole evaluated_@score.name=return_mean:number "
         "std=return_std:number",
     ),
 )

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from . import drawing
 from .comparison import Comparison
 from .drawing import open_display
-from .output_columns import SCORE
+from .output_columns import TRAINING_SCORE
 from .request_bodies import put, wrong
 from .starling import Starling
 
@@ -123,7 +123,7 @@ class Run:
         return self
 
     def rounds(self) -> list[dict[str, Any]]:
-        """A row a round, by seed. Figures that are not known are None."""
+        """A row a round, by seed, with its training score. Figures that are not known are None."""
         return [row for job in self.jobs for row in self._rounds_of(job)]
 
     def columns(self) -> dict[str, list[Any]]:
@@ -242,7 +242,7 @@ def _row(job: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
         "seed": job["seed"],
         "round": report["round_no"],
         words.progress: report["total_env_steps"],
-        words.score: report[SCORE],
+        words.score: report[TRAINING_SCORE],
         "actors": report["actors"],
         "seconds": report["started_s"] + report["total_s"],
         "spent_usd": None if spent is None else spent / 1e12,
@@ -294,7 +294,7 @@ def _best(jobs: list[dict[str, Any]]) -> dict[str, Any]:
 
     def score(job: dict[str, Any]) -> tuple[float, float]:
         sign = 1 if job["score"]["higher_is_better"] else -1
-        found = (job["evaluation_return_mean"], job[SCORE])
+        found = (job["evaluation_return_mean"], job[TRAINING_SCORE])
         return tuple(float("-inf") if one is None else sign * one for one in found)  # type: ignore[return-value]
 
     return max(jobs, key=score)

@@ -2,7 +2,7 @@
 
 A column is written heading=path:kind, such as spent=spent_usd:usd, with spaces between columns: the path leads through
 the answer with dots, without one the heading is the path, and underlines of a heading are shown as spaces. A heading
-that begins with @ is a path to the word that all rows have there, or that `words` have: a kind of training names its
+with @ has the path to the word that all rows have there, or that `words` have: a kind of training names its
 score and its progress. Kinds are those of `_KINDS`; text without one.
 """
 
@@ -34,13 +34,16 @@ class _Column(NamedTuple):
 
     @classmethod
     def read(cls, text: str, rows: Sequence[Any]) -> _Column:
-        """Read a column. `rows`: where the word of a heading that begins with @ is looked for."""
+        """Read a column. `rows`: where the word of a heading with @ is looked for."""
         named, _, kind = text.partition(":")
         heading, _, path = named.partition("=")
-        if heading.startswith("@"):
-            words = {word for row in rows if (word := found(row, heading[1:]))}
+        before, named_by_rows, word_path = heading.partition("@")
+        if named_by_rows:
+            words = {word for row in rows if (word := found(row, word_path))}
             # Several kinds of training have no word in common: "score", "progress".
-            heading = words.pop() if len(words) == 1 else heading[1:].replace("_", ".").partition(".")[0]
+            heading = before + (
+                words.pop() if len(words) == 1 else word_path.replace("_", ".").partition(".")[0]
+            )
         return cls(heading.replace("_", " "), path or heading, kind)
 
     def cell(self, row: Any) -> str:

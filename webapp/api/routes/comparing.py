@@ -93,7 +93,9 @@ class DifferenceShape(Shape):
 
 class ComparisonShape(BaseModel):
     score: ScoreShape | None = Field(description="Null: there is no side.")
-    scored_by: Literal["evaluation", "training"]
+    scored_by: Literal["evaluation", "training"] = Field(
+        description="What all scores are of: evaluations, if each run that has begun was evaluated."
+    )
     goal: Goal | None = Field(description="A score to reach, to compare the cost of reaching it.")
     sides: list[SideShape]
     verdicts: list[str]

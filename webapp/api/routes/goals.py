@@ -25,6 +25,9 @@ class GoalRowShape(BaseModel):
     money: str = Field(description="simulated or emulated, for money that no one pays; empty for real money.")
     runs: int
     reached: int
+    by_training: int = Field(
+        description="So many of the runs were never evaluated: their smoothed training return counts."
+    )
     median_usd: Usd | None
     median_s: float | None
     job: str = Field(description="The run that got there for least; launch its spec to run the like.")
@@ -73,6 +76,7 @@ def get_board(
                 money=row.setting.money,
                 runs=row.runs,
                 reached=row.reached,
+                by_training=row.trained,
                 median_usd=row.cost_picodollars,
                 median_s=row.time_s,
                 job=row.job,

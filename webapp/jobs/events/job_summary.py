@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from threading import Lock
 from typing import Any
 
 from django.db.models import Q
@@ -11,10 +12,11 @@ from django.db.models import Q
 from training.environments import catalogue
 from training.loops.model import StalenessAware
 from training.tasks.supervised import SupervisedLearning
-from webapp.formatting import display_usd, format_score
+from webapp.formatting import display_usd, format_duration, format_score
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.charts.history import Evaluation, History, histories
+from webapp.jobs.charts.score_curves import arrival, evaluated_curve
 from webapp.jobs.events.sentences import (
     judged_words,
     learner_sentence,
@@ -55,7 +57,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         since_usd = (
             history.spent_usd_after(job.round_no) - history.spent_usd_after(best.round_no) if best else 0.0
         )
-        reached = _reached(job, history)
+    reached = _reached(job, lock, history)
     report = _latest_report(job)
     found = {
         "judged": judged_words(judged[-1] if judged else None, job.training_facts.score),
@@ -121,17 +123,20 @@ def reference_sentence(job: Job) -> str:
     return f"Reference {score.name} {format_score(reference[0], score.decimals)}: {reference[1]}."
 
 
-def _reached(job: Job, history: History) -> str:
-    """Return the cost at the first evaluation that reached the environment's reference."""
+def _reached(job: Job, lock: Lock, history: History) -> str:
+    """Return the time and the cost at the first evaluation that reached the environment's reference."""
     reference, score = reference_of(job), job.training_facts.score
     if reference is None:
         return ""
-    first = next((one.round_no for one in history.evaluations if score.reaches(one.mean, reference[0])), None)
-    if first is None:
+    with lock:
+        found = arrival(evaluated_curve(history), reference[0], score)
+    if found is None:
         return ""
-    spent = display_usd(round(history.spent_usd_after(first) * PICODOLLARS_PER_USD))
+    spent = display_usd(round(found.usd * PICODOLLARS_PER_USD))
     wanted = format_score(reference[0], decimals=0 if score.higher_is_better else score.decimals)
-    return f"Reached {wanted} in round {first:,} for {spent}."
+    return (
+        f"Reached {wanted} in round {found.round_no:,}, after {format_duration(found.time_s)}, for {spent}."
+    )
 
 
 def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:

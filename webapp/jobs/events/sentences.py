@@ -36,7 +36,7 @@ UNANSWERED_AFTER_S = 10.0
 def judged_words(judged: Evaluation | None, score: Score = RETURN) -> str:
     """ "evaluated, 95 % 1,790–1,880": how the figure of the score came about."""
     if judged is None:
-        return "not evaluated yet"
+        return "in training, not evaluated yet"
     span = judged.mean_interval
     if span is None:
         return "evaluated"

@@ -31,6 +31,7 @@ from webapp.jobs.list.seed_rows import Fold, Seeds, state_of
 from webapp.jobs.models import Job
 from webapp.jobs.queries import Headings
 from webapp.jobs.reasons import look_of_job, reason_beside_pill
+from webapp.jobs.scores import named_mean_score, named_score
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,6 @@ def _mean(field: str) -> Callable[[Sequence[Job]], str]:
         return format_score(fmean(known) if known else None, jobs[0].declaration.score.decimals)
 
     return text
-
-
-mean_score = _mean("episode_return_mean")
-"""The mean of the runs' latest scores, as text."""
 
 
 def _curve(job: Job) -> str:
@@ -152,15 +149,22 @@ COLUMNS = (
     Column(
         "return",
         "Return",
+        named_score,
+        "leading_score",
+        heading="score",
+        of_seeds=named_mean_score,
+    ),
+    Column(
+        "training",
+        "Training",
         _score("episode_return_mean"),
         "episode_return_mean",
-        heading="score",
-        of_seeds=mean_score,
+        of_seeds=_mean("episode_return_mean"),
     ),
-    Column("best", "Best", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
+    Column("best", "Best training", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
     Column(
         "least",
-        "Least",
+        "Least training",
         _score("return_least"),
         "return_least",
         heading="worst",

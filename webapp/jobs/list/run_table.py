@@ -16,6 +16,7 @@ from webapp.jobs.list.columns import BY_KEY, CURVE, Column
 from webapp.jobs.list.search_query import Term, condition
 from webapp.jobs.models import Job, JobGroup, SavedView
 from webapp.jobs.queries import TRAINING_KIND
+from webapp.jobs.scores import LEADING
 
 _OFFERED = 50
 FIRST = "-started"
@@ -34,6 +35,7 @@ def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) ->
         cost = F("account__spent_picodollars") + F("account__overrun_picodollars")
         # Without its type Django takes the sum for 32 bits, and PostgreSQL finds no job above $0.002.
         rows = rows.annotate(cost=ExpressionWrapper(cost, output_field=BigIntegerField()))
+    rows = rows.alias(leading_score=LEADING)
     for term in terms:
         holds = condition(term, now)
         rows = rows.filter(~holds if term.negated else holds)
@@ -82,7 +84,9 @@ def list_comparison_candidates(project: Any) -> dict[str, Any]:
     """Return the newest groups, and the newest jobs with a return, as candidates of a comparison."""
     groups = JobGroup.objects.filter(project=project, jobs__archived_at=None).distinct()
     jobs = Job.objects.filter(project=project, archived_at=None, episode_return_mean__isnull=False)
-    jobs = jobs.only("id", "name", "episode_return_mean").annotate(training_kind=TRAINING_KIND)
+    jobs = jobs.only("id", "name", "episode_return_mean", "evaluation_return_mean").annotate(
+        training_kind=TRAINING_KIND
+    )
     return {
         "groups": list(groups.order_by("-created_at")[:_OFFERED]),
         "offered": list(jobs.order_by("-created_at")[:_OFFERED]),

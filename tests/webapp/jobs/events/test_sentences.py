@@ -43,7 +43,7 @@ def test_progress_before_an_evaluation_and_before_anything() -> None:
 
 
 def test_the_figure_says_how_it_came_about() -> None:
-    assert judged_words(None) == "not evaluated yet"
+    assert judged_words(None) == "in training, not evaluated yet"
     assert judged_words(Evaluation(41, 0, 1840.0, 96.0, 20)) == "evaluated, 95 % 1,794–1,886"
 
 

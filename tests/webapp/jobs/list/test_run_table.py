@@ -23,7 +23,7 @@ from webapp.money.models import Account
 pytestmark = pytest.mark.django_db
 
 
-USUAL_HEADINGS = Headings("Return", "Least", "Steps", "Actors", "Rounds", 1)
+USUAL_HEADINGS = Headings("Return", "Least training", "Steps", "Actors", "Rounds", 1)
 
 
 @pytest.fixture
@@ -143,8 +143,8 @@ def test_reinforcement_jobs_are_headed_by_return_and_steps(
 ) -> None:
     assert headings_of([]) == headings_of(known.values()) == USUAL_HEADINGS
     page = client.get(f"/p/{project.slug}/jobs/?columns=return,best,least,evaluation,steps").content.decode()
-    heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w+)', page)
-    assert heads == ["Return", "Best", "Least", "Evaluated", "Steps"]
+    heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w[\w ]*\w)', page)
+    assert heads == ["Return", "Best training", "Least training", "Evaluated", "Steps"]
     assert 'data-label="Return">10.0<' in page
 
 
