@@ -21,7 +21,15 @@ import pytest
 
 from tests.database import migrated_file
 from tests.servers import ROOT, manage, reserved_port
+from tests.stored import make_checkpoints
 from tests.stored.databases import STORED, Table, content_of, differences, fill, schema_of
+from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import events_of
+from training.checkpoints import Progress
+from training.codec import decode
+from training.messages import CallFailed, Started, Stopped
+from training.spec import TrainingSpec
+from training.tasks.supervised_spec import Supervised
 
 FACTS = STORED / "installation.json"
 
@@ -156,6 +164,37 @@ def test_its_people_go_on_with_it(migrated: Migrated, every: int) -> None:
     command = [sys.executable, "-m", "tests.stored.use", str(FACTS), str(every)]
     faults = migrated.stored.run(command, DJANGO_SETTINGS_MODULE="tests.stored.settings")
     assert faults.splitlines() == []
+
+
+CHECKPOINTS = sorted((STORED / "checkpoints").glob("*/*.checkpoint"))
+
+
+@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_its_checkpoints_are_resumed_to_their_end(path: Path) -> None:
+    data = path.read_bytes()
+    stored = json.loads(decode(data)["spec"])
+    kind = stored.get("kind", "reinforcement")
+    spec = (Supervised if kind == "supervised" else TrainingSpec).model_validate(stored)
+    events = events_of(spec, InlinePlatform(), resume=data)
+    started, stopped = events[0], events[-1]
+    assert isinstance(started, Started)
+    assert isinstance(stopped, Stopped)
+    assert started.resumed_from_round
+    assert [event.reason for event in events if isinstance(event, CallFailed)] == []
+    assert (stopped.reason_code, stopped.rounds) == ("rounds", spec.stop.rounds)
+
+
+def test_a_checkpoint_of_each_loop_and_of_all_that_may_be_unfinished_is_stored() -> None:
+    assert {path.stem for path in CHECKPOINTS} == set(make_checkpoints.runs())
+    found: set[str] = set()
+    for path in CHECKPOINTS:
+        data = path.read_bytes()
+        held = Progress.decode(data, make_checkpoints.runs()[path.stem])
+        parts = {"pending": held.pending, "waiting": held.waiting, "slices_done": held.slices_done}
+        parts["gradients"] = held.unfinished.gradients
+        parts["prepared"] = [one for one in held.unfinished.slices if one.prepared]
+        found |= {name for name, part in parts.items() if part}
+    assert found == {"pending", "waiting", "slices_done", "gradients", "prepared"}
 
 
 @pytest.mark.parametrize(

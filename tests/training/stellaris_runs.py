@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.training.inline_platform import InlinePlatform
+from tests.training.runs import Forgetful, events_of
+from training.checkpoints import Progress
 from training.messages import Call, Outcome
+from training.ports import Control
+from training.spec import TrainingSpec
 
 QUICK: dict[str, Any] = {
     "kind": "ppo",
@@ -54,3 +58,21 @@ class Recording(InlinePlatform):
 def first_of(kinds: set[str], platform: InlinePlatform) -> Callable[[int], int]:
     """An order in which calls of these kinds answer before all others."""
     return lambda waiting: next((i for i, call in enumerate(platform._waiting) if call.kind in kinds), 0)
+
+
+def paused_with_gradients(spec: TrainingSpec) -> bytes:
+    """Return a checkpoint of a run that was paused while gradients waited and slices had passes left."""
+    for looks in range(10, 100):
+        control = iter(["run"] * looks + ["paused"] * 1000)
+        store = Forgetful()
+        events_of(
+            spec,
+            Recording(order=at_random(looks)),
+            checkpoints=store,
+            control=lambda control=control: Control(desired=next(control)),
+        )
+        for data in store.saved.values():
+            unfinished = Progress.decode(data, spec).unfinished
+            if unfinished.gradients and unfinished.slices:
+                return data
+    raise AssertionError("no pause came while gradients waited")

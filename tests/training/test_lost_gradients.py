@@ -14,14 +14,21 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
-from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
+from tests.training.stellaris_runs import (
+    QUICK,
+    Recording,
+    at_random,
+    first_of,
+    loop,
+    paused_with_gradients,
+    reports,
+)
 from training import checkpoints
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.codec import decode, encode
 from training.learner import LearnerState
 from training.messages import Call, CheckpointSaved, Outcome
 from training.ports import Control
-from training.spec import TrainingSpec
 
 
 def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_path: Path) -> None:
@@ -287,7 +294,7 @@ def test_money_that_ends_while_gradients_wait_is_no_loss_if_the_version_is_paid(
 
 def test_a_run_that_begins_with_another_runs_weights_takes_none_of_its_gradients_and_slices() -> None:
     spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
-    kept = _paused_with_gradients(spec)
+    kept = paused_with_gradients(spec)
     unfinished = Progress.decode(kept, spec).unfinished
     theirs = {one.payload for one in unfinished.gradients}
     theirs |= {trajectory.payload for one in unfinished.slices for trajectory in one.trajectories}
@@ -302,7 +309,7 @@ def test_a_run_that_begins_with_another_runs_weights_takes_none_of_its_gradients
 
 def test_a_checkpoint_with_gradients_of_another_network_or_task_is_refused_in_one_sentence() -> None:
     spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
-    kept = _paused_with_gradients(spec)
+    kept = paused_with_gradients(spec)
     others = (
         tiny(algorithm=QUICK, loop=loop(), network={"kind": "mlp", "hidden": [4]}),
         tiny("Acrobot-v1", algorithm=QUICK, loop=loop()),
@@ -362,7 +369,7 @@ def test_what_learners_had_begun_is_resumed_only_by_what_can_finish_it(
     algorithm: dict[str, Any], words: str
 ) -> None:
     spec = tiny(algorithm=QUICK, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
-    kept = _paused_with_gradients(spec)
+    kept = paused_with_gradients(spec)
     other = tiny(
         algorithm={"normalise_observations": True} | algorithm,
         loop=loop(),
@@ -376,21 +383,3 @@ def test_what_learners_had_begun_is_resumed_only_by_what_can_finish_it(
     assert events_of(other, platform, begin_with=kept)[-1].reason_code == "rounds"
     more = tiny(algorithm=QUICK | {"epochs": 9}, loop=loop(), scaling={"actors": 5}, stop={"rounds": 3})
     assert events_of(more, Recording(), resume=kept)[-1].reason_code == "rounds"
-
-
-def _paused_with_gradients(spec: TrainingSpec) -> bytes:
-    """Return a checkpoint of a run that was paused while gradients waited and slices had passes left."""
-    for looks in range(10, 100):
-        control = iter(["run"] * looks + ["paused"] * 1000)
-        store = Forgetful()
-        events_of(
-            spec,
-            Recording(order=at_random(looks)),
-            checkpoints=store,
-            control=lambda control=control: Control(desired=next(control)),
-        )
-        for data in store.saved.values():
-            unfinished = Progress.decode(data, spec).unfinished
-            if unfinished.gradients and unfinished.slices:
-                return data
-    raise AssertionError("no pause came while gradients waited")

@@ -5,7 +5,7 @@ It needs no optimiser and makes no version, so many may run at once, on any plac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import exp, inf, prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -48,6 +48,8 @@ MEASURED = (
     "clip_fraction",
     "explained_variance",
 )
+_UNMEASURED = {"weight": 1.0, "effective": 1.0}
+"""What stands for a figure that no gradient has; for others it is 0."""
 MOMENTS = ("observation", "return")
 EPISODE_MEANS = ("episode_return_mean", "episode_length_mean")
 NUMBER_LIMIT = 1e15
@@ -249,11 +251,24 @@ def joined_facts(version: int, gradients: list[Document]) -> dict[str, Any]:
             for name in EPISODE_MEANS
         },
         "gradients": len(gradients),
-        "importance": {
-            name: float(np.average([gradient["importance"][name] for gradient in gradients], weights=samples))
-            for name in IMPORTANCE
-        },
+        "importance": mean_figures(gradients, "importance", IMPORTANCE, samples),
     }
+
+
+def mean_figures(
+    gradients: list[Document], part: str, names: Iterable[str], weights: Sequence[float] | None = None
+) -> dict[str, float]:
+    """Return the means of what gradients have measured.
+
+    Those that wait in a checkpoint of an earlier version may lack a figure: its mean is of those that have it.
+    """
+    found = {}
+    for name in names:
+        having = [at for at, gradient in enumerate(gradients) if name in gradient.get(part, ())]
+        values = [gradients[at][part][name] for at in having]
+        counts = None if weights is None else [weights[at] for at in having]
+        found[name] = float(np.average(values, weights=counts)) if having else _UNMEASURED.get(name, 0.0)
+    return found
 
 
 def _spaces(request: GradientRequest) -> Spaces:

@@ -19,7 +19,7 @@ from training.calls.apply import (
     sums_with,
     weights_of,
 )
-from training.calls.gradient import MEASURED, PREFIX
+from training.calls.gradient import MEASURED, PREFIX, mean_figures
 from training.codec import Document, encode
 from training.functions.body import Result
 from training.learner import LearnerState
@@ -41,7 +41,7 @@ def apply(call: Call, request: ApplyRequest) -> Result:
         [_arrays_of(gradient) for gradient in gradients],
         weights_of(request, gradients),
         request.rule,
-        _measured(gradients),
+        mean_figures(gradients, "report", MEASURED),
     )
     after = replace(after, round_sums=sums_with(before, gradients))
     distances: list[list[float]] = []
@@ -91,8 +91,3 @@ def _distances(
 
 def _arrays_of(gradient: Document) -> Document:
     return {name.removeprefix(PREFIX): array for name, array in gradient.items() if name.startswith(PREFIX)}
-
-
-def _measured(gradients: list[Document]) -> dict[str, float]:
-    """Return the means of what the gradients measured."""
-    return {name: float(np.mean([gradient["report"][name] for gradient in gradients])) for name in MEASURED}

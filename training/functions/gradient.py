@@ -41,7 +41,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
             request.pass_no,
             request.passes,
             call.seed,
-            None if call.env_state is None or request.pass_no == 1 else decode(call.env_state),
+            _start(call, request),
         ),
         request.truncation,
         policies[: request.policies],
@@ -55,6 +55,14 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
     )
     start = encode(found.start) if found.start else None
     return Result(encode(_document(call, request, found)), start, usage)
+
+
+def _start(call: Call, request: GradientRequest) -> Document | None:
+    """Return what the first pass kept; None if it was made by an earlier version that kept less."""
+    if call.env_state is None or request.pass_no == 1:
+        return None
+    start = decode(call.env_state)
+    return start if set(start) >= set(request.algorithm.kept_of_first_pass) else None
 
 
 def _document(call: Call, request: GradientRequest, found: SliceGradient) -> Document:

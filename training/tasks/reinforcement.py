@@ -97,6 +97,11 @@ class ReinforcementLearning(Task[TrainingSpec]):
         begun = [one for one in unfinished.slices if one.passes]
         if (begun or unfinished.gradients) and mine.kind != theirs.kind:
             return f"by {theirs.kind}"
+        loop, before = self.spec.loop, other.loop
+        counts_kl = isinstance(loop, StalenessAware) and loop.distance == "kl"
+        counted_kl = isinstance(before, StalenessAware) and before.distance == "kl"
+        if unfinished.gradients and counts_kl and not counted_kl:
+            return "with their staleness counted in versions, so their gradients lack what KL is measured on"
         if begun and mine.kept_of_first_pass != theirs.kept_of_first_pass:
             return f"by {theirs.kind} with another objective or advantages that are computed otherwise"
         if any(one.passes >= mine.passes for one in begun):
