@@ -7,6 +7,7 @@ messages of the machines need as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -179,6 +180,21 @@ def read_whole(text: str, most: int = _LARGEST) -> int | None:
     if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) > most:
         return None
     return int(text)
+
+
+_GROUPED = re.compile(
+    r"([+-]?)([1-9]\d{0,2}(?:(?P<mark>[,_ \u00a0\u202f])\d{3})(?:(?P=mark)\d{3})*)((?:\.\d*)?)"
+)
+
+
+def ungroup(text: str) -> str:
+    """Return a typed number without "$" and without marks between thousands: 1500 of $1,500.
+
+    A text whose comma may be that of decimals, such as 1,5, stays as it is, so that reading it as a number fails.
+    """
+    bare = text.strip().removeprefix("$").strip()
+    found = _GROUPED.fullmatch(bare)
+    return bare if found is None else f"{found[1]}{found[2].replace(found['mark'], '')}{found[4]}"
 
 
 Tone = Literal["", "ok", "running", "waiting", "warning", "failed", "budget"]

@@ -105,6 +105,13 @@ export function plural(number, word) {
   return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
+/** A typed number without "$" and marks between thousands; a comma that may be that of decimals stays, so it is no number. */
+export function ungroup(text) {
+  const bare = text.trim().replace(/^\$/, "").trim();
+  const found = /^([+-]?)([1-9]\d{0,2}(?:([,_ \u00a0\u202f])\d{3})(?:\3\d{3})*)((?:\.\d*)?)$/.exec(bare);
+  return found ? `${found[1]}${found[2].replaceAll(found[3], "")}${found[4]}` : bare;
+}
+
 const FORMULA = /(^[;\t\r\n]?|[;\t\r\n])(?=[\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212])/g;
 
 /** The text of a cell of a file, marked where a spreadsheet would run it as a formula; numbers as they are. */

@@ -124,6 +124,23 @@ CELLS = [
     (None, ""),
 ]
 
+NUMBERS = [
+    ("1500", "1500"),
+    ("1,500", "1500"),
+    ("$ 1,234,567.50", "1234567.50"),
+    ("1 500", "1500"),
+    ("-2,000", "-2000"),
+    ("1,5", "1,5"),
+    ("0,500", "0,500"),
+    ("1234,567", "1234,567"),
+    ("1,50 ", "1,50"),
+    ("1 500,000", "1 500,000"),
+    ("1 5", "1 5"),
+    ("1.500,00", "1.500,00"),
+    ("1e6", "1e6"),
+    ("", ""),
+]
+
 
 def _cases(table: list[tuple[Any, str]]) -> Any:
     return pytest.mark.parametrize(("figure", "text"), table)
@@ -173,6 +190,11 @@ def test_no_text_of_a_file_is_a_formula_of_a_spreadsheet(figure: Any, text: str)
     assert harmless(figure) == text
 
 
+@_cases(NUMBERS)
+def test_only_commas_between_thousands_leave_a_typed_number(figure: str, text: str) -> None:
+    assert words.ungroup(figure) == text
+
+
 @given(st.text(st.sampled_from(" \t\r\n\u00a0\u2003\ufeff=+-@\uff1d;a"), max_size=8))
 def test_no_part_of_a_cell_begins_with_a_sign_once_it_is_trimmed(text: str) -> None:
     for part in re.split("[;\t\r\n]", harmless(text)):
@@ -189,6 +211,7 @@ def test_the_browser_writes_figures_as_the_server_does(page: "Page") -> None:
         "elapsed": AGES,
         "count": COUNTS,
         "harmless": CELLS,
+        "ungroup": NUMBERS,
         "money": [*AMOUNTS, (None, "–"), ("", "–"), (0.25, "$0.250"), (1e-7, "$0.000000100")],
     }
     for name, cases in tables.items():

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
 
@@ -20,12 +19,12 @@ from django.db import transaction
 from webapp.alerts import services
 from webapp.alerts.models import About, Alert, Kind, Rule, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.formatting import display_usd
+from webapp.formatting import display_usd, ungroup
 from webapp.job_states import Observed
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.events.job_summary import spent_since_best
 from webapp.jobs.models import Job, Round
-from webapp.money.amounts import PICODOLLARS_PER_USD
+from webapp.money.amounts import PICODOLLARS_PER_USD, read_usd
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +96,10 @@ def parse(text: str) -> Parsed:
 
 
 def _value(text: str) -> float:
-    return float(text.replace(",", ""))
+    try:
+        return float(ungroup(text))
+    except ValueError:
+        raise RuleRefused(f"{text} is no number: commas only separate thousands, such as 2,000.") from None
 
 
 def _number(value: float) -> str:
@@ -107,15 +109,15 @@ def _number(value: float) -> str:
 def _picodollars(text: str) -> int:
     try:
         amount = _amount(display_usd(_amount(text)))
-    except InvalidOperation:
-        amount = 0
+    except ValueError as refusal:
+        raise RuleRefused(str(refusal)) from None
     if not 0 < amount <= 10**6 * PICODOLLARS_PER_USD:
         raise RuleRefused("The amount must be above $0 and at most $1,000,000.")
     return amount
 
 
 def _amount(text: str) -> int:
-    return int(Decimal(text.replace(",", "").removeprefix("$")) * PICODOLLARS_PER_USD)
+    return int(read_usd(text) * PICODOLLARS_PER_USD)
 
 
 # What people do

@@ -13,7 +13,7 @@ from webapp.budgets.display import CLOUDS
 from webapp.formatting import read_whole
 from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
-from webapp.money.amounts import exact_usd, picodollars
+from webapp.money.amounts import BUDGET_DECIMALS, MOST_USD, exact_usd, picodollars, read_usd
 from webapp.money.models import AtLine, Budget, Period, Scope, default_thresholds
 
 _PEOPLE_OFFERED = 500
@@ -22,17 +22,21 @@ _OF = {Scope.USER: "user_id", Scope.CLOUD: "cloud", Scope.TAG: "tag_id", Scope.G
 
 
 class LimitField(forms.DecimalField):
-    """An amount in dollars; accepts "$" and thousands separators."""
+    """An amount in dollars; accepts "$" and thousands separators, and refuses commas that may be decimal ones."""
 
     def __init__(self) -> None:
         control = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-        super().__init__(label="Limit", min_value=Decimal("0.000001"), max_value=1_000_000, widget=control)
+        super().__init__(label="Limit", min_value=Decimal("0.000001"), max_value=MOST_USD, widget=control)
 
     # DecimalField has the same type, which its base IntegerField does not allow.
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
-        text = str(value or "").replace(",", "").strip().removeprefix("$")
-        amount = super().to_python(text)
-        if amount is not None and amount != round(amount, 6):
+        if not str(value or "").strip():
+            return None
+        try:
+            amount = read_usd(str(value))
+        except ValueError as refusal:
+            raise forms.ValidationError(str(refusal)) from None
+        if amount != round(amount, BUDGET_DECIMALS):
             raise forms.ValidationError("At most six decimals.")
         return amount
 

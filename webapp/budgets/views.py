@@ -20,10 +20,10 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Membership, Project
-from webapp.budgets.display import summarize_budget, summarize_budgets
+from webapp.budgets.display import period_words, summarize_budget, summarize_budgets
 from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
 from webapp.clock import SYSTEM_CLOCK
-from webapp.formatting import read_whole
+from webapp.formatting import display_usd, read_whole
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
 from webapp.money.budgets import BudgetRefused, change_budget, close_budget, create_budget
@@ -56,10 +56,13 @@ def budget_new(request: HttpRequest, project: Project) -> HttpResponse:
     if form.is_valid():
         try:
             with transaction.atomic():
-                create_budget(project=whose, user=request.user, **form.changes(), **form.scope_values())
+                budget = create_budget(
+                    project=whose, user=request.user, **form.changes(), **form.scope_values()
+                )
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:
+            messages.success(request, f"The budget is made: {_limit_words(budget)}.")
             return redirect("budgets:list", project.slug)
     status = 422 if form.errors else 200
     context = {"section": "budgets", "form": form, "above": whose is None}
@@ -82,10 +85,11 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
         change = _raise if changes["limit_picodollars"] > budget.limit_picodollars else _change
         try:
             change(request, budget, changes)
+            budget.refresh_from_db()
         except BudgetRefused as refusal:
             form.add_error("limit", str(refusal))
         else:
-            messages.success(request, "The budget is changed.")
+            messages.success(request, f"The budget is changed: {_limit_words(budget)}.")
             return (
                 redirect("jobs:detail", project.slug, job.pk)
                 if job
@@ -98,6 +102,11 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
 
 def _is_staff(request: HttpRequest) -> bool:
     return bool(getattr(request.user, "is_staff", False))
+
+
+def _limit_words(budget: Budget) -> str:
+    """Return a budget with its limit as it was understood."""
+    return f"“{budget.name}”, {display_usd(budget.limit_picodollars)} {period_words(budget)}"
 
 
 def _change(request: HttpRequest, budget: Budget, changes: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from django.db import transaction
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.formatting import plural
+from webapp.formatting import plural, ungroup
 from webapp.job_states import TERMINAL
 from webapp.jobs.events.event_log import append_events, note
 from webapp.jobs.launch import cloud_requirements
@@ -79,7 +79,7 @@ def bounds_of(least: int | None, most: int | None, allowed: int) -> Bounds:
 
 def number(text: str, what: str) -> int | None:
     """Parse a number of actors; None for an empty field. Raises BoundsRefused."""
-    bare = text.strip().replace(",", "")
+    bare = ungroup(text)
     if not bare:
         return None
     if not bare.isdecimal() or len(bare) > 6:

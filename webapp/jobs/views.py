@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal, InvalidOperation
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,11 +13,13 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
+from webapp.formatting import display_usd
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries, services
 from webapp.jobs.actor_bounds import BoundsRefused, change_bounds, number
 from webapp.jobs.seed_groups import run_again
 from webapp.jobs.services import SpecRefused
+from webapp.money.amounts import picodollars, read_usd
 
 
 @project_action("editor")
@@ -35,14 +36,14 @@ def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> Htt
     """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
     job = queries.job_in(project, job_id)
     try:
-        limit = Decimal(request.POST.get("limit_usd", "").replace(",", "").strip().removeprefix("$"))
-        if not limit.is_finite():
-            raise InvalidOperation
+        limit = read_usd(request.POST.get("limit_usd", ""))
         services.raise_budget(job=job, user=request.user, limit_usd=limit)
-    except InvalidOperation:
-        messages.error(request, "The new budget must be a number of dollars, such as 2.50.")
-    except ValueError as refusal:  # too low, too many decimals, or the job has ended: the text says which
+    except (
+        ValueError
+    ) as refusal:  # no amount, too low, too many decimals, or the job has ended: the text says which
         messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"The job's budget is now {display_usd(picodollars(limit))}.")
     return redirect("jobs:detail", project.slug, job.pk)
 
 

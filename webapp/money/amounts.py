@@ -1,10 +1,10 @@
 """Money without rounding: whole picodollars (1 USD = 10**12), and its texts for files and input."""
 
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Literal
 
 from cloud.billing.price_book import PICODOLLARS_PER_USD as PICODOLLARS_PER_USD
-from webapp.formatting import display_usd
+from webapp.formatting import display_usd, ungroup
 
 Unreal = Literal["simulated", "emulated"]
 """Prices that are not charged."""
@@ -12,6 +12,26 @@ Prices = Literal["actual", Unreal]
 """Whether prices are charged, and if not, why."""
 BUDGET_DECIMALS = 6
 """The decimals of a budget."""
+
+
+MOST_USD = 1_000_000
+"""The largest budget."""
+HOW_TO_WRITE_USD = (
+    "Write dollars with a point before the cents, such as 1.50; commas only separate thousands: 1,500."
+)
+
+
+def read_usd(text: str) -> Decimal:
+    """Return the typed dollars. ValueError, whose text says how to write them, for what is no amount."""
+    try:
+        amount = Decimal(ungroup(text))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite():
+        raise ValueError(f"“{text.strip()[:20]}” is no amount. {HOW_TO_WRITE_USD}")
+    if abs(amount) > MOST_USD:
+        raise ValueError(f"“{text.strip()[:20]}” is too much: an amount is at most ${MOST_USD:,}.")
+    return amount
 
 
 def picodollars(usd: Decimal) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from allauth.core.exceptions import ReauthenticationRequired
@@ -21,7 +21,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.reasons import look_of_job
 from webapp.jobs.services import JobFinished, SpecRefused, limits
-from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd, picodollars
+from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd, picodollars, read_usd
 from webapp.money.budgets import NoRoom
 from webapp.money.services import LimitTooLow, least_limit
 from webapp.predictions import services, text
@@ -75,13 +75,13 @@ def _read_choice(job: Job, sent: QueryDict) -> tuple[int | None, int | None]:
     actors = actors_of(sent.get("actors", ""), "The actors")
     if actors is not None and actors == (services.own_actors(job) or job.actors):
         actors = None
-    typed = sent.get("limit_usd", "").replace(",", "").strip().removeprefix("$")
-    if not typed:
+    typed = sent.get("limit_usd", "")
+    if not typed.strip():
         return actors, None
     try:
-        limit = picodollars(Decimal(typed))
-    except (InvalidOperation, ValueError, OverflowError):
-        raise NoPrediction(f"The limit must be an amount of dollars; {typed[:20]!r} was given.") from None
+        limit = picodollars(read_usd(typed))
+    except ValueError as refusal:
+        raise NoPrediction(str(refusal)) from None
     return actors, None if limit == job.account.limit_picodollars else limit
 
 

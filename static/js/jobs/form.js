@@ -1,5 +1,5 @@
 /** The job form: shows only the chosen variants, and updates the review and the launch button. */
-import { grouped, money } from "../format.js";
+import { grouped, money, ungroup } from "../format.js";
 import { startDraft } from "./draft.js";
 import { listChanges, markChanges, startMarks } from "./marks.js";
 import { showVariants, startVariants } from "./variants.js";
@@ -10,7 +10,7 @@ const launch = form.querySelector("[data-launch]");
 
 /** The budget as typed, or null if it is no amount. */
 function budget() {
-  const text = form.elements.namedItem("budget_usd").value.replace(/[\s,$]/g, "");
+  const text = ungroup(form.elements.namedItem("budget_usd").value);
   const value = Number(text);
   return text !== "" && Number.isFinite(value) && value > 0 ? value : null;
 }
@@ -31,7 +31,7 @@ function shownValue(input, blank) {
   if (input.tagName === "SELECT") return input.selectedOptions[0]?.textContent ?? "";
   const text = input.value.trim();
   if (text === "") return blank || "\u2013";
-  const number = Number(text.replace(/,/g, ""));
+  const number = Number(ungroup(text));
   return Number.isInteger(number) ? grouped(number) : text;
 }
 

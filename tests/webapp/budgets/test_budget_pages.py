@@ -99,7 +99,7 @@ def test_what_counts_is_chosen_from_what_the_project_has(visitor: Visitor) -> No
     ("fields", "words"),
     [
         ({"limit": ""}, "This field is required"),
-        ({"limit": "much"}, "Enter a number"),
+        ({"limit": "much"}, "is no amount. Write dollars with a point"),
         ({"limit": "0"}, "greater than or equal"),
         ({"limit": "0.1234567"}, "At most six decimals"),
         ({"thresholds": "50, 200"}, "whole numbers of percent between 1 and 100"),
@@ -111,6 +111,34 @@ def test_what_cannot_be_is_said(visitor: Visitor, fields: dict[str, str], words:
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not Budget.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "typed", ["1,5", "1,50", "0,500", "1234,567", "1.500,00", "1,2345", "1 5", "1e400", "nan", "-1"]
+)
+def test_an_amount_that_may_mean_another_is_refused_and_changes_nothing(visitor: Visitor, typed: str) -> None:
+    answer = visitor.sets(limit=typed)
+    assert answer.status_code == 422
+    assert f'value="{typed}"' in answer.content.decode(), "what was typed stays"
+    assert not Budget.objects.exists()
+    job = make_job(visitor.project, visitor.user)
+    confirm(visitor.client, visitor.user)
+    address = reverse("jobs:raise_budget", args=[visitor.project.slug, job.pk])
+    visitor.client.post(address, {"limit_usd": typed})
+    assert Account.objects.get().limit_picodollars == job.account.limit_picodollars
+    what_if = reverse("predictions:predicted", args=[visitor.project.slug, job.pk])
+    assert visitor.client.get(what_if, {"limit_usd": typed}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("typed", "understood"), [("1,500", "$1,500.00"), ("$ 1 500.5", "$1,500.50"), ("0.5", "$0.500")]
+)
+def test_a_set_budget_is_echoed_as_it_was_understood(visitor: Visitor, typed: str, understood: str) -> None:
+    assert visitor.sets(limit=typed).status_code == 302
+    assert f"“March”, {understood} a month" in visitor.sees("list")
+    address = visitor.address("detail", budget_id=Budget.objects.get().pk)
+    answer = visitor.client.post(address, {**FIELDS, "limit": typed, "thresholds": "50"}, follow=True)
+    assert f"“March”, {understood} a month" in answer.content.decode()
 
 
 def test_a_limit_below_what_is_spent_is_refused(visitor: Visitor) -> None:

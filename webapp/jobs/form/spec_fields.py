@@ -18,6 +18,8 @@ from django import forms
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from webapp.formatting import ungroup
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -204,9 +206,7 @@ def clean_value(shape: Shape, typed: Any) -> Any:
 
 
 def _number(kind: type, text: str) -> Any:
-    bare = text.replace(" ", "").replace("\u00a0", "").replace("_", "").removeprefix("$")
-    if all(len(group) == 3 and group.isdecimal() for group in bare.split(".")[0].split(",")[1:]):
-        bare = bare.replace(",", "")  # 100,000 is a number; 0,5 is passed on, and the model refuses it
+    bare = ungroup(text)  # 100,000 is a number; 0,5 is passed on, and the model refuses it
     if kind is not int:
         return bare
     try:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
+from webapp.formatting import ungroup
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.list.columns import COLUMNS
 from webapp.jobs.models import JobGroup, Tag
@@ -111,7 +112,13 @@ def _figure(key: str, operator: str, rest: str, negated: bool, token: str) -> Te
     timed = key in ("time", "age")
     if match is None or (match[2] and not timed):
         raise NotUnderstood(f"“{token}”: “{rest}” is no number. {_expected(key)}")
-    number = float(match[1].replace(",", "")) * (_UNITS_S[match[2].lower()] if match[2] else 1.0)
+    try:
+        value = float(ungroup(match[1]))
+    except ValueError:
+        raise NotUnderstood(
+            f"“{token}”: commas only separate thousands, such as 2,000. {_expected(key)}"
+        ) from None
+    number = value * (_UNITS_S[match[2].lower()] if match[2] else 1.0)
     if math.isinf(number):
         raise NotUnderstood(f"“{token}”: “{rest}” is more than any job has. {_expected(key)}")
     return Term(key, operator, (), number, negated)
