@@ -100,7 +100,8 @@ class MeteredPlatform:
 
     def spend(self) -> Spend:
         self._book()
-        return self._ledger.spend()
+        accrued = self._rents.accrued(self.now_s())
+        return self._ledger.spend().model_copy(update={"accrued_picodollars": accrued})
 
     def rent_ahead(self, for_s: float) -> int:
         """Return what must be reserved within the next `for_s` seconds if all rented resources are kept."""

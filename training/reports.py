@@ -88,11 +88,15 @@ def sum_usages(usages: Sequence[Usage]) -> Usage:
 
 
 class Spend(Message):
-    """The job's money when its ledger was last read. None where the platform is not metered."""
+    """The job's money when its ledger was last read. None where the platform is not metered.
+
+    `accrued_picodollars` is rent of the time so far that is reserved but not booked yet: booked if the run ended now.
+    """
 
     spent_picodollars: int
     reserved_picodollars: int
     limit_picodollars: int
+    accrued_picodollars: int = 0
 
 
 class UpdateReport(Message):

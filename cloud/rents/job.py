@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cloud.formatting import display_usd, plural
 from cloud.ledger import remaining_money
@@ -61,12 +61,17 @@ class Rents:
     def ahead(self, now_s: float, for_s: float) -> int:
         """Return what falls due within the next `for_s` seconds if all rented resources are kept."""
         end_ns = to_ns(now_s + for_s)
-        rented = (
-            *(self._kept or ()),
-            *self._groups.values(),
-            *(() if self._pool is None else (self._pool,)),
-        )
-        return sum(one.ahead(end_ns) for one in rented)
+        return sum(one.ahead(end_ns) for one in self._all())
+
+    def accrued(self, now_s: float) -> int:
+        """Return what would be booked if all rented resources ended now."""
+        return sum(one.accrued(to_ns(now_s)) for one in self._all())
+
+    def _all(self) -> Iterator[RentedResource | PoolRent]:
+        yield from self._kept or ()
+        yield from self._groups.values()
+        if self._pool is not None:
+            yield self._pool
 
     def is_due(self, now_s: float) -> bool:
         if self._kept is None and self._tariff.rents:

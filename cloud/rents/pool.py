@@ -38,6 +38,10 @@ class PoolRent:
         """Return what else is reserved until then if all actors are kept."""
         return sum(rented.ahead(until_ns) for rented in self._rented)
 
+    def accrued(self, now_ns: int) -> int:
+        """Return what would be booked if all actors ended now."""
+        return sum(rented.accrued(now_ns) for rented in self._rented)
+
     def need(self, in_flight: int, now_s: float) -> None:
         """Record that this many calls are in flight now."""
         count = min(in_flight, len(self._rented))

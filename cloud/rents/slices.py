@@ -87,12 +87,20 @@ class RentedResource:
         """End the resource: book the time used, in the units it is billed by, and release the rest."""
         now_ns = to_ns(now_s)
         unused = [piece for piece in self._slices if piece.begin_ns >= now_ns]
-        used = [piece for piece in self._slices if piece.begin_ns < now_ns]
+        settlements = self._settlements_at(now_ns)
         self._slices = []
         self._ledger.release([piece.reservation.id for piece in unused])
+        self._ledger.settle(settlements)
+
+    def accrued(self, now_ns: int) -> int:
+        """Return what would be booked if the resource ended now."""
+        return sum(settlement.picodollars for settlement in self._settlements_at(now_ns))
+
+    def _settlements_at(self, now_ns: int) -> list[Settlement]:
+        used = [piece for piece in self._slices if piece.begin_ns < now_ns]
         # Time beyond the last slice was used all the same; its ledger books it as an overrun.
         ends_ns = [now_ns if piece is used[-1] else min(piece.end_ns, now_ns) for piece in used]
-        self._ledger.settle([self._settlement(*piece) for piece in zip(used, ends_ns, strict=True)])
+        return [self._settlement(*piece) for piece in zip(used, ends_ns, strict=True)]
 
     def begin_again(self, now_s: float) -> None:
         """Count from now on again, after its end."""

@@ -41,6 +41,7 @@ _FIGURES = (
     "report__started_s",
     "report__total_s",
     "report__spend__spent_picodollars",
+    "report__spend__accrued_picodollars",
     "report__total_env_steps",
 )
 
@@ -62,6 +63,13 @@ class Burn:
     def ends_before(self, limit_in_s: float | None) -> bool:
         """Return whether the job ends before it meets a limit (None: it never does)."""
         return self.done_in_s is not None and (limit_in_s is None or self.done_in_s <= limit_in_s)
+
+    @property
+    def margin(self) -> int:
+        """Return the error of `costs_in_all`, with 80 % probability: of the rate, and of what comes once, such as an
+        evaluation, a call tried again, or the end of machines."""
+        whole = self.costs_in_all()
+        return round(self.doubt * (whole - self.spent) + _LEAST_DOUBT * whole)
 
     def costs_in_all(self) -> int:
         """Return the job's expected cost at its own end."""
@@ -92,7 +100,7 @@ def burns_of(jobs: Iterable[Job]) -> dict[str, Burn]:
 
 
 class _Point(NamedTuple):
-    """A job's progress after a round."""
+    """A job's progress after a round. `spent` includes rent that was not booked yet."""
 
     round_no: int
     at_s: float
@@ -108,15 +116,15 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
     if not wanted:
         return found
     rows = Round.objects.filter(wanted).order_by("round_no")
-    for pk, round_no, started_s, total_s, spent, steps in rows.values_list("job_id", *_FIGURES):
+    for pk, round_no, started_s, total_s, spent, accrued, steps in rows.values_list("job_id", *_FIGURES):
         if spent is not None:
-            found[pk].append(_Point(round_no, started_s + total_s, spent, steps))
+            found[pk].append(_Point(round_no, started_s + total_s, spent + (accrued or 0), steps))
     return found
 
 
 def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
     first, last = points[0], points[-1]
-    spent = account.spent_picodollars + account.overrun_picodollars
+    spent = max(account.spent_picodollars + account.overrun_picodollars, last.spent)
     passed_s, steps, rounds = last.at_s - first.at_s, last.steps - first.steps, last.round_no - first.round_no
     if passed_s <= 0 or last.spent <= first.spent:
         return None
@@ -172,7 +180,7 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
     hour = "a simulated hour" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
     if burn.done_in_s is not None and burn.ends_before(limit.in_s):
-        margin = display_usd(round(burn.doubt * (burn.costs_in_all() - burn.spent)))
+        margin = display_usd(burn.margin)
         when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
         return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
     if limit.in_s is None:

@@ -65,8 +65,9 @@ def _detector_share(report: Report) -> float:
 
 
 def _spent(report: Report) -> float | None:
-    spend = _part(report, "spend").get("spent_picodollars")
-    return None if spend is None else spend / USD
+    spend = _part(report, "spend")
+    spent = spend.get("spent_picodollars")
+    return None if spent is None else (spent + spend.get("accrued_picodollars", 0)) / USD
 
 
 SCORE = "report__episode_return_mean"

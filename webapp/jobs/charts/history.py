@@ -20,8 +20,10 @@ import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
 from training.statistics import student_t
+from webapp.job_states import TERMINAL
 from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL, packed, significant, unpacked
 from webapp.jobs.models import Event, EventKind, Job
+from webapp.money.amounts import PICODOLLARS_PER_USD
 
 BOUNDS = "bounds"
 """A user changed the actor bounds. It is stored as a note with these facts, without an event kind of its own.
@@ -220,6 +222,8 @@ def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, A
     lock, history = histories.of(job.pk, job.started_at, job.last_seq)
     with lock:
         drawn = make_buckets(history.columns, first, last)
+        if job.observed in TERMINAL and history.rounds and last >= history.columns["round"][-1]:
+            _end_at_the_sum(job, drawn)
         evaluations = [one for one in history.evaluations if first <= one.round_no <= last]
         return {
             "per_point": drawn.per_point,
@@ -236,6 +240,13 @@ def series_of(job: Job, first: int = 1, last: int = _EVERY_ROUND) -> dict[str, A
             },
             "marks": {kind: list(rounds) for kind, rounds in history.marks.items()},
         }
+
+
+def _end_at_the_sum(job: Job, drawn: Bucketed) -> None:
+    """Let a finished job's spending end at what its page's head says: rent and calls are booked until its end."""
+    spent = job.account.spent_picodollars + job.account.overrun_picodollars
+    if drawn.columns.get("spent_usd"):
+        drawn.columns["spent_usd"][-1] = spent / PICODOLLARS_PER_USD
 
 
 # Many rounds as few points, without hiding a spike: each point has the last value, the minimum and the maximum. A point

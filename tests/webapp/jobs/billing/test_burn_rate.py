@@ -78,7 +78,7 @@ def test_a_job_that_is_done_before_says_so() -> None:
     job = _running(10, USD // 1000, spec=make_spec(training__stop={"env_steps": 256 * 110, "rounds": None}))
     assert (
         forecast_spending(job, NOON)["burn"]
-        == "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00200) in all."
+        == "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00420) in all."
     )
 
 
