@@ -7,15 +7,18 @@ import json
 from importlib import import_module
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import ValidationErrorContext
+from ninja.operation import Operation
 from ninja.parser import Parser
 from pydantic import BaseModel, ValidationError
 
 from webapp.api import problems
 from webapp.api.auth import Token
+from webapp.api.description import Description
 from webapp.api.routes.choices import choices
 from webapp.api.tokens import record_action
 from webapp.connections.sealing import Secret
@@ -26,7 +29,6 @@ from webapp.request_bodies import check_values
 VERSION = "1.0"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HIDDEN = Secret("")
-_PROBLEM = "#/components/schemas/Problem"
 
 
 class NoNul(Parser):
@@ -60,18 +62,13 @@ class Api(NinjaAPI):
                 return problems.spec_refused(sentences(_inside(found, hidden), model))
         return super().validation_error_from_error_contexts(error_contexts)
 
-    def get_openapi_schema(self, **options: Any) -> Any:
-        schema = super().get_openapi_schema(**options)
-        schema["components"]["schemas"].update(_problem_schemas())
-        for path in schema["paths"].values():
-            for operation in path.values():
-                content = {problems.MEDIA_TYPE: {"schema": {"$ref": _PROBLEM}}}
-                operation["responses"]["4XX"] = {
-                    "description": "What, why and what to do",
-                    "content": content,
-                }
-        schema["info"]["license"] = {"name": "As Starling itself"}
-        return schema
+    def get_openapi_schema(self, *, path_prefix: str | None = None, path_params: Any = None) -> Any:
+        prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
+        return Description(self, prefix, settings.STARLING_BASE_URL)
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """The name of its function, for routes that declare none."""
+        return operation.view_func.__name__
 
 
 def _document(context: ValidationErrorContext[Any]) -> type[BaseModel] | None:
@@ -94,13 +91,6 @@ def _inside(error: ValidationError, hidden: bool) -> ValidationError:
         sent = _HIDDEN if hidden else one["input"]
         lines.append({"type": one["type"], "loc": one["loc"][1:], "input": sent, "ctx": one.get("ctx", {})})
     return ValidationError.from_exception_data(error.title, lines)
-
-
-def _problem_schemas() -> dict[str, Any]:
-    schema = problems.Problem.model_json_schema(
-        ref_template="#/components/schemas/{model}", mode="serialization"
-    )
-    return {**schema.pop("$defs"), "Problem": schema}
 
 
 def _sent(view: Any) -> Any:

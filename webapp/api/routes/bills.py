@@ -94,7 +94,13 @@ def list_bills(project: ViewersProject, after: After = 0, limit: Limit = 50) -> 
     return oldest_first(queries.bills_of(project), after, limit, _bill)
 
 
-@router.post("/projects/{slug}/bills", auth=Token("manage"), response=202, summary="Upload a cloud's bill")
+@router.post(
+    "/projects/{slug}/bills",
+    auth=Token("manage"),
+    response=202,
+    operation_id="upload_bill",
+    summary="Upload a cloud's bill",
+)
 def hand_bill_over(
     project: OwnersProject,
     person: Person,
@@ -116,7 +122,11 @@ def get_bill(project: ViewersProject, bill_id: RowId) -> BillShape:
     return _bill(queries.bill_in(project, bill_id))
 
 
-@router.get("/projects/{slug}/difference", summary="Metered costs compared with clouds' bills")
+@router.get(
+    "/projects/{slug}/difference",
+    operation_id="get_billed_difference",
+    summary="Metered costs compared with clouds' bills",
+)
 def get_difference(project: ViewersProject, first_day: date, last_day: date) -> BilledDifference:
     """By day and service. Bills contain only real money."""
     rows, total = compare_bills(question_of(project, first_day=first_day, last_day=last_day))

@@ -92,7 +92,13 @@ def get_budget(project: ViewersProject, budget_id: RowId) -> BudgetShape:
     return _budget(budget_in(project, budget_id, closed=True))
 
 
-@router.post("/projects/{slug}/budgets", auth=Token("jobs"), response=201, summary="Make a budget")
+@router.post(
+    "/projects/{slug}/budgets",
+    auth=Token("jobs"),
+    response=201,
+    operation_id="create_budget",
+    summary="Make a budget",
+)
 def create(
     project: EditorsProject, person: Person, response: HttpResponse, budget: ProjectBudget
 ) -> BudgetShape:
@@ -113,7 +119,10 @@ def create(
 
 
 @router.put(
-    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Change a budget of the project"
+    "/projects/{slug}/budgets/{budget_id}",
+    auth=Token("budget"),
+    operation_id="change_budget",
+    summary="Change a budget of the project",
 )
 def change(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShape:
     """Only an owner raises a person's budget."""
@@ -130,7 +139,10 @@ def change(member: Editor, budget_id: RowId, budget: BudgetChange) -> BudgetShap
 
 
 @router.delete(
-    "/projects/{slug}/budgets/{budget_id}", auth=Token("budget"), summary="Close a budget of the project"
+    "/projects/{slug}/budgets/{budget_id}",
+    auth=Token("budget"),
+    operation_id="close_budget",
+    summary="Close a budget of the project",
 )
 def close(member: Editor, budget_id: RowId) -> BudgetShape:
     """It no longer binds. Its spend stays readable. Only an owner closes that of a person."""

@@ -151,6 +151,7 @@ def change_channel(project: OwnersProject, channel_id: str, change: ChannelChang
     "/projects/{slug}/channels/{channel_id}/test",
     auth=Token("manage"),
     response=202,
+    operation_id="test_channel",
     summary="Send a test message",
 )
 def send_test(
@@ -166,6 +167,7 @@ def send_test(
 @router.post(
     "/projects/{slug}/channels/{channel_id}/key",
     auth=Token("manage"),
+    operation_id="renew_channel_key",
     summary="Replace a webhook's signing key",
 )
 def renew_key(project: OwnersProject, channel_id: str) -> SigningKey:
@@ -205,6 +207,7 @@ def get_delivery(project: EditorsProject, delivery_id: str) -> DeliveryShape:
     "/projects/{slug}/deliveries/{delivery_id}/replay",
     auth=Token("manage"),
     response=202,
+    operation_id="replay_delivery",
     summary="Send a message again",
 )
 def replay(project: OwnersProject, delivery_id: str) -> DeliveryShape:

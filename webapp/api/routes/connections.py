@@ -188,6 +188,7 @@ def create_connection(
     "/projects/{slug}/connections/{connection_id}/identity",
     auth=Token("manage"),
     response=202,
+    operation_id="set_connection_identity",
     summary="Set the connection's identity",
 )
 def set_identity(member: Owner, connection_id: str, identity: Identity) -> ConnectionShape:
@@ -224,6 +225,7 @@ def remove_connection(project: OwnersProject, connection_id: str) -> None:
 
 @router.get(
     "/projects/{slug}/connections/{connection_id}/policies",
+    operation_id="list_connection_policies",
     summary="Policies and templates for the account's owner",
 )
 def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDocumentShape]:
@@ -242,7 +244,11 @@ def redirect_to_policies(project: EditorsProject, connection_id: str) -> HttpRes
     return HttpResponse(status=308, headers={"Location": address})
 
 
-@router.get("/projects/{slug}/connections/{connection_id}/set-up", summary="The account's set-up")
+@router.get(
+    "/projects/{slug}/connections/{connection_id}/set-up",
+    operation_id="get_connection_set_up",
+    summary="The account's set-up",
+)
 def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     return _set_up(queries.connection_in(project, connection_id))
 
@@ -251,6 +257,7 @@ def get_set_up(project: EditorsProject, connection_id: str) -> SetUpShape:
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
     response=202,
+    operation_id="set_up_connection",
     summary="Set an account up",
 )
 def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUpShape:
@@ -272,6 +279,7 @@ def set_up(project: OwnersProject, connection_id: str, wish: SetUpWish) -> SetUp
     "/projects/{slug}/connections/{connection_id}/set-up",
     auth=Token("manage"),
     response=202,
+    operation_id="take_down_connection",
     summary="Remove an account's set-up",
 )
 def take_down(project: OwnersProject, connection_id: str) -> SetUpShape:

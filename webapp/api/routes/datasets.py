@@ -113,7 +113,13 @@ def get_data_set(project: ViewersProject, data_set_id: RowId) -> DataSetResult:
     )
 
 
-@router.put(f"{_ONE}/choice", auth=Token("jobs"), response=202, summary="Choose what is learned of a table")
+@router.put(
+    f"{_ONE}/choice",
+    auth=Token("jobs"),
+    response=202,
+    operation_id="choose_data_set_columns",
+    summary="Choose what is learned of a table",
+)
 def choose(
     project: EditorsProject, response: HttpResponse, data_set_id: RowId, choice: Choice
 ) -> DataSetShape:
@@ -130,7 +136,7 @@ def delete_data_set(project: EditorsProject, data_set_id: RowId) -> None:
     services.delete(data_set=queries.data_set_to_delete(project, data_set_id))
 
 
-@router.get("/datasets", summary="Data sets shipped with Starling")
+@router.get("/datasets", operation_id="list_shipped_data_sets", summary="Data sets shipped with Starling")
 def list_shipped() -> list[ShippedShape]:
     return [ShippedShape.of(one) for one in SHIPPED.values()]
 

@@ -68,7 +68,7 @@ def list_films(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Numbere
     return oldest_first(job.films.all(), after, limit, _film)
 
 
-@router.post(_ALL, auth=Token("jobs"), response=202, summary="Film a checkpoint")
+@router.post(_ALL, auth=Token("jobs"), response=202, operation_id="request_film", summary="Film a checkpoint")
 def ask_for_film(job: EditorsJob, person: Person, response: HttpResponse, film: NewFilm) -> FilmShape:
     """The worker does it. A film that exists or is being made stays; a failed or a short one is made again."""
     chosen = policies.checkpoint_in(job, film.checkpoint)

@@ -53,7 +53,9 @@ class BoardShape(BaseModel):
     measured: list[MeasuredRowShape]
 
 
-@router.get("/projects/{slug}/goals", summary="Dollars and minutes to a task's reference")
+@router.get(
+    "/projects/{slug}/goals", operation_id="get_goals", summary="Dollars and minutes to a task's reference"
+)
 def get_board(
     project: ViewersProject,
     subject: Annotated[

@@ -88,9 +88,11 @@ class JobCost(BaseModel):
     budgets_above: list[BudgetAbove]
 
 
-def a_file(content_type: str) -> dict[str, object]:
-    """The OpenAPI description of a route that returns a file."""
-    content = {content_type: {"schema": {"type": "string", "format": "binary"}}}
+def a_file(*content_types: str) -> dict[str, object]:
+    """The OpenAPI description of a route that returns a file. Generators know bytes as an octet-stream, so it is among
+    its types."""
+    file = {"schema": {"type": "string", "format": "binary"}}
+    content = dict.fromkeys((*content_types, "application/octet-stream"), file)
     return {"responses": {200: {"description": "The file", "content": content}}}
 
 
@@ -118,7 +120,7 @@ def list_checkpoints(job: ViewersJob) -> list[CheckpointShape]:
 @router.get(
     "/projects/{slug}/jobs/{job_id}/checkpoint",
     summary="A checkpoint's file",
-    openapi_extra=a_file("application/octet-stream"),
+    openapi_extra=a_file(),
 )
 def get_checkpoint(job: ViewersJob, name: _Name = "") -> HttpResponseBase:
     """The learner's whole state, from which a job can resume."""
@@ -150,7 +152,7 @@ def get_policy(job: ViewersJob, checkpoint: _Name = "") -> HttpResponseBase:
 @router.get(
     "/projects/{slug}/jobs/{job_id}/tensorboard",
     summary="The run as TensorBoard's event file",
-    openapi_extra=a_file("application/octet-stream"),
+    openapi_extra=a_file(),
 )
 def get_tensorboard(job: ViewersJob) -> HttpResponseBase:
     """Put it into a folder of its own, and that into `tensorboard --logdir`."""
@@ -162,7 +164,7 @@ def tensorboard_file(job: Job) -> HttpResponseBase:
     return _file(StreamingHttpResponse(event_file(job)), "application/octet-stream", name)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/cost", summary="What a job has cost")
+@router.get("/projects/{slug}/jobs/{job_id}/cost", operation_id="get_job_cost", summary="What a job has cost")
 def get_cost(job: ViewersJob) -> JobCost:
     account = job.account
     spent = account.spent_picodollars + account.overrun_picodollars

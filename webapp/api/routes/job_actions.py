@@ -71,6 +71,7 @@ class AlertDeed(Request):
 @router.put(
     "/projects/{slug}/jobs/{job_id}/labels",
     auth=Token("jobs"),
+    operation_id="set_job_labels",
     summary="Change a job's tags and note, or archive it",
 )
 def set_labels(done: Done, labels: Labels) -> JobShape:
@@ -88,6 +89,7 @@ def set_labels(done: Done, labels: Labels) -> JobShape:
 @router.put(
     "/projects/{slug}/jobs/{job_id}/actors",
     auth=Token("jobs"),
+    operation_id="set_job_actors",
     summary="Change how many actors a job may have",
 )
 def set_actors(done: Done, bounds: ActorBounds) -> JobShape:

@@ -35,7 +35,11 @@ class Fork(Request):
 
 
 @router.post(
-    "/projects/{slug}/jobs/{job_id}/again", auth=Token("jobs"), response=201, summary="Run a job once more"
+    "/projects/{slug}/jobs/{job_id}/again",
+    auth=Token("jobs"),
+    response=201,
+    operation_id="rerun_job",
+    summary="Run a job once more",
 )
 def again(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
@@ -49,6 +53,7 @@ def again(
     "/projects/{slug}/jobs/{job_id}/forks",
     auth=Token("jobs"),
     response=201,
+    operation_id="fork_job",
     summary="Launch a job that starts from a checkpoint of this one",
 )
 def fork(

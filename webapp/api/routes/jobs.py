@@ -161,32 +161,49 @@ def get_job(job: ViewersJob) -> JobShape:
     return serialize_job(job)
 
 
-@router.get("/projects/{slug}/jobs/{job_id}/spec", summary="A job's spec")
+@router.get("/projects/{slug}/jobs/{job_id}/spec", operation_id="get_job_spec", summary="A job's spec")
 def get_spec(job: ViewersJob) -> dict[str, Any]:
     """The spec as it was launched; the same document launches it again."""
     spec: dict[str, Any] = job.spec
     return spec
 
 
-@router.post("/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), summary="Stop a job")
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/stop", auth=Token("jobs"), operation_id="stop_job", summary="Stop a job"
+)
 def stop(done: Done) -> JobShape:
     """It drains within seconds and keeps its checkpoint. Stopping a job that is over changes nothing."""
     return done(services.stop_job)
 
 
-@router.post("/projects/{slug}/jobs/{job_id}/pause", auth=Token("jobs"), summary="Pause a job")
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/pause",
+    auth=Token("jobs"),
+    operation_id="pause_job",
+    summary="Pause a job",
+)
 def pause(done: Done) -> JobShape:
     """It saves a checkpoint and costs nothing more until it is resumed."""
     return done(pause_job)
 
 
-@router.post("/projects/{slug}/jobs/{job_id}/resume", auth=Token("jobs"), summary="Resume a paused job")
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/resume",
+    auth=Token("jobs"),
+    operation_id="resume_job",
+    summary="Resume a paused job",
+)
 def resume(done: Done) -> JobShape:
     """From its last checkpoint. Only a paused job changes."""
     return done(services.go_on)
 
 
-@router.put("/projects/{slug}/jobs/{job_id}/budget", auth=Token("budget"), summary="Raise a job's budget")
+@router.put(
+    "/projects/{slug}/jobs/{job_id}/budget",
+    auth=Token("budget"),
+    operation_id="raise_job_budget",
+    summary="Raise a job's budget",
+)
 def raise_budget(done: Done, budget: NewBudget) -> JobShape:
     """Requires the scope “budget”, where the page requires a fresh sign-in. A job that its budget stopped
     resumes."""

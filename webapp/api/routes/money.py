@@ -99,7 +99,9 @@ class CostTable(BaseModel):
     overlaps: bool = Field(description="Whether rows overlap, as those of tags may.")
 
 
-@router.post("/projects/{slug}/forecast", summary="What a job would take and cost")
+@router.post(
+    "/projects/{slug}/forecast", operation_id="forecast_job", summary="What a job would take and cost"
+)
 def forecast(project: EditorsProject, spec: JobSpec) -> ForecastShape:
     """Nothing is launched. Takes up to two seconds; the result for a spec is cached."""
     decided, unknown = schedulers(), cloud_requirements.obstacles(project, spec)

@@ -88,7 +88,7 @@ def list_profiles(
     return newest_first(rows.select_related("connection"), "asked_at", cursor, limit, _profile)
 
 
-@router.post(f"{_ALL}/cost", summary="What a memory profile would cost")
+@router.post(f"{_ALL}/cost", operation_id="estimate_profile_cost", summary="What a memory profile would cost")
 def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> ProfileCost:
     """Nothing is made."""
     connection = queries.account_in(project, connection_id)
@@ -96,7 +96,7 @@ def cost(project: EditorsProject, connection_id: str, plan: NewProfile) -> Profi
     return ProfileCost(money=_money(connection), likely_usd=found.likely, most_usd=found.most)
 
 
-@router.post(_ALL, auth=Token("jobs"), response=202, summary="Profile memory")
+@router.post(_ALL, auth=Token("jobs"), response=202, operation_id="request_profile", summary="Profile memory")
 def ask_for_profile(
     request: HttpRequest,
     project: EditorsProject,
@@ -138,7 +138,11 @@ def get_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
     return _profile(found)
 
 
-@router.get(f"{_ALL}/{{profile_id}}/spec", summary="A job's spec with the chosen memory")
+@router.get(
+    f"{_ALL}/{{profile_id}}/spec",
+    operation_id="get_profile_spec",
+    summary="A job's spec with the chosen memory",
+)
 def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) -> JobSpec:
     """The spec that the profile's page fills into the form. Launch it, or change it first."""
     found = _profile_in(project, connection_id, profile_id)

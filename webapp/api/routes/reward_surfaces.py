@@ -66,7 +66,13 @@ def list_surfaces(job: ViewersJob, after: After = 0, limit: Limit = 100) -> Numb
     return oldest_first(rows, after, limit, _surface)
 
 
-@router.post(_ALL, auth=Token("jobs"), response=202, summary="Measure a checkpoint's surface")
+@router.post(
+    _ALL,
+    auth=Token("jobs"),
+    response=202,
+    operation_id="request_surface",
+    summary="Measure a checkpoint's surface",
+)
 def ask_for_surface(
     job: EditorsJob, person: Person, response: HttpResponse, surface: NewSurface
 ) -> SurfaceShape:

@@ -185,7 +185,11 @@ def remove_scheduler(project: OwnersProject, scheduler_id: str) -> None:
     services.remove_scheduler(scheduler=queries.scheduler_in(project, scheduler_id))
 
 
-@router.get(f"{_ONE}/versions", summary="Versions of a scheduler, newest first")
+@router.get(
+    f"{_ONE}/versions",
+    operation_id="list_scheduler_versions",
+    summary="Versions of a scheduler, newest first",
+)
 def list_versions(
     project: ViewersProject, scheduler_id: str, cursor: Cursor = "", limit: Limit = 50
 ) -> Page[VersionShape]:
@@ -194,7 +198,7 @@ def list_versions(
     return newest_first(rows, "made_at", cursor, limit, _version)
 
 
-@router.get(_VERSION, summary="A version with its weights, to keep")
+@router.get(_VERSION, operation_id="get_scheduler_version", summary="A version with its weights, to keep")
 def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> dict[str, Any]:
     """The same file as on the page. Its part `scaling` can be copied into any spec."""
     return exported(_version_in(project, scheduler_id, number))
@@ -204,6 +208,7 @@ def get_version(project: ViewersProject, scheduler_id: str, number: RowId) -> di
     f"{_VERSION}/fine-tunings",
     auth=Token("jobs"),
     response=202,
+    operation_id="fine_tune_scheduler",
     summary="Fine-tune a version for another task",
 )
 def fine_tune(
@@ -224,7 +229,11 @@ def fine_tune(
     return _request_training(project, person, response, wanted, idempotency_key)
 
 
-@router.get("/projects/{slug}/scheduler-trainings", summary="Trainings of schedulers, newest first")
+@router.get(
+    "/projects/{slug}/scheduler-trainings",
+    operation_id="list_scheduler_trainings",
+    summary="Trainings of schedulers, newest first",
+)
 def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 50) -> Page[TrainingShape]:
     rows = queries.trainings_of(project).select_related(
         "version__scheduler", "asked_by", "begin_with__scheduler"
@@ -233,7 +242,11 @@ def list_trainings(project: ViewersProject, cursor: Cursor = "", limit: Limit = 
 
 
 @router.post(
-    "/projects/{slug}/scheduler-trainings", auth=Token("jobs"), response=202, summary="Train a scheduler"
+    "/projects/{slug}/scheduler-trainings",
+    auth=Token("jobs"),
+    response=202,
+    operation_id="train_scheduler",
+    summary="Train a scheduler",
 )
 def train(
     project: EditorsProject,
@@ -246,7 +259,13 @@ def train(
     return _request_training(project, person, response, training, idempotency_key)
 
 
-@router.get(_TRAINING, response=(200, 304), url_name="get_training", summary="A training's progress")
+@router.get(
+    _TRAINING,
+    response=(200, 304),
+    url_name="get_training",
+    operation_id="get_scheduler_training",
+    summary="A training's progress",
+)
 def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgress:
     found = queries.training_in(project, training_id)
     progress = _training(project.slug, found, persist.facts(found))
@@ -254,7 +273,9 @@ def get_training(project: ViewersProject, training_id: RowId) -> TrainingProgres
     return progress
 
 
-@router.get(f"{_TRAINING}/episodes", summary="Episodes of a training, in order")
+@router.get(
+    f"{_TRAINING}/episodes", operation_id="list_training_episodes", summary="Episodes of a training, in order"
+)
 def list_episodes(
     project: ViewersProject, training_id: RowId, after: After = 0, limit: Limit = 100
 ) -> NumberedPage[EpisodeShape]:
@@ -262,7 +283,9 @@ def list_episodes(
     return oldest_first(training.episodes.defer("reports"), after, limit, EpisodeShape.of)
 
 
-@router.post(f"{_TRAINING}/stop", auth=Token("jobs"), summary="Stop a training")
+@router.post(
+    f"{_TRAINING}/stop", auth=Token("jobs"), operation_id="stop_scheduler_training", summary="Stop a training"
+)
 def stop_training(project: EditorsProject, training_id: RowId) -> TrainingShape:
     """The running episode is dropped, recorded ones stay. A training that is over stays as it is."""
     services.stop_training(training=queries.training_in(project, training_id))
