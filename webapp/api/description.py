@@ -19,7 +19,7 @@ _PLACE = "#/components/schemas/"
 _PROBLEM = f"{_PLACE}Problem"
 
 
-class Description(OpenAPISchema):  # type: ignore[misc]  # ninja's dictionary has no types
+class Description(OpenAPISchema):
     """ninja's description, with schemas of requests and of responses kept apart, and errors as problem documents."""
 
     def __init__(self, api: NinjaAPI, path_prefix: str, base_url: str) -> None:
@@ -40,11 +40,15 @@ class Description(OpenAPISchema):  # type: ignore[misc]  # ninja's dictionary ha
         self._by_mode[self._mode].update(definitions)
 
     def _create_schema_from_model(
-        self, *args: Any, mode: JsonSchemaMode = "validation", **options: Any
+        self,
+        model: Any,
+        by_alias: bool = True,
+        remove_level: bool = True,
+        mode: JsonSchemaMode = "validation",
     ) -> Any:
         self._mode = mode
         try:
-            return super()._create_schema_from_model(*args, mode=mode, **options)
+            return super()._create_schema_from_model(model, by_alias, remove_level, mode)
         finally:
             self._mode = "validation"
 
