@@ -296,7 +296,8 @@ class RayPlatform:
         self._note(self._actors.look())
         for flight in [one for one in self._flights.values() if one.give_up_s <= self.now_s()]:
             flight.give_up_s = float("inf")
-            words = f"no answer came within its start and its deadline of {flight.call.deadline_s:g} s"
+            deadline_s = flight.call.deadline_s
+            words = f"no answer came within its deadline of {deadline_s:g} s and {_SENDING_S:g} s for its way"
             self._fail(flight.call.id, Failure("lost", words))
 
     def _note(self, failed_start: Failure | None) -> None:

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _PREFIX = "starling:trajectory"
 _PAUSE_S = 30.0
+_OF_PROTOCOLS = ("prepare", "set_payer", "throttling_reasons")
 KEPT_S = 6 * 3600
 
 
@@ -167,6 +168,10 @@ class CachingPlatform:
         self.cache = cache
         self._submitted: dict[str, Call] = {}
         self._ready: deque[Outcome] = deque()
+        # Python 3.12 looks for a protocol's methods without `__getattr__`, and what seems to rent nothing is not paid.
+        vars(self).update(
+            {name: getattr(platform, name) for name in _OF_PROTOCOLS if hasattr(platform, name)}
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._platform, name)

@@ -108,7 +108,7 @@ class TestCluster:
         self.address = self._read("address")
 
     def lose_machine(self) -> None:
-        """End the newest machine and all its processes at once, as if its power had failed."""
+        """End the newest machine and all its processes at once."""
         assert self._process.stdin is not None
         self._process.stdin.write("lose\n")
         self._process.stdin.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
+from cloud.rents.payer import RentsItsResources
+from cloud.throttling import ReportsThrottling
 from cloud.trajectory_cache import KEPT_S, CachingPlatform, TrajectoryCache
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import gather
@@ -42,6 +45,19 @@ def _once(platform: CachingPlatform, name: str, **changes: object) -> Outcome:
     ref = platform.publish(0, calls.weights())
     platform.submit(calls.rollout(name, ref, **changes))
     return gather(platform, 1)[name]
+
+
+@pytest.mark.parametrize("protocol", [Preparable, RentsItsResources, ReportsThrottling])
+def test_a_platform_behind_the_cache_is_still_what_it_was(store: redis.Redis, protocol: type) -> None:
+    """Also where Python looks at the instance alone, as it does from 3.12 on: rents are paid by this."""
+    (method,) = [name for name in vars(protocol) if not name.startswith("_")]
+    platform = InlinePlatform()
+    with pytest.raises(AttributeError):
+        inspect.getattr_static(CachingPlatform(platform, _cache(store)), method)
+    setattr(platform, method, lambda *given: "")
+    behind = CachingPlatform(platform, _cache(store))
+    assert isinstance(behind, protocol)
+    assert inspect.getattr_static(behind, method) is getattr(platform, method)
 
 
 def test_what_is_asked_again_is_answered_at_once_and_for_nothing(store: redis.Redis) -> None:
