@@ -81,6 +81,7 @@ OWN_COLUMNS = (
     "x_ActorCount",
     "x_EnvSteps",
     "x_MeanReturn",
+    "x_ScoredBy",
     "x_CostBasis",
     "x_Prices",
 )
@@ -299,6 +300,7 @@ def _own(facts: JobFacts, basis: str) -> dict[str, Any]:
         "x_ActorCount": facts.actors,
         "x_EnvSteps": facts.env_steps,
         "x_MeanReturn": None if facts.mean_return is None else Decimal(f"{facts.mean_return:.6g}"),
+        "x_ScoredBy": facts.scored_by or None,
         "x_CostBasis": basis,
         "x_Prices": facts.prices,
     }

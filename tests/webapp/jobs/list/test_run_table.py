@@ -145,7 +145,10 @@ def test_reinforcement_jobs_are_headed_by_return_and_steps(
     page = client.get(f"/p/{project.slug}/jobs/?columns=return,best,least,evaluation,steps").content.decode()
     heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w[\w ]*\w)', page)
     assert heads == ["Return", "Best training", "Least training", "Evaluated", "Steps"]
-    assert 'data-label="Return">10.0<' in page
+    assert (
+        'data-label="Return">10.0 <span class="secondary small" title="Not evaluated yet">training</span><'
+        in page
+    )
 
 
 def test_what_is_not_understood_is_said_and_all_jobs_stay(
