@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -15,6 +14,7 @@ from django.urls import include, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from webapp.accounts.access import signed_in
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
@@ -33,7 +33,7 @@ class StaffSite(admin.AdminSite):
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
         """The view for staff. Others get a 404, as do the reports of the whole installation."""
 
-        @login_required
+        @signed_in
         @require_safe
         @never_cache
         @wraps(view)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import ItemsView
+from collections.abc import Callable, ItemsView
 from typing import Any, TypeVar
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve
 from django.views.debug import SafeExceptionReporterFilter
 
 Found = TypeVar("Found")
@@ -32,6 +34,40 @@ class CompressedPages(GZipMiddleware):
             return response
         compressed: HttpResponseBase = super().process_response(request, response)
         return compressed
+
+
+PRESS_AGAIN = "Nothing was changed just now. To do it, press the button again."
+
+
+class ActionsAskedAgain:
+    """Sends a browser that opens the address of an action (by signing in after a button, or by loading its answer
+    again) to the page above it, which then says that nothing was changed.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._get_response(request)
+        opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+        if response.status_code != 405 or not opened or not (page := _page_above(request.path)):
+            return response
+        messages.warning(request, PRESS_AGAIN)
+        return redirect(page)
+
+
+def _page_above(path: str) -> str:
+    """Return the nearest address above that is not one of an action. Empty if there is none."""
+    parts = path.strip("/").split("/")
+    for count in range(len(parts) - 1, 0, -1):
+        above = f"/{'/'.join(parts[:count])}/"
+        try:
+            view = resolve(above).func
+        except Resolver404:
+            continue
+        if not getattr(view, "post_only", False):
+            return above
+    return ""
 
 
 logger = logging.getLogger(__name__)

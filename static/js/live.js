@@ -4,11 +4,13 @@
  *
  * onSnapshot gets the whole picture and replaces what was shown; onEvents gets what came after, each number once, and
  * of the job what may have changed.
- * onStatus gets "live", "reconnecting", "polling" or "closed".
+ * onStatus gets "live", "reconnecting", "polling", "signed-out" or "closed".
  *
  * @typedef {{t: "snapshot", seq: number, job: object, series: object, events: object[]}} Snapshot
  * @typedef {{t: "events", first: number, last: number, events: object[], job: object}} Events
  */
+import { isSignIn } from "./frame/signed_out.js";
+
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
 const SILENCE_MS = 12000; // heartbeats come every 5 s
@@ -39,7 +41,7 @@ export class LiveFeed {
     document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
     // Should this fail, the socket begins with the picture.
     if (!this.seq) await this.fetchMessages().catch(() => {});
-    if (!this.socket && this.status !== "closed") this.connect();
+    if (!this.socket && !this.isOver()) this.connect();
   }
 
   connect() {
@@ -64,7 +66,7 @@ export class LiveFeed {
   lost(code) {
     this.socket = null;
     if (code === SIGNED_OUT) {
-      this.tell("closed");
+      this.tell("signed-out");
       return;
     }
     if (CHANGED.has(code)) {
@@ -119,14 +121,14 @@ export class LiveFeed {
   }
 
   hurry() {
-    if (this.socket || this.status === "closed" || this.status === "polling") return;
+    if (this.socket || this.isOver() || this.status === "polling") return;
     this.connect();
   }
 
   async poll(socketAgainAt) {
     try {
       await this.fetchMessages();
-      if (this.status === "closed") return;
+      if (this.isOver()) return;
       this.tell("polling");
     } catch {
       this.tell("reconnecting");
@@ -139,12 +141,17 @@ export class LiveFeed {
   async fetchMessages() {
     const answer = await fetch(`${this.options.streamPath}?after=${this.seq}`, { headers: { Accept: "application/json" } });
     if ([403, 404, 410].includes(answer.status) || answer.redirected) {
-      this.tell("closed");
+      this.tell(isSignIn(answer) ? "signed-out" : "closed");
       return;
     }
     if (!answer.ok) throw new Error(String(answer.status));
     for (const message of await answer.json()) this.take(message);
     this.heardAt = Date.now();
+  }
+
+  /** Whether nothing comes any more. */
+  isOver() {
+    return this.status === "closed" || this.status === "signed-out";
   }
 
   tell(status) {

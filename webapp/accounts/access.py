@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
@@ -23,6 +24,7 @@ from webapp.accounts.models import Membership, Project, Role, User
 from webapp.accounts.queries import member_in
 
 SESSION_KEY = "last_project"
+SIGNED_OUT = "You were signed out, so nothing was changed. Sign in, then do it again."
 ARCHIVED = (
     "This project is archived, so nothing in it can be changed. An owner can unarchive it under Projects."
 )
@@ -89,6 +91,21 @@ def refusal(role: str, needs: str) -> str:
 ProjectView = Callable[..., HttpResponseBase]
 
 
+def signed_in(view: ProjectView) -> ProjectView:
+    """For views of signed-in people. Others are sent to sign in; those who wanted to change something read that they
+    did not.
+    """
+    checked = login_required(view)
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "POST" and not request.user.is_authenticated:
+            messages.warning(request, SIGNED_OUT)
+        return checked(request, *args, **kwargs)
+
+    return wrapped
+
+
 def project_page(
     needs: str = "viewer", *, archived: bool = False
 ) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
@@ -99,7 +116,7 @@ def project_page(
     least = Role(needs)  # an unknown role is found when the module is read
 
     def decorate(view: ProjectView) -> Callable[..., HttpResponseBase]:
-        @login_required
+        @signed_in
         @wraps(view)
         def wrapped(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
             membership = membership_for(request.user, slug, least, archived=archived)
@@ -122,4 +139,10 @@ def project_action(
     needs: str, *, archived: bool = False
 ) -> Callable[[ProjectView], Callable[..., HttpResponseBase]]:
     """As `project_page`, for what changes something: by POST alone."""
-    return lambda view: project_page(needs, archived=archived)(require_POST(view))
+
+    def decorate(view: ProjectView) -> ProjectView:
+        action = project_page(needs, archived=archived)(require_POST(view))
+        action.post_only = True  # type: ignore[attr-defined]
+        return action
+
+    return decorate

@@ -10,7 +10,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +20,14 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.accounts import queries, services
-from webapp.accounts.access import SESSION_KEY, member_to_remove, person_of, project_action, project_page
+from webapp.accounts.access import (
+    SESSION_KEY,
+    member_to_remove,
+    person_of,
+    project_action,
+    project_page,
+    signed_in,
+)
 from webapp.accounts.fresh_sign_in import (
     fresh_sign_in,
     may_set_first_password,
@@ -36,7 +42,7 @@ SIGN_IN_BACKEND = "webapp.accounts.sign_in.AddressBackend"
 _CHANGES_ADDRESSES = ("action_add", "action_primary", "action_remove")
 
 
-@login_required
+@signed_in
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the overview of the project that was opened last."""
@@ -64,7 +70,7 @@ def one_time_sign_in(request: HttpRequest, token: str) -> HttpResponse:
     return redirect("accounts:home")
 
 
-@login_required
+@signed_in
 @require_safe
 def account(request: HttpRequest) -> HttpResponse:
     person = person_of(request)
@@ -77,7 +83,7 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/account.html", context)
 
 
-@login_required
+@signed_in
 @require_POST
 def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
     """End every session, socket and token of this person, including this browser's session."""
@@ -91,7 +97,7 @@ def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
     return redirect("account_login")
 
 
-@login_required
+@signed_in
 def email(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     """The page of a person's addresses. Changes require a fresh sign-in. Only a confirmed address becomes primary."""
     if request.method != "POST" or not any(name in request.POST for name in _CHANGES_ADDRESSES):
@@ -124,7 +130,7 @@ _change_addresses = fresh_sign_in(allauth_views.email)
 
 
 @sensitive_post_parameters("password1", "password2")
-@login_required
+@signed_in
 def set_password(request: HttpRequest) -> HttpResponseBase:
     """Set the first password. Only people who signed in by a link within the last hour may."""
     person = person_of(request)
@@ -241,14 +247,14 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "accounts/join.html", context)
 
 
-@login_required
+@signed_in
 @require_POST
 def accept(request: HttpRequest, invitation_id: int) -> HttpResponse:
     """Accept an invitation of an address that this person has confirmed. The account's page lists them."""
     return _accept(request, get_object_or_404(services.invitations_of(person_of(request)), pk=invitation_id))
 
 
-@login_required
+@signed_in
 @require_POST
 def decline(request: HttpRequest, invitation_id: int) -> HttpResponse:
     services.withdraw(get_object_or_404(services.invitations_of(person_of(request)), pk=invitation_id))

@@ -11,7 +11,6 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -20,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from webapp.accounts.access import project_page
+from webapp.accounts.access import project_page, signed_in
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Project
 from webapp.accounts.queries import projects_of
@@ -77,7 +76,7 @@ class TokenForm(forms.Form):
         return {"name": clean["name"], "scopes": scopes, "project": clean["project"], "days": clean["days"]}
 
 
-@login_required
+@signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @sensitive_variables("key", "context")
@@ -114,7 +113,7 @@ def _soon(token: ApiToken, now: Any) -> bool:
     return bool((token.expires_at - now).days < 7)
 
 
-@login_required
+@signed_in
 @require_POST
 def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user_id=request.user.pk)
@@ -123,7 +122,7 @@ def token_revoke(request: HttpRequest, token_id: str) -> HttpResponse:
     return redirect("api:tokens")
 
 
-@login_required
+@signed_in
 @require_safe
 def reference_page(request: HttpRequest) -> HttpResponse:
     """The reference of the API, made from its OpenAPI description."""

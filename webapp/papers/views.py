@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from webapp.accounts.access import signed_in
 from webapp.papers import pages
 from webapp.papers.figures import DRAWINGS, PAPERS, find_result
 
 
-@login_required
+@signed_in
 @require_safe
 def figure_list(request: HttpRequest) -> HttpResponse:
     context = {
@@ -24,7 +24,7 @@ def figure_list(request: HttpRequest) -> HttpResponse:
     return render(request, "papers/list.html", context)
 
 
-@login_required
+@signed_in
 @require_safe
 def experiment(request: HttpRequest, name: str) -> HttpResponse:
     results = find_result(name)

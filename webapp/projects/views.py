@@ -6,14 +6,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from webapp.accounts.access import person_of, project_action, project_page
+from webapp.accounts.access import person_of, project_action, project_page, signed_in
 from webapp.accounts.models import Membership, Project, User
 from webapp.accounts.services import LONGEST_NAME, ProjectRefused, rename_project, start_project
 from webapp.job_states import ACTIVE
@@ -26,7 +25,7 @@ class ProjectForm(forms.Form):
     )
 
 
-@login_required
+@signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def project_list(request: HttpRequest) -> HttpResponse:

@@ -11,7 +11,6 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -20,7 +19,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts.access import live_page, project_action, project_page
+from webapp.accounts.access import live_page, project_action, project_page, signed_in
 from webapp.accounts.models import Project
 from webapp.alerts.senders.mail import NO_SERVER
 from webapp.clock import SYSTEM_CLOCK
@@ -54,7 +53,7 @@ View = Callable[..., HttpResponseBase]
 def staff_page(view: View) -> View:
     """Decorate a view of the whole installation: people who are not staff get a 404."""
 
-    @login_required
+    @signed_in
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_staff:

@@ -1,5 +1,6 @@
 /** Updates the bell on a page that stays open, and reports once the person has opened it. */
 import { setElapsed } from "./clocks.js";
+import { isUsable } from "./signed_out.js";
 
 const EVERY_MS = 5000;
 const bell = () => document.querySelector("[data-bell]");
@@ -21,7 +22,7 @@ async function refresh() {
   if (document.hidden) return;
   try {
     const answer = await fetch(bell().dataset.address, { headers: { Accept: "text/html" } });
-    if (!answer.ok || answer.redirected) return;
+    if (!isUsable(answer)) return;
     const template = document.createElement("template");
     template.innerHTML = await answer.text();
     take(template.content.querySelector("[data-bell]"));

@@ -1,4 +1,6 @@
 /** The rate at which the project spends, in the top bar: fetched beside the page, so that no page waits for it. */
+import { isUsable } from "./signed_out.js";
+
 const EVERY_MS = 10_000;
 const chip = document.querySelector("[data-rate]");
 
@@ -6,7 +8,7 @@ async function refresh() {
   if (document.hidden) return;
   try {
     const answer = await fetch(chip.dataset.rate, { headers: { Accept: "text/html" } });
-    if (!answer.ok || answer.redirected) return;
+    if (!isUsable(answer)) return;
     const words = await answer.text();
     show(words);
     sessionStorage.setItem(chip.dataset.rate, words);

@@ -108,6 +108,7 @@ export function showStatus(status, heardAt, over) {
     live: over ? "finished" : `live \u2013 ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s ago`,
     polling: `every 2 s \u2013 ${seconds.toFixed(1)} s ago`,
     reconnecting: seconds < 3 ? "reconnecting\u2026" : `reconnecting\u2026 ${Math.round(seconds)} s old`,
+    "signed-out": "signed out",
     closed: mark.dataset.closed ?? "sign in again to continue",
   }[status];
   if (words === undefined) return;

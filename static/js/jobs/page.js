@@ -2,6 +2,7 @@
  * The head of a job's page, the same on all its tabs: live messages in, one redraw a frame out. A tab that shows more
  * of them joins in with `joinIn`.
  */
+import { saySignedOut } from "../frame/signed_out.js";
 import { LiveFeed } from "../live.js";
 import { EventList } from "./events.js";
 import { showHeader, showStatus, showWaiting } from "./header.js";
@@ -65,13 +66,14 @@ const feed = new LiveFeed({
   onSignOfLife: (message) => showWaiting(message.waiting),
   onStatus(now) {
     status = now;
+    if (now === "signed-out") saySignedOut();
     tellStatus();
   },
 });
 
 function tellStatus() {
   showStatus(status, feed.heardAt, over);
-  const stale = status !== "" && !over && Date.now() - feed.heardAt > STALE_MS;
+  const stale = status !== "" && !feed.isOver() && !over && Date.now() - feed.heardAt > STALE_MS;
   page.classList.toggle("stale", stale);
   page.querySelector("[data-stale]").hidden = !stale;
 }
