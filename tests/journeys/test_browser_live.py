@@ -2,6 +2,7 @@
 
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -326,3 +327,16 @@ def _late_ms(watched: Watched, page: "Page", numbers: range) -> tuple[float, flo
     )
     late = int(0.95 * len(waits_ms))
     return waits_ms[late], max(150, 4 * sorted(requested_ms)[late])
+
+
+def test_a_page_whose_reader_was_signed_out_says_so_with_a_link_that_comes_back(
+    live_site: str, page: "Page"
+) -> None:
+    watched = Watched(live_site, page)
+    watched.open()
+    page.context.clear_cookies()
+    message = page.get_by_role("alert")
+    expect(message).to_contain_text("You are signed out", timeout=30_000)
+    expect(page.locator("[data-stale]")).to_be_hidden()
+    address = message.get_by_role("link").get_attribute("href") or ""
+    assert address == f"/accounts/login/?next={quote(watched.address.removeprefix(live_site), safe='')}"

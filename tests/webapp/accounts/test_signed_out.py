@@ -14,7 +14,9 @@ pytestmark = pytest.mark.django_db
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 
-def test_a_button_pressed_while_signed_out_leads_back_to_its_page_which_says_that_nothing_was_changed() -> None:
+def test_a_button_pressed_while_signed_out_leads_back_to_its_page_which_says_that_nothing_was_changed() -> (
+    None
+):
     user = make_user(password="a long enough password 7")
     job = make_job(user=user)
     page = f"/p/{job.project.slug}/jobs/{job.pk}/"
