@@ -246,7 +246,7 @@ def test_charts_follow_axis_smoothing_theme_and_tabs(live_site: str, page: "Page
     watched.record(round_finished(31))
     watched.seen()
     # The sentence about a picture is renewed every ten seconds at most, and the last word is not left out.
-    said = '[data-chart=return] [data-plot][aria-label*="Return over 31 rounds"]'
+    said = '[data-chart=return] [data-plot][aria-label*="Training return over 31 rounds"]'
     page.wait_for_selector(said, state="attached", timeout=60_000)
     assert watched.faults == []
 

@@ -87,7 +87,7 @@ def test_its_pages_open_and_speak_of_its_loss(client: Client) -> None:
     assert "<dt>Loss</dt>" in page
     assert "<dt>Samples</dt>" in page
     assert "<h2>Loss</h2>" in page
-    assert 'data-score="Loss" data-decimals="4" data-better="lower"' in page
+    assert 'data-score="Training loss" data-decimals="4" data-better="lower"' in page
     assert 'data-axis="steps" aria-pressed="true">Samples<' in page
     assert "Episode length" not in page
     assert client.get(reverse("jobs:series", args=[slug, job.pk])).status_code == 200

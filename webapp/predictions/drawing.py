@@ -55,13 +55,13 @@ def charts(job: Job, found: WhatIf) -> list[Chart]:
         words = [format_score(one, score.decimals) for one in band]
         drawn.append(
             _chart(
-                score.name.capitalize(),
+                f"Training {score.name}",
                 [(point.steps, float(value)) for point, value in zip(scored, line, strict=True)],
                 (found.end.steps.p50, band[0], found.score.p50, band[1]),
                 words=_tick,
                 first=format_count(round(scored[0].steps)),
                 last=f"{format_count(round(found.end.steps.p50))} {job.training_facts.progress_unit}",
-                sentence=f"{score.name.capitalize()} at the end: {words[0]} to {words[1]}.",
+                sentence=f"Training {score.name} at the end: {words[0]} to {words[1]}.",
             )
         )
     usd = found.end.usd

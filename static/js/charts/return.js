@@ -5,7 +5,7 @@ import { drawMarks, marksNear } from "./marks.js";
 import { axisScore, count, score } from "../format.js";
 
 export class ReturnRecipe extends LineRecipe {
-  /** @param {object} sight @param {DOMStringMap} declared the score's name, its decimals, and what is better */
+  /** @param {object} sight @param {DOMStringMap} declared the training score's name, its decimals, and what is better */
   constructor(sight, { score: title, decimals, better, reference, spread, predicted }) {
     const [words, short] = [score, axisScore].map((format) => (value) => format(value, Number(decimals)));
     super(sight, { name: "return", title, variable: "--accent", words });
@@ -126,7 +126,7 @@ export class ReturnRecipe extends LineRecipe {
     const { columns } = this.sight;
     const { round, mean } = columns.evaluations;
     const upto = at === null ? mean.length - 1 : round.findLastIndex((one) => one <= columns.axes.round[at]);
-    const entries = [...super.legend(at), { name: "Evaluation", value: this.what.words(mean[upto]), mark: "dot", variable: "--series-2" }];
+    const entries = [...super.legend(at), { name: "Evaluated", value: this.what.words(mean[upto]), mark: "dot", variable: "--series-2" }];
     // At rest the page's head says the score: here are the keys alone.
     if (at === null) for (const entry of entries) entry.value = "";
     if (this.reference !== null) {

@@ -90,7 +90,7 @@ def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client,
     for tab in TABS:
         text(client.get(reverse(f"jobs:{tab}", args=[slug, job.pk])))
     page = text(client.get(reverse("jobs:detail", args=[slug, job.pk])))
-    assert 'data-score="Loss" data-decimals="4" data-better="lower"' in page
+    assert 'data-score="Training loss" data-decimals="4" data-better="lower"' in page
     assert 'data-reference="2.30253"' in page
     assert "Pushed by functions" in page
     assert "Oldest push" in page

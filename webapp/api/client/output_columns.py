@@ -55,6 +55,7 @@ COMPARED = (
         "more_seeds=against_best.more_seeds:whole for=against_best.more_usd:usd",
         at="sides",
     ),
+    Part("scored_by", tall=True),
     Part(at="verdicts"),
     Part("field=path values", at="differences"),
     Part(at="left_out"),
@@ -72,7 +73,8 @@ PREDICTION = (Part(_PREDICTED),)
 PREDICTIONS = (Part(f"{_PREDICTED} state outcome"),)
 GOALS = (
     Part(
-        "algorithm policy cloud cost=median_usd:usd time=median_s:seconds reached:whole runs:whole money",
+        "algorithm policy cloud cost=median_usd:usd time=median_s:seconds reached:whole runs:whole by_training:whole "
+        "money",
         at="rows",
     ),
     Part(

@@ -97,7 +97,7 @@ def _line(event: Any) -> str:
 
 def _summary_line(summary: dict[str, Any]) -> str:
     mean = summary["evaluation_return_mean"]
-    judged = "not evaluated" if mean is None else f"evaluation return {mean:.1f}"
+    judged = "not evaluated" if mean is None else f"evaluated return {mean:.1f}"
     simulated = ", simulated" if summary["simulated"] else ""
     return (
         f"Over: {summary['reason']}. {summary['env_steps']:,} steps in {summary['rounds']:,} rounds, {judged},"
