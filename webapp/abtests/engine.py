@@ -18,6 +18,7 @@ from webapp.accounts.models import Membership, Role
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE
 from webapp.jobs.launch import launch_budget
+from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.lineage import repeated_fork_source
 from webapp.jobs.seed_groups import with_seed
 from webapp.jobs.services import SpecRefused, submit_job
@@ -70,7 +71,8 @@ def _launch(test: ABTest, number: int, results: PairResults, clock: Clock) -> bo
     """Launch a pair; False if it does not fit now. Ends the test if it never will."""
     try:
         specs = _specs(test, number)
-        for spec in specs:  # a forecast takes a second and is cached: compute it before rows are locked
+        for spec in specs:  # both take a second and are remembered: do it before rows are locked
+            training_obstacle(spec.training)
             launch_budget.needs_of(test.project, spec)
         with transaction.atomic():
             if not ABTest.objects.select_for_update().filter(pk=test.pk, state=State.RUNNING).exists():

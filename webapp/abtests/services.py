@@ -16,6 +16,7 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.launch import launch_budget
+from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.seed_groups import free_group_name, without_seed
 from webapp.jobs.services import stop_job
@@ -100,6 +101,8 @@ def start_test(
         return known
     spec = require_finished(job)
     other = changed(spec, change)
+    if found := training_obstacle(other.training):
+        raise ABTestRefused(found.sentence)
     try:
         pairs = pairs_needed(effect)
     except ValueError as error:

@@ -12,6 +12,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import read_whole
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import launch_budget
+from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.lineage import Source, repeated_fork_source
 from webapp.jobs.models import Job, JobGroup, Way
 from webapp.jobs.services import SpecRefused, submit_job
@@ -75,6 +76,7 @@ def launch_seeds(
     first = spec.training.seed
     name = spec.group or free_group_name(project, spec.name)
     specs = [with_seed(spec, seed).model_copy(update={"group": name}) for seed in range(first, first + count)]
+    training_obstacle(spec.training)  # measured here and remembered, before rows are locked
     with transaction.atomic():
         group, is_new = JobGroup.objects.get_or_create(
             project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}

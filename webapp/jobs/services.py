@@ -22,6 +22,7 @@ from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import Entry, append_events, note, transition
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
+from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.launch.project_choices import data_sets, schedulers
 from webapp.jobs.lineage import Source, remember
 from webapp.jobs.models import Desired, EventKind, Job
@@ -78,7 +79,7 @@ def submit_job(
     """
     spec = schedulers().fill_in_weights(project, spec)
     refused = [*spec.check_limits(limits()), *schedulers().obstacles(project, spec)]
-    refused += data_sets().obstacles(project, spec)
+    refused += [*data_sets().obstacles(project, spec), *filter(None, [training_obstacle(spec.training)])]
     if refused := [*refused, *(made_from.obstacles(spec) if made_from is not None else ())]:
         raise SpecRefused(refused)
     needs = launch_budget.needs_of(project, spec, whole_budget=whole_budget)

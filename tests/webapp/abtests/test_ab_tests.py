@@ -279,6 +279,8 @@ def test_what_cannot_begin_says_why_and_leaves_nothing_behind() -> None:
         _start(base, usd="0.0001")
     with pytest.raises(ABTestRefused, match="Ask for a larger difference"):
         _start(base, effect=0.1)
+    with pytest.raises(ABTestRefused, match="only Box observations"):
+        _start(base, change="training.environment.id=Blackjack-v1")
     assert not ABTest.objects.exists()
     assert not base.project.job_groups.exists()
 

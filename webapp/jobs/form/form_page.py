@@ -28,6 +28,7 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch import checklist, cloud_requirements, forecast_panel
+from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.launch.project_choices import data_sets, schedulers
 from webapp.jobs.models import Draft
 from webapp.jobs.spec import JobSpec
@@ -103,6 +104,7 @@ class FormState:
             *schedulers().obstacles(self.project, spec),
             *data_sets().obstacles(self.project, complete),
             *cloud_requirements.obstacles(self.project, spec),
+            *filter(None, [training_obstacle(spec.training)]),
         ]
         problems += made_from.obstacles(spec) if made_from is not None else []
         return [*complete.check_limits(services.limits()), *problems]

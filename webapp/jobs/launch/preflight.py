@@ -1,10 +1,12 @@
 """Checks that need the environment itself, made before anything is started or paid.
 
-Only for processes that train: environments outside the catalogue run code of their own, and web processes
-stay light.
+Environments outside the catalogue run code of their own: processes that train make them, and web processes, which
+stay light, have another process make them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -20,10 +22,13 @@ from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
-from training.architectures import CNN
+from training.architectures import CNN, towers
+from training.environments.measuring import NotMeasured, measured_apart
+from training.environments.model import EnvironmentSpec
 from training.loops.model import StalenessAware
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
+from training.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 from webapp.formatting import plural
@@ -38,16 +43,31 @@ _WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
 
 
 def obstacle(training: Training) -> Problem | None:
-    """Return why this spec cannot be trained on this machine, as one sentence; None if it can."""
-    if found := scheduler_obstacle(training):
-        return found
-    if not isinstance(training, TrainingSpec):
-        return None
-    from training.architectures import towers
+    """Return why this spec cannot be trained on this machine, as one sentence; None if it can.
+
+    For processes that train: environments outside the catalogue are made here.
+    """
     from training.environments.making import spaces_of
 
+    return scheduler_obstacle(training) or _task_obstacle(training, spaces_of)
+
+
+def training_obstacle(training: Training) -> Problem | None:
+    """Return why the environment or the network on it cannot be used, as `obstacle` does, for web processes: another
+    process makes environments outside the catalogue. None also if that had no time: a job's start asks again."""
+    try:
+        return _task_obstacle(training, measured_apart)
+    except NotMeasured:
+        return None
+
+
+def _task_obstacle(training: Training, spaces_of: Callable[[EnvironmentSpec], Spaces]) -> Problem | None:
+    if not isinstance(training, TrainingSpec):
+        return None
     try:
         spaces = spaces_of(training.environment)
+    except NotMeasured:
+        raise
     except Exception as error:  # an environment's code may raise anything
         path = "training.environment.id"
         return Problem(

@@ -194,7 +194,9 @@ def test_a_full_disk_fails_the_job_with_a_reason_and_nothing_bills_on(
 
 
 def test_an_environment_that_cannot_be_had_fails_the_job_before_it_costs_anything() -> None:
-    job = make_job(spec=_small(training__environment={"id": "Blackjack-v1"}))
+    job = make_job(spec=_small())
+    job.spec["training"]["environment"]["id"] = "Blackjack-v1"  # its package was another one at launch
+    job.save(update_fields=["spec"])
     assert _run(job) == 0
     assert (job.observed, job.reason_code, job.round_no) == ("failed", "unfit", 0)
     assert "only Box observations can be learned from" in job.reason
