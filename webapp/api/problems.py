@@ -8,8 +8,9 @@ from http import HTTPStatus
 from typing import Any
 
 from django import forms
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
@@ -171,6 +172,9 @@ def refusal_of(error: Exception) -> Refused:
             return _unreadable(error.status_code, str(error))
         case RequestDataTooBig():
             return _unreadable(413, "The request's body is too large.")
+        case MultiPartParserError() | BadRequest() | SuspiciousOperation():
+            why = str(error) or "It is no multipart/form-data."
+            return _unreadable(400, why, "Send the file as `file` in multipart/form-data, as curl -F does.")
     log.exception("a request of the API failed", exc_info=error)
     return Refused(
         500,
@@ -181,13 +185,15 @@ def refusal_of(error: Exception) -> Refused:
     )
 
 
-def _unreadable(status: int, why: str) -> Refused:
+def _unreadable(
+    status: int, why: str, fix: str = "Send JSON of at most 1 MB, as the description of the address says."
+) -> Refused:
     return Refused(
         status if 400 <= status < 500 else 400,
         "unreadable",
         "The request was not understood.",
         why if why.endswith(".") else f"{why}.",
-        "Send JSON of at most 1 MB, as the description of the address says.",
+        fix,
     )
 
 
