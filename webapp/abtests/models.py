@@ -26,6 +26,9 @@ class ABTest(models.Model):
     by their evaluated score, else by that of training. `pairs` and `difference` are those of the answer.
     """
 
+    replayed = False
+    """On what its start returns: an earlier request with the same key made it."""
+
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="ab_tests")
     job = models.ForeignKey("jobs.Job", on_delete=models.SET_NULL, null=True, related_name="+")
     group = models.OneToOneField("jobs.JobGroup", on_delete=models.CASCADE, related_name="ab_test")

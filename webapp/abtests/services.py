@@ -98,6 +98,7 @@ def start_test(
     Raises ABTestRefused, ChangeRefused or BudgetRefused; nothing is changed then. The same key returns the same test.
     """
     if key and (known := ABTest.objects.filter(project=job.project, key=key).first()):
+        known.replayed = True
         return known
     spec = require_finished(job)
     other = changed(spec, change)
@@ -117,6 +118,7 @@ def start_test(
         existing = ABTest.objects.filter(project=job.project, key=key).first() if key else None
         if existing is None:
             raise
+        existing.replayed = True
         return existing
     send_hint("webapp.abtests.tasks.advance", test.pk)
     return test

@@ -7,15 +7,34 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
+from django.http import HttpResponse
 from pydantic import BaseModel
 
+from webapp.abtests.models import ABTest
 from webapp.accounts.models import Project
 from webapp.api.models import Made
 from webapp.api.problems import Refused
+from webapp.jobs.models import Job, JobGroup
+
+REPLAYED = "Idempotency-Replayed"
+"""The header of an answer that an earlier request with the same key brought about."""
 
 
-def create_once(project: Project, kind: str, key: str, request: BaseModel, make: Callable[[], Any]) -> str:
-    """The id of the row that `make` creates, or created when this key was first used in the project.
+def say_if_replayed(response: HttpResponse, made: Job | JobGroup | ABTest) -> None:
+    if made.replayed:
+        response[REPLAYED] = "true"
+
+
+def create_once(
+    project: Project,
+    kind: str,
+    key: str,
+    request: BaseModel,
+    make: Callable[[], Any],
+    response: HttpResponse,
+) -> str:
+    """The id of the row that `make` creates, or created when this key was first used in the project: then the response
+    says so.
 
     Refused if the key was used for another request. If `make` raises, the key stays unused.
     """
@@ -37,4 +56,6 @@ def create_once(project: Project, kind: str, key: str, request: BaseModel, make:
             f"This Idempotency-Key belongs to another request, which created the {kind} {row.made_id}.",
             f"Use a new key for a new {kind}.",
         )
+    if not is_new:
+        response[REPLAYED] = "true"
     return row.made_id

@@ -210,12 +210,13 @@ def launch_sweep(
     """
     specs = sweep.specs()
     if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
+        known.replayed = True
         return known
     with transaction.atomic():
         name = free_group_name(project, sweep.name)
         group = JobGroup.objects.create(project=project, name=name, created_at=clock.now())
         share_budget(group, "Sweep", picodollars(sweep.limit_usd), user, clock)
-        launch_together(
+        jobs = launch_together(
             project=project,
             user=user,
             specs=[spec.model_copy(update={"group": name}) for spec in specs],
@@ -223,6 +224,7 @@ def launch_sweep(
             whole_budget=True,
             clock=clock,
         )
+    group.replayed = all(job.replayed for job in jobs)
     return group
 
 

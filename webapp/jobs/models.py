@@ -72,6 +72,9 @@ class JobGroup(models.Model):
     `of_seeds`: launched together as seeds, under one budget that grows with every later seed.
     """
 
+    replayed = False
+    """On what a launch returns: an earlier launch with the same key made it."""
+
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="job_groups")
     name = models.CharField(max_length=100)
     of_seeds = models.BooleanField(default=False)
@@ -93,6 +96,9 @@ class Job(models.Model):
     vanished machine. `actors_least` and `actors_most` are bounds that a user set on its scaling policy after
     the launch; None: only the installation's limits.
     """
+
+    replayed = False
+    """On what a launch returns: an earlier launch with the same key made it."""
 
     id = models.CharField(primary_key=True, max_length=20, default=new_job_id, editable=False)
     project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, related_name="jobs")

@@ -72,6 +72,7 @@ def launch_seeds(
         sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
         raise SpecRefused([Problem("seeds", sentence)])
     if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
+        known.replayed = True
         return known
     first = spec.training.seed
     name = spec.group or free_group_name(project, spec.name)
@@ -85,7 +86,10 @@ def launch_seeds(
             share_budget(group, "Seeds", count * picodollars(spec.budget_usd), user, clock)
         elif group.of_seeds:
             _grow(group, count * picodollars(spec.budget_usd), clock)
-        launch_together(project=project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
+        jobs = launch_together(
+            project=project, user=user, specs=specs, key=key, made_from=made_from, clock=clock
+        )
+    group.replayed = all(job.replayed for job in jobs)
     return group
 
 
@@ -127,7 +131,10 @@ def more_seeds(
     if group.of_seeds and not (key and Job.objects.filter(idempotency_key=f"{key}:0").exists()):
         _grow(group, count * picodollars(spec.budget_usd), clock)
     made_from = repeated_fork_source(like)
-    launch_together(project=like.project, user=user, specs=specs, key=key, made_from=made_from, clock=clock)
+    jobs = launch_together(
+        project=like.project, user=user, specs=specs, key=key, made_from=made_from, clock=clock
+    )
+    group.replayed = all(job.replayed for job in jobs)
     return group
 
 

@@ -98,6 +98,7 @@ def submit_job(
         existing = Job.objects.filter(project=project, idempotency_key=idempotency_key).first()
         if idempotency_key is None or existing is None:
             raise
+        existing.replayed = True
         return existing
 
 

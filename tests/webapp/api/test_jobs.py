@@ -48,6 +48,7 @@ def test_the_same_key_launches_once(mine: Mine) -> None:
     first = mine.call.post(mine.jobs, mine.spec(), Idempotency_Key="a-1")
     again = mine.call.post(mine.jobs, mine.spec(), Idempotency_Key="a-1")
     assert (first.status_code, again.status_code) == (201, 200)
+    assert (first.get("Idempotency-Replayed"), again.get("Idempotency-Replayed")) == (None, "true")
     assert first.json()["id"] == again.json()["id"]
     assert first.headers["Location"] == f"/api/v1{mine.jobs}/{first.json()['id']}"
     assert mine.call.get(first.headers["Location"]).json() == first.json()

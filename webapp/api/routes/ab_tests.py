@@ -18,6 +18,7 @@ from webapp.abtests.results import PairResults, results_of, results_of_tests
 from webapp.abtests.services import USUAL_EFFECT
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
+from webapp.api.idempotency import say_if_replayed
 from webapp.api.paging import RowId
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
@@ -114,6 +115,7 @@ def start_test(
         raise Refused(409, "ab-test", "No test was started.", why, fix) from None
     shape = _alone(project, test)
     response["Location"] = shape.url
+    say_if_replayed(response, test)
     return shape
 
 

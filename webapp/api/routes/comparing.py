@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from training.statistics import Interval
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
+from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import ScoreShape
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
@@ -162,10 +163,13 @@ def get_comparison(project: ViewersProject, of: _Of) -> ComparisonShape:
     response=201,
     summary="Launch more seeds of a job",
 )
-def add_seeds(job: EditorsJob, person: Person, seeds: NewSeeds, idempotency_key: Key = "") -> GroupShape:
+def add_seeds(
+    job: EditorsJob, person: Person, response: HttpResponse, seeds: NewSeeds, idempotency_key: Key = ""
+) -> GroupShape:
     """Seeds that no job of its group has. A job without a group gets one."""
     key = f"{idempotency_key[:60]}:{job.pk}" if idempotency_key else None
     group = more_seeds(user=person, like=job, count=seeds.count, key=key)
+    say_if_replayed(response, group)
     return _group(job.project, group, group.jobs.count())
 
 
@@ -184,6 +188,7 @@ def create_seeds(
     group = launch_seeds(project=project, user=person, spec=seeds.spec, count=seeds.count, key=key)
     shape = _group(project, group, group.jobs.count())
     response["Location"] = shape.url
+    say_if_replayed(response, group)
     return shape
 
 
@@ -213,6 +218,7 @@ def create_sweep(
         raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
     shape = _group(project, group, group.jobs.count())
     response["Location"] = shape.url
+    say_if_replayed(response, group)
     return shape
 
 

@@ -164,7 +164,9 @@ def save_draft(
     def make() -> Draft:
         return _kept(sheet, draft)
 
-    made = create_once(project, "draft", idempotency_key, _DraftRequest(person=person.pk, draft=draft), make)
+    made = create_once(
+        project, "draft", idempotency_key, _DraftRequest(person=person.pk, draft=draft), make, response
+    )
     response["Location"] = reverse("api_v1:get_draft", args=[project.slug, made])
     return _detail(_sheet(project, person, int(made)))
 

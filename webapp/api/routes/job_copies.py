@@ -6,9 +6,11 @@ from typing import Annotated
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from ninja.responses import Status
 from pydantic import Field, StringConstraints
 
 from webapp.api.auth import Token
+from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import JobShape, etag_of, serialize_job
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.jobs import Key
@@ -37,13 +39,13 @@ class Fork(Request):
 @router.post(
     "/projects/{slug}/jobs/{job_id}/again",
     auth=Token("jobs"),
-    response=201,
+    response=(201, 200),
     operation_id="rerun_job",
     summary="Run a job once more",
 )
 def again(
     job: EditorsJob, person: Person, response: HttpResponse, again: Again, idempotency_key: Key = ""
-) -> JobShape:
+) -> Status[JobShape]:
     """With the budget of its launch, outside its group."""
     made = run_again(job=job, user=person, new_seed=again.new_seed, key=idempotency_key or None)
     return _made(response, made)
@@ -52,13 +54,13 @@ def again(
 @router.post(
     "/projects/{slug}/jobs/{job_id}/forks",
     auth=Token("jobs"),
-    response=201,
+    response=(201, 200),
     operation_id="fork_job",
     summary="Launch a job that starts from a checkpoint of this one",
 )
 def fork(
     job: EditorsJob, person: Person, response: HttpResponse, fork: Fork, idempotency_key: Key = ""
-) -> JobShape:
+) -> Status[JobShape]:
     made_from = fork_source(job, fork.checkpoint)
     if made_from is None:
         raise Http404("This job has no such checkpoint.")
@@ -72,8 +74,10 @@ def fork(
     return _made(response, made)
 
 
-def _made(response: HttpResponse, job: Job) -> JobShape:
+def _made(response: HttpResponse, job: Job) -> Status[JobShape]:
+    """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
     shape = serialize_job(job_in(job.project, job.pk))
     response["Location"] = reverse("api_v1:get_job", args=[job.project.slug, job.pk])
     response["ETag"] = etag_of(shape)
-    return shape
+    say_if_replayed(response, job)
+    return Status(200 if job.replayed else 201, shape)

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
+from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import JobShape, etag_of, search_jobs, serialize_job
 from webapp.api.paging import Cursor, Limit, Page, Word
 from webapp.api.problems import Refused, spec_refused
@@ -132,7 +133,6 @@ def create_job(
     project: EditorsProject, person: Person, response: HttpResponse, spec: JobSpec, idempotency_key: Key = ""
 ) -> Status[JobShape]:
     """201 for a new job; 200 for the one that the same Idempotency-Key launched before."""
-    before = Job.objects.filter(project=project, idempotency_key=idempotency_key or None).first()
     job = services.submit_job(
         project=project, user=person, spec=spec, idempotency_key=idempotency_key or None
     )
@@ -140,7 +140,8 @@ def create_job(
     shape = serialize_job(job_in(project, job.pk))
     response["Location"] = reverse("api_v1:get_job", args=[project.slug, job.pk])
     response["ETag"] = etag_of(shape)
-    return Status(200 if before is not None and before.pk == job.pk else 201, shape)
+    say_if_replayed(response, job)
+    return Status(200 if job.replayed else 201, shape)
 
 
 def _require_same(project: Project, job: Job, spec: JobSpec) -> None:

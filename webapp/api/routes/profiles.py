@@ -122,7 +122,7 @@ def ask_for_profile(
             keep=profile.keep,
         )
 
-    made = create_once(project, f"profile of {connection_id}", idempotency_key, profile, make)
+    made = create_once(project, f"profile of {connection_id}", idempotency_key, profile, make, response)
     response["Location"] = reverse("api_v1:get_profile", args=[project.slug, connection_id, made])
     return _profile(queries.profile_in(project, connection, int(made)))
 

@@ -298,7 +298,7 @@ def _request_training(
     def make() -> SchedulerTraining:
         return services.request_training(project=project, user=person, request=wanted)
 
-    made = create_once(project, "training", key, wanted, make)
+    made = create_once(project, "training", key, wanted, make, response)
     response["Location"] = reverse("api_v1:get_training", args=[project.slug, made])
     return _training(project.slug, queries.training_in(project, int(made)))
 

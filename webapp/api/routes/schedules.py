@@ -114,7 +114,7 @@ def add_schedule(
         return schedules.add_schedule(project=project, user=person, **fields)
 
     made = queries.schedule_in(
-        project, int(create_once(project, "schedule", idempotency_key, schedule, make))
+        project, int(create_once(project, "schedule", idempotency_key, schedule, make, response))
     )
     response["Location"] = reverse("api_v1:get_schedule", args=[project.slug, made.pk])
     return _schedule(made)
