@@ -40,7 +40,7 @@ def walk_list(site: Site) -> None:
         ids = re.findall(r'name="job" value="([^"]+)"', row)[0].split()
         truths, cells = [site.truths[pk] for pk in ids], _cells(row)
         value, basis = of_several(truths)
-        expected = in_score(value, 1) + (" training" if basis == "training" else "")
+        expected = ("training " if basis == "training" else "") + in_score(value, 1)
         site.walk.see("row of seeds", "return", "seeds", cells["return"], expected)
         site.walk.see(
             "row of seeds", "steps", "seeds", cells["steps"], f"{sum(one.steps for one in truths):,}"
@@ -89,7 +89,11 @@ def walk_job_pages(site: Site) -> None:
         if truth.rounds:
             walk.see("charts", "steps", job.pk, series["columns"]["steps"][-1], truth.steps)
             walk.see(
-                "charts", "spent", job.pk, series["columns"]["spent_usd"][-1], six_digits(truth.spent / 1e12)
+                "charts",
+                "spent",
+                job.pk,
+                six_digits(series["columns"]["spent_usd"][-1]),
+                six_digits(truth.spent / 1e12),
             )
             walk.see("charts", "time", job.pk, series["columns"]["platform_s"][-1], six_digits(truth.time_s))
         if truth.evaluated is not None:
@@ -142,7 +146,7 @@ def walk_groups(site: Site) -> None:
         value, basis = of_several(truths)
         row = next(one for one in re.findall(r"<tr>.*?</tr>", listed, re.DOTALL) if f">{name}</a>" in one)
         cells = [text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
-        expected = in_score(value, 1) + (" training" if basis == "training" else "")
+        expected = ("training " if basis == "training" else "") + in_score(value, 1)
         site.walk.see("list of groups", "return", name, cells[2], expected)
         spent = in_usd(sum(one.spent for one in truths))
         site.walk.see("list of groups", "spent", name, cells[3].split(" ")[0], spent)

@@ -62,7 +62,7 @@ def element(page: str, live: str) -> str:
 
 def named(truth: Truth) -> str:
     """A job's score with its word, as lists have it."""
-    return in_score(truth.score, truth.decimals) + (" training" if truth.basis == "training" else "")
+    return ("training " if truth.basis == "training" else "") + in_score(truth.score, truth.decimals)
 
 
 def of_several(truths: Sequence[Truth]) -> tuple[float | None, str]:

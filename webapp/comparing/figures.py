@@ -15,7 +15,7 @@ from webapp.comparing.groups import Picked, Side, different_paths, flattened, fo
 from webapp.comparing.significance import Apart, apart, is_significantly_greater, with_width
 from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.models import Job
-from webapp.jobs.scores import Basis, scores_of
+from webapp.jobs.scores import Basis, score_name, scores_of
 
 _DRAWS = 4_000
 
@@ -77,6 +77,11 @@ class Comparison:
     def score(self) -> Score:
         """What the sides are judged by."""
         return self.sides[0].side.score
+
+    @property
+    def named(self) -> str:
+        """The name of the sides' score with its word: "Evaluated return"."""
+        return score_name(self.score.name, self.scored_by).capitalize()
 
     @property
     def running(self) -> int:

@@ -129,7 +129,7 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
 
 def chart_sentence(whole: Comparison) -> str:
     """The chart as a sentence for screen readers."""
-    decimals, name = whole.score.decimals, whole.score.name.capitalize()
+    decimals, name = whole.score.decimals, whole.named
     ends = [f"{one.side.name} {format_score(one.iqm.value, decimals)}" for one in whole.sides if one.iqm]
     return f"{name} at the end: {', '.join(ends)}." if ends else f"{name}: no rounds yet."
 

@@ -99,8 +99,8 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
         "table": [text.row(one, found, getting.get(one.side.place)) for one in found.sides],
         "chart": {"sides": drawn(chosen.sides, curves), "sentence": text.chart_sentence(found)},
         "planes": [
-            ("usd", f"{headings.score} and dollars a run", plane(found.sides, "usd")),
-            ("time", f"{headings.score} and time a run", plane(found.sides, "time")),
+            ("usd", f"{found.named} and dollars a run", plane(found.sides, "usd")),
+            ("time", f"{found.named} and time a run", plane(found.sides, "time")),
         ],
         "differences": found_differences,
         "on_all": [one for one in found_differences if one.on_all],

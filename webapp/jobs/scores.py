@@ -96,4 +96,6 @@ def _named(score: JobScore, declared: Declaration) -> str:
     words = format_score(score.value, declared.score.decimals)
     if score.basis != "training":
         return words
-    return format_html('{} <span class="secondary small" title="Not evaluated yet">training</span>', words)
+    return format_html(
+        '<span class="score-basis secondary small" title="Not evaluated yet">training</span> {}', words
+    )

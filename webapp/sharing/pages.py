@@ -145,7 +145,12 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
     allowed = {name: word for name, word in axes.items() if money or name != "usd"}
     return {
         **shown,
-        "comparison": {"score": found.score, "scored_by": found.scored_by, "drawn_by": found.drawn_by},
+        "comparison": {
+            "score": found.score,
+            "scored_by": found.scored_by,
+            "drawn_by": found.drawn_by,
+            "named": found.named,
+        },
         "unreal": next((side.unreal for side in chosen.sides if side.unreal), ""),
         "headings": units,
         "verdicts": text.verdicts(found),
@@ -155,7 +160,7 @@ def _comparison(link: SharedLink, over: str) -> dict[str, Any]:
         "sentence": text.chart_sentence(found),
         "axes": list(allowed.items()),
         "over": over if over in allowed else AXES[0],
-        "planes": _planes(found, units.score, money),
+        "planes": _planes(found, found.named, money),
         "differences": [one for one in differences(chosen.sides) if _may_show(one, money)] if several else [],
         "any_group": any(len(side.jobs) > 1 for side in chosen.sides),
     }

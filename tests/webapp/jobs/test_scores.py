@@ -51,7 +51,7 @@ def test_the_evaluated_score_leads_and_that_of_training_has_its_word() -> None:
     assert score_of(trained) == (20.0, "training")
     assert score_of(waiting) == (None, "")
     assert named_score(judged) == "475.0"
-    assert named_score(trained).startswith("20.0 <span")
+    assert named_score(trained).endswith("</span> 20.0")
     assert ">training<" in named_score(trained)
     assert named_score(waiting) == "–"
 

@@ -146,7 +146,7 @@ def test_reinforcement_jobs_are_headed_by_return_and_steps(
     heads = re.findall(r'<th class="column-\w+ number"><a [^>]*>(\w[\w ]*\w)', page)
     assert heads == ["Return", "Best training", "Least training", "Evaluated", "Steps"]
     assert (
-        'data-label="Return">10.0 <span class="secondary small" title="Not evaluated yet">training</span><'
+        'data-label="Return"><span class="score-basis secondary small" title="Not evaluated yet">training</span> 10.0<'
         in page
     )
 
