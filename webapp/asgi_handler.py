@@ -67,7 +67,7 @@ class PageHandler(ASGIHandler):
             if not answer.streaming:
                 await self.send_response(answer, send)
             elif answer.is_async:
-                await self._send_flow(answer, send)
+                await self._send_flow(answer, receive, send)
             else:
                 await self._send_pieces(answer, send)
 
@@ -97,12 +97,20 @@ class PageHandler(ASGIHandler):
             answer.close()
         return answer
 
-    async def _send_flow(self, answer: StreamingHttpResponse, send: Any) -> None:
-        """Send a stream that runs in the event loop. Its queries use one thread and connection until its end."""
+    async def _send_flow(self, answer: StreamingHttpResponse, receive: Any, send: Any) -> None:
+        """Send a stream that runs in the event loop, until its end or until its reader leaves. Its queries use one
+        thread and connection until then."""
         async with ThreadSensitiveContext():
+            sending = asyncio.ensure_future(self.send_response(answer, send))
+            leaving = asyncio.ensure_future(_left(receive))
             try:
-                await self.send_response(answer, send)
+                await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                if sending.done():
+                    sending.result()
             finally:
+                for one in (sending, leaving):
+                    one.cancel()
+                await asyncio.gather(sending, leaving, return_exceptions=True)
                 await sync_to_async(answer.close)()
                 await sync_to_async(connections.close_all)()
 
@@ -121,6 +129,12 @@ class PageHandler(ASGIHandler):
                 await self.send_response(sent, send)
         finally:
             await self._on_thread(answer.close)
+
+
+async def _left(receive: Any) -> None:
+    """Return once the other side has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _refusal_page(path: str, refusal: BodyRefused) -> HttpResponse:

@@ -99,6 +99,8 @@ async def _ask(handler: PageHandler, name: str, accept: str = "gzip") -> tuple[d
     given = [{"type": "http.request", "body": b""}]
 
     async def receive() -> dict[str, Any]:
+        if not given:
+            await asyncio.Event().wait()  # the other side stays
         return given.pop()
 
     async def send(message: dict[str, Any]) -> None:

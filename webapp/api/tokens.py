@@ -108,6 +108,11 @@ def valid_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken
     return mine.select_related("project").order_by("-created_at", "pk")
 
 
+def valid_among(token_ids: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
+    """Those of the tokens whose keys `caller_of_key` would take now."""
+    return ApiToken.objects.filter(_is_valid(clock.now()), pk__in=token_ids, user__is_active=True)
+
+
 def ended_tokens(user: Any, *, clock: Clock = SYSTEM_CLOCK) -> QuerySet[ApiToken]:
     """The person's revoked and expired tokens, newest first."""
     mine = ApiToken.objects.filter(~_is_valid(clock.now()), user_id=user.pk)

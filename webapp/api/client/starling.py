@@ -86,15 +86,34 @@ class Starling:
         return self.call("POST", f"/jobs/{job_id}/{action}")
 
     def follow(self, job_id: str, after: int = 0, every_s: float = 1.0) -> Iterator[dict[str, Any]]:
-        """Yield events until the job is over or paused."""
+        """Yield events until the job is over or paused: as they happen where the server has a stream."""
         while True:
             job = self.job(job_id)
+            rests = job["over"] or job["state"] == "paused"
             for event in self.pages(f"/jobs/{job_id}/events", after=after, limit=200):
                 after = event["seq"]
                 yield event
-            if job["over"] or job["state"] == "paused":
+            if rests:
                 return
+            for event in self._streamed(job_id, after):
+                after = event["seq"]
+                yield event
+                if event["payload"].get("observed") == "paused":
+                    break
             time.sleep(every_s)
+
+    def _streamed(self, job_id: str, after: int) -> Iterator[dict[str, Any]]:
+        """Yield events until the stream ends or breaks; none where the server refuses one."""
+        place = urllib.parse.quote(f"/projects/{self.project}/jobs/{job_id}/events/stream")
+        headers = {"Authorization": f"Bearer {self._token}", "Last-Event-ID": str(after)}
+        request = urllib.request.Request(f"{self.url}/api/v1{place}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as stream:
+                for line in stream:
+                    if line.startswith(b"data: {") and b'"seq"' in line:
+                        yield json.loads(line[len(b"data: ") :])
+        except OSError:  # what has not come yet is asked for
+            return
 
     def fetch(self, method: str, path: str, body: Any = None, key: str = "", **query: Any) -> bytes:
         """The raw response, such as a file."""

@@ -5,20 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
+from django.core.handlers.asgi import ASGIRequest
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
-from ninja import Query
+from ninja import Header, Query
 from pydantic import BaseModel, Field
 
 from training.checkpoints import CheckpointError
+from webapp.api.event_stream import EventShape, EventStream
 from webapp.api.job_serialization import EvaluationShape, evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first
 from webapp.api.problems import Refused
-from webapp.api.router import ApiRouter, ViewersJob
+from webapp.api.router import ApiRouter, Person, ViewersJob
 from webapp.api.schemas import Shape, Usd
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import TERMINAL
 from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.models import Job, Round
@@ -29,14 +32,11 @@ from webapp.money.queries import budgets_above
 
 router = ApiRouter(tags=["a job's history"])
 
+_LastEventId = Annotated[
+    str,
+    Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,15}$", description="The last event that was received."),
+]
 _Name = Annotated[str, Query(max_length=200, description="A checkpoint; else the best, or the newest.")]
-
-
-class EventShape(Shape):
-    seq: int
-    at: datetime
-    kind: str
-    payload: dict[str, Any]
 
 
 class RoundShape(Shape):
@@ -100,6 +100,36 @@ def a_file(*content_types: str) -> dict[str, object]:
 def list_events(job: ViewersJob, after: After = 0, limit: Limit = 100) -> NumberedPage[EventShape]:
     """To follow a job, ask again with `next`: events are numbered without gaps."""
     return oldest_first(job.events.all(), after, limit, EventShape.of, "seq")
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/events/stream",
+    operation_id="stream_events",
+    summary="Events as they happen",
+    openapi_extra={
+        "responses": {
+            200: {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+            204: {"description": "The job is over, and there are no further events."},
+        }
+    },
+)
+def stream_events(
+    request: HttpRequest, job: ViewersJob, person: Person, after: After = 0, last_event_id: _LastEventId = ""
+) -> HttpResponseBase:
+    """Server-sent events: `id` is an event's number, `event` its kind, `data` what the list of events has. It goes on
+    after Last-Event-ID or `after`, has a comment every few seconds, and ends with `end` once the job is over."""
+    seen = max(after, int(last_event_id or 0))
+    if job.observed in TERMINAL and seen >= job.last_seq:
+        return HttpResponse(status=204)
+    if not isinstance(request, ASGIRequest):
+        raise Refused(
+            406,
+            "streams",
+            "No stream was opened.",
+            "This server cannot stream.",
+            "Ask for the events instead.",
+        )
+    return EventStream(person.token, job.pk, seen)
 
 
 @router.get("/projects/{slug}/jobs/{job_id}/rounds", summary="Reports of rounds")
