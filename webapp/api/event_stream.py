@@ -59,7 +59,7 @@ def check_tokens(viewers: Collection[TokenViewer]) -> dict[TokenViewer, Role | i
         token, project = tokens.get(viewer.token_id), projects.get(viewer.job_id)
         if token is None:
             return SIGNED_OUT
-        role = roles.get((token.user_id, project))
+        role = roles.get((token.user_id, project)) if project is not None else None
         return NOT_THERE if role is None or token.project_id not in (None, project) else Role(role)
 
     return {one: answer(one) for one in viewers}
