@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.factories import evaluated, make_project, make_running_job, make_spec, round_finished
+from tests.factories import (
+    checkpoint_saved,
+    evaluated,
+    make_project,
+    make_running_job,
+    make_spec,
+    round_finished,
+)
 from training.tasks.score import RETURN
 from webapp.comparing.curves import curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import compared
@@ -17,6 +24,7 @@ from webapp.jobs.charts.score_curves import arrival, evaluated_curve, own_curves
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.queries import header
 from webapp.jobs.running.recorder import Recorder
+from webapp.jobs.running.recovery import resume_point
 from webapp.jobs.scores import basis_of, mean_score, named_score, score_of
 from webapp.leaderboard.models import GoalResult
 from webapp.leaderboard.results import read_finished
@@ -143,6 +151,25 @@ def test_a_resumed_run_forgets_the_evaluations_that_it_repeats_wherever_its_curv
     stored = own_curves_of([job])[job.pk]
     assert live.scores.tolist() == stored.scores.tolist() == [100.0]
     assert arrival(stored, 475.0, RETURN) is None
+
+
+def test_a_job_that_resumes_is_shown_with_the_scores_that_it_had_at_its_checkpoint() -> None:
+    """Not with those of rounds that it repeats: its curve and its evaluations have lost them already."""
+    project = make_project()
+    for training, judged, kept, expected in (
+        ([20.0, 30.0, 90.0, 10.0], {2: 100.0, 4: 490.0}, 2, (30.0, 30.0, 20.0, 100.0)),
+        ([20.0, None, 90.0], {3: 490.0}, 2, (20.0, 20.0, 20.0, None)),
+        ([20.0, 30.0], {2: 490.0}, 0, (None, None, None, None)),
+    ):
+        job = _ran(project, training, judged, over=False)
+        if kept:
+            Recorder(job.pk, job.lease_epoch, keep_checkpoints=3).record(checkpoint_saved(kept))
+        resume_point(job_id=job.pk, epoch=job.lease_epoch, load=lambda row: b"state")
+        job.refresh_from_db()
+        found = (job.episode_return_mean, job.return_best, job.return_least, job.evaluation_return_mean)
+        assert found == expected
+        if expected[-1] is not None:
+            assert own_curves_of([job])[job.pk].scores[-1] == expected[-1]
 
 
 def test_a_long_run_keeps_each_new_best_so_that_no_arrival_is_missed() -> None:

@@ -11,7 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, FloatField, Max, Min, Q
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from cloud.platform_kinds import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -93,12 +95,28 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> No
         "round_no": kept,
         "env_steps": report.get("total_env_steps", 0),
         "platform_s": report.get("started_s", 0.0) + report.get("total_s", 0.0),
+        **_scores_until(job, kept),
     }
     text = job.declaration.in_its_words(_resumed_text(kept, last))
     entry = note(text, EventKind.RESUMED, from_round=kept, repeated_to=last)
     append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
     Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()
     Checkpoint.objects.filter(job_id=job_id, round_no__gt=kept).delete()
+
+
+def _scores_until(job: Job, kept: int) -> dict[str, float | None]:
+    """Return the job's scores as they were after round `kept`: later ones are repeated."""
+    scored = Round.objects.filter(job=job, round_no__lte=kept).exclude(report__episode_return_mean=None)
+    scored = scored.annotate(score=Cast(KeyTextTransform("episode_return_mean", "report"), FloatField()))
+    ends = scored.aggregate(least=Min("score"), most=Max("score"))
+    best, worst = ("most", "least") if job.declaration.score.higher_is_better else ("least", "most")
+    judged = job.events.filter(kind=EventKind.EVALUATION, payload__round_no__lte=kept).order_by("-seq")
+    return {
+        "episode_return_mean": scored.order_by("-round_no").values_list("score", flat=True).first(),
+        "return_best": ends[best],
+        "return_least": ends[worst],
+        "evaluation_return_mean": judged.values_list("payload__return_mean", flat=True).first(),
+    }
 
 
 def _resumed_text(kept: int, last: int) -> str:
