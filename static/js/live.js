@@ -9,7 +9,7 @@
  * @typedef {{t: "snapshot", seq: number, job: object, series: object, events: object[]}} Snapshot
  * @typedef {{t: "events", first: number, last: number, events: object[], job: object}} Events
  */
-import { isSignIn } from "./frame/signed_out.js";
+import { isSignIn } from "./frame/reachability.js";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;

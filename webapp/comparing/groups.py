@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 
 from training.tasks.score import Score
 from webapp.formatting import read_whole
-from webapp.job_states import TERMINAL
+from webapp.job_states import ACTIVE, TERMINAL
 from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.list.seed_rows import state_of
 from webapp.jobs.models import Job, JobGroup
@@ -219,6 +219,7 @@ def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
         "runs": len(jobs),
         "questions": len({without_seed(job.name) for job in jobs}),
         "state": state_of(jobs),
+        "active": any(job.observed in ACTIVE for job in jobs),
         "mean": named_mean_score(jobs),
         "spent": sum(one.spent_picodollars + one.overrun_picodollars for one in accounts),
         "limit": sum(one.limit_picodollars for one in accounts),

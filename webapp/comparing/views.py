@@ -22,6 +22,7 @@ from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups,
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
 from webapp.formatting import read_whole
+from webapp.job_states import ACTIVE
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.queries import headings_of
@@ -47,6 +48,7 @@ def page(request: HttpRequest, project: Project) -> HttpResponse:
     ]
     context["keys"] = list(dict.fromkeys(side.key for side in chosen.sides))
     context["may_add"] = len(chosen.sides) < MOST_SIDES
+    context["running"] = any(job.observed in ACTIVE for job in chosen.jobs)
     context |= _comparison(chosen, request)
     return render(request, "comparing/page.html", context)
 
@@ -57,7 +59,9 @@ def groups(request: HttpRequest, project: Project) -> HttpResponse:
     """List the project's groups, newest first."""
     page = Paginator(list_groups(project), GROUPS_A_PAGE).get_page(request.GET.get("page"))
     rows = group_rows(list(page.object_list))
-    return render(request, "comparing/groups.html", {"section": "jobs", "page": page, "rows": rows})
+    waiting = any(row["active"] for row in rows)
+    context = {"section": "jobs", "page": page, "rows": rows, "waiting": waiting}
+    return render(request, "comparing/groups.html", context)
 
 
 @project_page()

@@ -8,13 +8,14 @@ import { saveDrawn, saveTable } from "../charts/export.js";
 import { Plot } from "../charts/plot.js";
 import { AXES, countProgressIn } from "../charts/view.js";
 import { axisScore, score } from "../format.js";
+import { startLiveParts } from "../frame/live_parts.js";
 
 const SERIES_A_SIDE = 3;
 const TABLE_ROWS = 10;
 
 const figure = document.querySelector("[data-compare-chart]");
-const decimals = Number(figure.dataset.decimals);
-countProgressIn(figure.dataset.unit);
+const decimals = Number(figure?.dataset.decimals);
+if (figure) countProgressIn(figure.dataset.unit);
 
 /** @param {number} place from 1 */
 function inkOf(place) {
@@ -43,6 +44,12 @@ class CompareChart extends Plot {
       row.addEventListener("pointerleave", () => this.highlight(null));
     }
     this.make();
+  }
+
+  /** The same sides with newer curves. A part that the reader has zoomed into stays. */
+  take(sides) {
+    this.sides = sides;
+    if (this.whole.hidden) this.make();
   }
 
   /** One side among the others: those are drawn faintly. @param {number|null} side */
@@ -154,4 +161,16 @@ function heightAt(x, y, at) {
   return y[next - 1] + share * (y[next] - y[next - 1]);
 }
 
-if (figure) new CompareChart(JSON.parse(document.getElementById("compare-curves").textContent));
+const curvesOf = (page) => page.getElementById("compare-curves")?.textContent ?? "[]";
+let curves = curvesOf(document);
+const chart = figure && new CompareChart(JSON.parse(curves));
+
+startLiveParts((page) => {
+  const fresh = curvesOf(page);
+  if (fresh === curves) return;
+  const sides = JSON.parse(fresh);
+  // Another number of sides has another legend and another table.
+  if (sides.length !== JSON.parse(curves).length) location.reload();
+  else chart.take(sides);
+  curves = fresh;
+});

@@ -1,6 +1,6 @@
 /** Updates the bell on a page that stays open, and reports once the person has opened it. */
 import { setElapsed } from "./clocks.js";
-import { isUsable } from "./signed_out.js";
+import { isUsable, sayGone } from "./reachability.js";
 
 const EVERY_MS = 5000;
 const bell = () => document.querySelector("[data-bell]");
@@ -28,7 +28,7 @@ async function refresh() {
     take(template.content.querySelector("[data-bell]"));
     bell().querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   } catch {
-    // Not reachable: the next poll tries again.
+    sayGone(); // The next poll tries again.
   }
 }
 

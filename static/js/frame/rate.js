@@ -1,5 +1,5 @@
 /** The rate at which the project spends, in the top bar: fetched beside the page, so that no page waits for it. */
-import { isUsable } from "./signed_out.js";
+import { isUsable } from "./reachability.js";
 
 const EVERY_MS = 10_000;
 const chip = document.querySelector("[data-rate]");

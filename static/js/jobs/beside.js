@@ -1,6 +1,7 @@
 /** The forecast and the checklist beside the job form: fetched again shortly after each change. */
 const PAUSE_MS = 400;
 const form = document.querySelector("[data-job-form]");
+const launch = form.querySelector("[data-launch]");
 
 /** The form's data, without the fields that affect neither panel. */
 function formBody() {
@@ -8,6 +9,13 @@ function formBody() {
   data.delete("idempotency_key");
   if (data.get("name").trim()) data.set("name", "Forecast");
   return new URLSearchParams(data);
+}
+
+/** The launch is the page's first act only while no check has failed. */
+function showLaunch() {
+  const failed = form.querySelector("[data-beside-words] .check.tone-failed") !== null;
+  launch.classList.toggle("btn-primary", !failed);
+  launch.classList.toggle("btn-quiet", failed);
 }
 
 class Panel {
@@ -23,6 +31,7 @@ class Panel {
     const more = fresh.querySelector("details");
     if (more) more.open = this.words.querySelector("details")?.open ?? false;
     this.words.replaceChildren(...fresh.childNodes);
+    showLaunch();
   }
 
   async ask(body) {

@@ -2,6 +2,7 @@
 import { grouped, money, ungroup } from "../format.js";
 import { startDraft } from "./draft.js";
 import { listChanges, markChanges, startMarks } from "./marks.js";
+import { keepTyped } from "./typed.js";
 import { showVariants, startVariants } from "./variants.js";
 
 const form = document.querySelector("[data-job-form]");
@@ -80,6 +81,7 @@ function show() {
   showFolded(changes);
 }
 
+keepTyped(form);
 startVariants(form);
 form.addEventListener("input", show);
 form.addEventListener("submit", (event) => {

@@ -2,7 +2,7 @@
  * The head of a job's page, the same on all its tabs: live messages in, one redraw a frame out. A tab that shows more
  * of them joins in with `joinIn`.
  */
-import { saySignedOut } from "../frame/signed_out.js";
+import { saySignedOut } from "../frame/reachability.js";
 import { LiveFeed } from "../live.js";
 import { EventList } from "./events.js";
 import { showHeader, showStatus, showWaiting } from "./header.js";

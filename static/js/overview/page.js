@@ -1,10 +1,10 @@
 /** Updates the overview while the page is visible: parts that change are fetched and replaced where they differ. */
 import { setElapsed } from "../frame/clocks.js";
+import { exchangeParts, takeToken } from "../frame/exchange.js";
 
 const EVERY_MS = 3000;
 const place = document.querySelector("[data-now]");
-const TOKEN = document.querySelector("[name=csrfmiddlewaretoken]").value;
-for (const token of place.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
+takeToken(place);
 let playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 setMotion(place);
 
@@ -24,23 +24,10 @@ async function refresh() {
 function take(text) {
   const fresh = document.createElement("div");
   fresh.innerHTML = text;
-  // The token of a form differs each time and says nothing new.
-  for (const token of fresh.querySelectorAll("[name=csrfmiddlewaretoken]")) token.setAttribute("value", TOKEN);
+  takeToken(fresh);
   fresh.querySelectorAll("time[data-elapsed]").forEach(setElapsed);
   setMotion(fresh);
-  exchange(place, fresh);
-}
-
-/** Replaces what differs. Of what has parts only those that differ, so that films play on. */
-function exchange(here, fresh) {
-  [...fresh.children].forEach((part, at) => {
-    const shown = here.children[at];
-    if (!shown) here.append(part.cloneNode(true));
-    else if (shown.isEqualNode(part)) return;
-    else if ("parts" in shown.dataset && "parts" in part.dataset) exchange(shown, part);
-    else shown.replaceWith(part.cloneNode(true));
-  });
-  while (here.children.length > fresh.children.length) here.lastElementChild.remove();
+  exchangeParts(place, fresh);
 }
 
 /** Lets films play, or shows their first pictures. */

@@ -20,7 +20,7 @@ from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.models import Connection
 from webapp.job_states import Observed
 from webapp.jobs.events.job_summary import why_waiting
-from webapp.jobs.models import Job, PlatformNote
+from webapp.jobs.models import Job, PlatformNote, Round
 from webapp.jobs.running.platform_notes import Notes
 from webapp.resources.models import CreateTimes
 from webapp.resources.register import SubscriptionCreates
@@ -154,3 +154,18 @@ def test_jobs_that_ask_at_once_are_let_through_one_by_one() -> None:
 
     with ThreadPoolExecutor(8) as jobs:
         assert sum(jobs.map(lambda _: ask(), range(8))) == 20
+
+
+def test_a_pause_is_no_part_of_how_long_a_round_takes(scene: Scene) -> None:
+    for minute in range(4):
+        Round.objects.create(job=scene.job, round_no=minute + 1, epoch=1, at=scene.clock.now(), report={})
+        scene.clock.forward(60)
+    Job.objects.filter(pk=scene.job.pk).update(round_no=4)
+    assert scene.waiting() == ""
+    scene.clock.forward(16 * 60)
+    assert "Round 5 has taken 17 min so far; rounds before it took 60 s" in scene.waiting()
+    Job.objects.filter(pk=scene.job.pk).update(since=scene.clock.now())  # it was paused, and has just resumed
+    assert scene.waiting() == ""
+    Round.objects.create(job=scene.job, round_no=5, epoch=1, at=scene.clock.now(), report={})
+    scene.clock.forward(10 * 60)
+    assert "rounds before it took 60 s" in scene.waiting()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import pairwise
+from statistics import median
 from threading import Lock
 from typing import Any
 
@@ -209,8 +211,10 @@ def _why_waiting(job: Job, now: datetime) -> str:
     moments = list(
         Round.objects.filter(job=job).order_by("-round_no").values_list("at", flat=True)[:_USUAL_OVER]
     )
-    usual_s = (moments[0] - moments[-1]).total_seconds() / (len(moments) - 1) if len(moments) > 1 else None
-    passed_s = (now - (moments[0] if moments else job.since)).total_seconds()
+    spans_s = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
+    usual_s = median(spans_s) if spans_s else None  # one of the spans may hold a pause
+    begun = max(moments[0], job.since) if moments else job.since
+    passed_s = (now - begun).total_seconds()
     out = job.account.charges.filter(state=ChargeState.OPEN).exclude(kind=RENT)
     opened = list(out.order_by("opened_at").values_list("opened_at", flat=True))
     oldest_s = (now - opened[0]).total_seconds() if opened else None
