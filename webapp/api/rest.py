@@ -144,6 +144,7 @@ ROUTES = (
         "job_copies",
         "drafts",
         "job_actions",
+        "machines",
         "comparing",
         "ab_tests",
         "predictions",

@@ -65,6 +65,13 @@ def command(token: str, options: HostsOptions) -> str:
     return f"STARLING_RUN_TOKEN={token} \\\n  python -m cloud.actor.puller --gateway {address}{processes}"
 
 
+@sensitive_variables("token")
+def new_command(job: Job, user: Any) -> str:
+    """Create a token of the job and return the command that contains it."""
+    token = services.new_token(job_id=job.pk, user=user)
+    return command(token, HostsOptions.model_validate(job.spec["platform"]))
+
+
 @live_page()
 def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return the panel alone, for live updates."""
@@ -73,23 +80,26 @@ def machines_panel(request: HttpRequest, project: Project, job_id: str) -> HttpR
 
 @project_action("editor")
 @never_cache
-@sensitive_variables("token", "context")
+@sensitive_variables("context")
 def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Create a token, shown once within the command that uses it."""
     job = _job(project, job_id)
     context: dict[str, object] = {"section": "jobs", "job": job, "only_here": is_loopback()}
     if job.observed not in TERMINAL:
-        token = services.new_token(job_id=job.pk, user=request.user)
         options = HostsOptions.model_validate(job.spec["platform"])
-        context |= {"command": command(token, options), "processes": options.processes}
+        context |= {"command": new_command(job, request.user), "processes": options.processes}
     return render(request, "jobs/machines/join.html", context)
 
 
 @project_page(needs="editor")
 @require_safe
 def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
-    """Return what a machine needs to run the command, as a zip."""
     _job(project, job_id)
+    return package_file()
+
+
+def package_file() -> HttpResponse:
+    """Return what a machine needs to run the command, as a zip."""
     headers = {
         "Content-Disposition": 'attachment; filename="starling-actor.zip"',
         "Cache-Control": "no-store",
@@ -99,6 +109,11 @@ def actor_package(request: HttpRequest, project: Project, job_id: str) -> HttpRe
 
 def _job(project: Project, job_id: str) -> Job:
     job = job_in(project, job_id)
+    require_hosts(job)
+    return job
+
+
+def require_hosts(job: Job) -> None:
+    """Raise Http404 for a job on another platform."""
     if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
         raise Http404("This job does not use your own machines.")
-    return job
