@@ -21,7 +21,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.webapp.api.test_doors import Scene
+from tests.webapp.api.test_doors import Scene, _rows, operations
+from tests.webapp.api_callers import ApiCaller
 from webapp.api.tokens import make_token
 from webapp.jobs.models import Job
 
@@ -106,3 +107,32 @@ def test_twenty_thousand_requests_break_nothing(settings: Any) -> None:
     )
     print(f"{sent:,} requests")
     assert sent >= 20_000
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND")
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_methods_that_an_address_lacks_change_nothing_and_are_no_faults(
+    signed_in: bool, settings: Any
+) -> None:
+    settings.STARLING_API_REQUESTS_A_MINUTE = 10**9
+    scene = Scene()
+    call = ApiCaller(scene.people["owner"])
+    if not signed_in:
+        call.key = "none"
+    described: dict[str, set[str]] = {}
+    for operation in operations().values():
+        described.setdefault(operation.path, set()).add(operation.method)
+    before = _rows()
+    for path, there in described.items():
+        for method in set(METHODS) - there:
+            for body in (None, b"{", b"\xff" * 100):
+                answer = call(method, scene.address(path), body)
+                assert answer.status_code < 500, (method, path)
+                assert answer.status_code in (200, 304, 401, 404, 405, 400, 406), (
+                    method,
+                    path,
+                    answer.status_code,
+                )
+    assert _rows() == before

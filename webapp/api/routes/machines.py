@@ -15,6 +15,7 @@ from webapp.api.routes.history import a_file
 from webapp.api.schemas import Shape
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines
+from webapp.jobs.launch.cloud_requirements import is_loopback
 
 router = ApiRouter(tags=["jobs"])
 
@@ -43,7 +44,7 @@ def make_join_command(job: EditorsJob, person: Person) -> JoinShape:
         raise Refused(409, "not-now", "No command was made.", why, fix)
     command = machines.new_command(job, person)
     package = reverse("api_v1:get_actor_package", args=[job.project.slug, job.pk])
-    return JoinShape(command=command, package=package, only_here=machines.is_loopback())
+    return JoinShape(command=command, package=package, only_here=is_loopback())
 
 
 @router.get(
