@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from django.db.models import Count, F, Max, Min, Q
 
+from webapp.database_snapshot import database_snapshot
 from webapp.job_states import ACTIVE, SUCCESSORS, TERMINAL, Observed
 from webapp.jobs.models import EventKind, Job
 from webapp.jobs.running.job_slots import core_places, on_cores, waiting_for_core
@@ -19,8 +20,12 @@ _WHOLE = Job.objects.filter(deleted_at=None)
 
 
 def findings(now: datetime) -> list[str]:
-    """Return what is wrong with jobs and their money, a sentence each. Crash tests use it too."""
-    return [*money_findings(), *job_findings(now)]
+    """Return what is wrong with jobs and their money, a sentence each. Crash tests use it too.
+
+    All is read from one snapshot, so that a running site shows no half of a change.
+    """
+    with database_snapshot():
+        return [*money_findings(), *job_findings(now)]
 
 
 def job_findings(now: datetime) -> Iterator[str]:

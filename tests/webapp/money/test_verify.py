@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db.models import F
 
 from tests.factories import FixedClock, make_job, make_running_job, round_finished, stopped
 from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
-from webapp.jobs.models import Event, Job, Round
+from webapp.jobs.models import Checkpoint, Event, Job, Round
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger
@@ -47,6 +48,17 @@ def test_the_command_fails_with_a_line_for_each_finding(capsys: pytest.CaptureFi
     assert "4 is booked as spent, its charges come to 5" in capsys.readouterr().err
 
 
+def _reserve_more(job: Any) -> None:
+    account = Account.objects.filter(job=job)
+    account.update(granted_picodollars=F("limit_picodollars"), reserved_picodollars=7)
+
+
+def _keep_checkpoint(job: Any) -> None:
+    Checkpoint.objects.create(
+        job=job, round_no=9, epoch=1, name="x", sha256="", byte_count=1, at=job.created_at
+    )
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -57,6 +69,14 @@ def test_the_command_fails_with_a_line_for_each_finding(capsys: pytest.CaptureFi
         (lambda job: Round.objects.filter(job=job).update(epoch=9), "an epoch that never was"),
         (lambda job: Charge.objects.update(basis=""), "do not go together"),
         (lambda job: Charge.objects.update(lines=[]), "its price lines do not come to that"),
+        (lambda job: Charge.objects.update(settled_picodollars=6), "its charges come to 6"),
+        (lambda job: _reserve_more(job), "its open charges hold 0"),
+        (lambda job: Job.objects.filter(pk=job.pk).update(round_no=3), "is at round 3 and keeps 2 rounds"),
+        (
+            lambda job: Event.objects.filter(job=job, kind="state").update(payload={"observed": "succeeded"}),
+            "it went",
+        ),
+        (lambda job: _keep_checkpoint(job), "a checkpoint of a round after its last"),
     ],
 )
 def test_what_was_spoilt_is_named(spoil: Any, words: str) -> None:

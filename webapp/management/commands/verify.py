@@ -12,7 +12,7 @@ class Command(BaseCommand):
     help = "Check that the money and the events in the database hold together."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = findings(SYSTEM_CLOCK.now())
+        found = findings(SYSTEM_CLOCK.shared_now())
         for finding in found:
             self.stderr.write(finding)
         if found:
