@@ -16,6 +16,7 @@ from cloud.platform_kinds import PlatformKind
 from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions
+from training.environments.measuring import NotMeasured, measured_apart
 from webapp.accounts.models import Project
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -57,7 +58,6 @@ def cost_of(connection: Connection | None, plan: Plan) -> Cost:
     return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(stacks.OURS)))
 
 
-@transaction.atomic
 def ask_for_profile(
     *,
     project: Project,
@@ -68,6 +68,19 @@ def ask_for_profile(
     clock: Clock = SYSTEM_CLOCK,
 ) -> MemoryProfile:
     """Queue a profile. It holds the account's lease, so set-up and removal wait. Raises ProfileRefused."""
+    try:
+        measured_apart(plan.environment)  # may take a second: before rows are locked
+    except ValueError as error:
+        raise ProfileRefused(f"{plan.environment.id} cannot be used here: {error}.") from None
+    except NotMeasured:
+        pass  # the worker makes it again, and says what it finds
+    return _queue(project, user, connection, plan, keep, clock)
+
+
+@transaction.atomic
+def _queue(
+    project: Project, user: Any, connection: Connection | None, plan: Plan, keep: bool, clock: Clock
+) -> MemoryProfile:
     cost = cost_of(connection, plan)
     number, missing = None, []
     if connection is None:

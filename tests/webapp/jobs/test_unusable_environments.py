@@ -55,6 +55,15 @@ def test_one_outside_the_catalogue_that_can_be_learned_from_is_taken() -> None:
     assert ApiCaller(user).post(f"/projects/{project.slug}/jobs", spec).status_code == 201
 
 
+def test_no_memory_is_profiled_for_it() -> None:
+    user = make_user()
+    place = f"/projects/{make_project(user).slug}/connections/simulated/profiles"
+    wanted = {"environment": {"id": "Blackjack-v1"}, "memory_mb": [1024]}
+    refused = ApiCaller(user).post(place, wanted)
+    assert refused.status_code == 409
+    assert SENTENCE in refused.json()["why"]
+
+
 def test_the_form_says_the_same(client: Any) -> None:
     user = make_user()
     project = make_project(user)
