@@ -84,14 +84,14 @@ def test_a_form_is_mended_kept_launched_with_two_seeds_and_cloned(live_site: str
     page.reload()
     assert page.input_value("[name=seeds]") == "2"
     assert page.inner_text("[data-changes]").splitlines() == ["Actors: 8 → 4", "Budget: 1.00 → 2"]
-    assert page.inner_text("[data-launch]") == "Launch – at most $4.00"
+    assert page.inner_text("[data-launch]") == "Launch – at most $2.00"
     # Enter alone looks; with Ctrl it launches: one group below one budget, and the draft is gone.
     page.press("[name=seeds]", "Enter")
     page.wait_for_selector(".checks-passed > summary")
     assert not Job.objects.exists()
     page.press("[name=seeds]", "Control+Enter")
     page.wait_for_url("**/groups/*/")
-    assert "Together they cannot spend more than $4.00" in page.inner_text(".group-sentence")
+    assert "Together they cannot spend more than $2.00" in page.inner_text(".group-sentence")
     assert sorted(Job.objects.values_list("spec__training__seed", flat=True)) == [0, 1]
     page.click("section:has(#members-title) tbody a >> nth=0")
     page.click(".job-menu > summary")

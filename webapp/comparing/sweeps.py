@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 from itertools import product
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.spec_fields import title_of
 from webapp.jobs.form.spec_problems import problems
+from webapp.jobs.launch.launch_budget import part_of
 from webapp.jobs.models import JobGroup
 from webapp.jobs.seed_groups import free_group_name, launch_together, share_budget, with_seed
 from webapp.jobs.spec import JobSpec
@@ -136,7 +137,7 @@ class Sweep:
         runs = len(points) * self.seeds
         if not 1 <= runs <= MOST_RUNS:
             raise SweepRefused(f"{runs} runs are too many: at most {MOST_RUNS} go in one sweep.")
-        share = (self.limit_usd / runs).quantize(Decimal("0.000001"), rounding=ROUND_DOWN)
+        share = part_of(self.limit_usd, runs)
         if share <= 0:
             raise SweepRefused(f"${self.limit_usd} leaves nothing for each of {runs} runs.")
         first = self.base.training.seed

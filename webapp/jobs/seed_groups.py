@@ -63,10 +63,10 @@ def launch_seeds(
     made_from: Source | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> JobGroup:
-    """Launch `count` jobs from the spec's seed on, as one group under one budget of `count` times the spec's;
-    all or none.
+    """Launch `count` jobs from the spec's seed on, as one group under one budget; all or none.
 
-    Raises SpecRefused. The same key returns the same group.
+    The spec's budget is for all of them together. Each gets the same part, rounded down, and not what others leave: so
+    no seed's end depends on how fast another one spends. Raises SpecRefused. The same key returns the same group.
     """
     if not 2 <= count <= MOST_SEEDS:
         sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
@@ -74,18 +74,21 @@ def launch_seeds(
     if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
         known.replayed = True
         return known
-    first = spec.training.seed
+    if refused := launch_budget.too_little_for_seeds(spec, count):
+        raise SpecRefused(refused)
+    first, part = spec.training.seed, {"budget_usd": launch_budget.part_of(spec.budget_usd, count)}
     name = spec.group or free_group_name(project, spec.name)
-    specs = [with_seed(spec, seed).model_copy(update={"group": name}) for seed in range(first, first + count)]
+    seeds = range(first, first + count)
+    specs = [with_seed(spec, seed).model_copy(update={"group": name, **part}) for seed in seeds]
     training_obstacle(spec.training)  # measured here and remembered, before rows are locked
     with transaction.atomic():
         group, is_new = JobGroup.objects.get_or_create(
             project=project, name=name, defaults={"created_at": clock.now(), "of_seeds": True}
         )
         if is_new:
-            share_budget(group, "Seeds", count * picodollars(spec.budget_usd), user, clock)
+            share_budget(group, "Seeds", picodollars(spec.budget_usd), user, clock)
         elif group.of_seeds:
-            _grow(group, count * picodollars(spec.budget_usd), clock)
+            _grow(group, picodollars(spec.budget_usd), clock)
         jobs = launch_together(
             project=project, user=user, specs=specs, key=key, made_from=made_from, clock=clock
         )

@@ -63,7 +63,7 @@ class JobSpec(FrozenModel):
         le=1_000_000,
         decimal_places=BUDGET_DECIMALS,
         title="Budget",
-        description="The job stops before it can spend more.",
+        description="The job stops before it can spend more. Several seeds share it evenly.",
         json_schema_extra={"unit": "USD"},
     )
     at_line: Literal["drain", "fewer", "stop"] = Field(

@@ -25,7 +25,7 @@ function seeds() {
 function worstCase(most, runs) {
   if (most === null) return "Set a budget: the job stops before it can spend more.";
   if (runs === 1) return `This job cannot cost more than ${money(most)}.`;
-  return `Each of the ${runs} runs cannot cost more than ${money(most)}; together ${money(most * runs)}.`;
+  return `The ${runs} runs together cannot cost more than ${money(most)}: each gets ${money(Math.floor((most * 1e6) / runs + 1e-6) / 1e6)}.`;
 }
 
 function shownValue(input, blank) {
@@ -51,9 +51,9 @@ function showReview() {
   review.querySelector("[data-simulated-note]").hidden = !simulated;
   const amount = form.querySelector("[data-budget]");
   const unpaid = simulated ? " sim." : emulated ? " emul." : "";
-  amount.textContent = most === null ? "\u2013" : money(most * seeds()) + unpaid;
+  amount.textContent = most === null ? "\u2013" : money(most) + unpaid;
   review.querySelector("[data-worst-case]").textContent = worstCase(most, seeds());
-  launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most * seeds())}`;
+  launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most)}`;
 }
 
 /** Shows how many folded settings have a problem or were changed. */

@@ -71,7 +71,7 @@ class TestLaunching:
         run = starling.launch("cartpole", seeds=3, budget_usd=1, key="once")
         assert [job["seed"] for job in run.jobs] == [0, 1, 2]
         assert run.limit_usd == Decimal("0.999999"), "never more than was said"
-        assert Budget.objects.get(project=project).limit_picodollars == 999_999 * 10**6
+        assert Budget.objects.get(project=project).limit_picodollars == 10**12
         assert starling.launch("cartpole", seeds=3, budget_usd=1, key="once").key == run.key
         assert Job.objects.filter(project=project).count() == 3
 

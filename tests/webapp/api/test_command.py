@@ -203,7 +203,7 @@ class TestAgainstTheApi:
         assert printed[-1] == "No round of these runs has ended yet."
         assert main(["seeds", "launch", "cartpole", "2", "--set", "budget_usd=0.20", "--json"]) == 0
         group = json.loads(capsys.readouterr().out)
-        assert (group["runs"], Budget.objects.get(group=group["id"]).limit_picodollars) == (2, 4 * 10**11)
+        assert (group["runs"], Budget.objects.get(group=group["id"]).limit_picodollars) == (2, 2 * 10**11)
         assert main(["call", "get", "//presets/cartpole"]) == 0
         assert json.loads(capsys.readouterr().out)["name"] == "cartpole"
 

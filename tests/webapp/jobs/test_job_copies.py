@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
 from tests.webapp.jobs.form.test_forms import posted
@@ -19,8 +21,11 @@ from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecasts import forecast_of
+from webapp.jobs.launch.launch_budget import least_of, part_of
 from webapp.jobs.models import Draft, Job
 from webapp.jobs.seed_groups import launch_seeds, more_seeds
+from webapp.jobs.services import SpecRefused
+from webapp.money.amounts import picodollars
 from webapp.money.budgets import create_budget
 from webapp.money.models import Budget
 
@@ -253,7 +258,7 @@ def test_every_fault_of_a_file_is_named_by_its_path(client: Client, address: str
 
 
 def test_seeds_are_one_group_below_one_budget_that_grows_with_more_of_them(project: Any, owner: Any) -> None:
-    spec = make_spec("hopper-simulated", budget_usd="0.50")
+    spec = make_spec("hopper-simulated", budget_usd="1.50")
     group = launch_seeds(project=project, user=owner, spec=spec, count=3, key="k")
     assert launch_seeds(project=project, user=owner, spec=spec, count=3, key="k") == group
     (budget,) = Budget.objects.filter(group=group)
@@ -263,6 +268,39 @@ def test_seeds_are_one_group_below_one_budget_that_grows_with_more_of_them(proje
     more_seeds(user=owner, like=group.jobs.first(), count=2, key="m")
     budget.refresh_from_db()
     assert (group.jobs.count(), budget.limit_picodollars) == (5, 25 * 10**11)
+
+
+def test_one_budget_is_for_all_seeds_together(project: Any, owner: Any) -> None:
+    """A dollar does not divide by three: what no seed can have is not spent."""
+    group = launch_seeds(
+        project=project, user=owner, spec=make_spec("hopper-simulated", budget_usd="1"), count=3
+    )
+    limits = [job.account.limit_picodollars for job in group.jobs.all()]
+    assert limits == [333_333 * 10**6] * 3
+    assert Budget.objects.get(group=group).limit_picodollars == 10**12
+
+
+@given(st.decimals("0.000001", "1000000", places=6), st.integers(1, 50))
+def test_the_parts_of_a_budget_are_never_more_than_it_and_no_seed_loses_a_unit(
+    total: Decimal, runs: int
+) -> None:
+    parts = runs * picodollars(part_of(total, runs))
+    assert 0 <= picodollars(total) - parts < runs * 10**6
+
+
+def test_a_budget_too_small_for_its_seeds_is_refused_with_what_they_need(project: Any, owner: Any) -> None:
+    spec = make_spec("hopper-simulated", budget_usd="1")
+    least = least_of(spec)
+    assert isinstance(least, int)
+    enough = Decimal(-(-least // 10**6)) / 10**6
+    tight = make_spec("hopper-simulated", budget_usd=str(2 * enough))
+    with pytest.raises(
+        SpecRefused, match=r"too little for 3 seeds, which share it evenly\. It must be at least"
+    ):
+        launch_seeds(project=project, user=owner, spec=tight, count=3)
+    assert not Job.objects.exists()
+    assert rows(project, owner, tight, count=3)["Budget"][0] == "failed"
+    assert launch_seeds(project=project, user=owner, spec=tight, count=2).jobs.count() == 2
 
 
 def test_seeds_that_are_no_number_are_reported_at_their_field(client: Client, address: str) -> None:
@@ -327,7 +365,9 @@ def test_budgets_above_must_have_room(project: Any, owner: Any) -> None:
     create_budget(project=project, name="March", limit_picodollars=10**12, user=owner)
     spec = make_spec("hopper-simulated", budget_usd="0.60")
     assert "“March” has $1.00 free" in rows(project, owner, spec)["Budget"][1]
-    tone, words = rows(project, owner, spec, count=5)["Budget"]
+    assert rows(project, owner, spec, count=5)["Budget"][0] == "ok", "the budget is for all five together"
+    more = make_spec("hopper-simulated", budget_usd="3")
+    tone, words = rows(project, owner, more, count=5)["Budget"]
     assert tone == "warning"
     assert "less than this launch's $3.00" in words
     Budget.objects.update(spent_picodollars=10**12)

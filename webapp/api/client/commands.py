@@ -142,7 +142,7 @@ COMMANDS: tuple[Command, ...] = (
             options=(_CHECKPOINT,)),
     Command("jobs tensorboard JOB TO", "Save a run for TensorBoard, into a folder.",
             "GET /jobs/{job}/tensorboard events.out.tfevents.0.{job}"),
-    Command("seeds launch SPEC COUNT", "Launch seeds of a spec as one group, each with the spec's budget.",
+    Command("seeds launch SPEC COUNT", "Launch seeds of a spec as one group; they share the spec's budget.",
             "POST /seeds", out.GROUPS, spec="spec", once=True),
     Command("compare OF...", "Compare jobs and groups, by ids and keys.", "GET /comparison", out.COMPARED),
     Command("groups list", "Groups of jobs, newest first.", "GET /groups", out.GROUPS),

@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_DOWN, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from .output_columns import TRAINING_SCORE
 from .request_bodies import put, wrong
 from .starling import Starling
 
-_SMALLEST_USD = Decimal("0.000001")
 _STATES = ("failed", "cancelled", "paused")
 """What a run of several jobs is called once none of them works any more: the first that one of them is."""
 
@@ -47,7 +46,7 @@ def launch(
     for path, value in changes.items():
         put(document, path.replace("__", "."), value)
     if budget_usd is not None:
-        document["budget_usd"] = str(_share(budget_usd, seeds))
+        document["budget_usd"] = _amount(budget_usd)
     if seeds == 1:
         return Run(client, client.launch(document, key))
     group = client.call("POST", "/seeds", {"spec": document, "count": seeds}, key or uuid.uuid4().hex)
@@ -265,15 +264,12 @@ def _document(spec: str | Mapping[str, Any] | Run, client: Starling) -> dict[str
     return dict(client.preset(spec)["spec"])
 
 
-def _share(budget_usd: float | str | Decimal, seeds: int) -> Decimal:
-    """A seed's part of the budget, rounded down to what a budget can be."""
+def _amount(budget_usd: float | str | Decimal) -> str:
+    """The budget as decimal text."""
     try:
-        share = (Decimal(str(budget_usd)) / seeds).quantize(_SMALLEST_USD, ROUND_DOWN)
+        return f"{Decimal(str(budget_usd)):f}"
     except InvalidOperation:
         raise wrong(f"budget_usd must be dollars, not {budget_usd!r}.", "Such as 0.50.") from None
-    if share <= 0:
-        raise wrong(f"${budget_usd} is too little for {seeds} seeds.", "Give more, or fewer seeds.")
-    return share
 
 
 def _rests(jobs: list[dict[str, Any]]) -> bool:

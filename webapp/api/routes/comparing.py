@@ -109,7 +109,7 @@ class NewSeeds(Request):
 
 
 class NewSeedGroup(Request):
-    """Each run gets the spec's budget; together they cannot cost more than `count` times that."""
+    """The spec's budget is for all runs together: each gets the same part of it."""
 
     spec: JobSpec
     count: int = Field(ge=2, le=MOST_SEEDS)

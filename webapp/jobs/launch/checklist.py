@@ -178,9 +178,10 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     title, least = "Budget", launch_budget.least_of(spec)
     if isinstance(least, str):
         return Check(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
-    if refused := launch_budget.too_little(spec, launch_budget.Needs(least, least)):
+    refused = launch_budget.too_little_for_seeds(spec, count) if count > 1 else []
+    if refused := refused or launch_budget.too_little(spec, launch_budget.Needs(least, least)):
         return _of(title, refused, "")
-    wanted = count * picodollars(spec.budget_usd)
+    wanted = picodollars(spec.budget_usd)
     link = reverse("budgets:list", args=[project.slug])
     above = sorted(_above(project, user, spec), key=headroom)
     if above and headroom(above[0]) < count * least:

@@ -4,6 +4,7 @@ cost, which the budgets above then hold for it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from django.db.models import Q
@@ -14,7 +15,7 @@ from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_least_usd, picodollars
+from webapp.money.amounts import BUDGET_DECIMALS, display_least_usd, picodollars
 from webapp.money.models import Budget, Scope
 
 BUDGET = "budget_usd"
@@ -66,6 +67,25 @@ def _any_of_its_seeds(spec: JobSpec) -> JobSpec:
     """Return the spec without what differs between seeds: they share one forecast."""
     training = spec.training.model_copy(update={"seed": 0})
     return spec.model_copy(update={"training": training, "tags": (), "group": ""})
+
+
+def part_of(budget_usd: Decimal, runs: int) -> Decimal:
+    """Return each run's part of a budget for all of them together, rounded down: the sum is never more."""
+    return (budget_usd / runs).quantize(Decimal(1).scaleb(-BUDGET_DECIMALS), rounding=ROUND_DOWN)
+
+
+def too_little_for_seeds(spec: JobSpec, count: int) -> list[Problem]:
+    """Return the problem if a seed's part of the budget cannot pay its first round."""
+    part, least = part_of(spec.budget_usd, count), least_of(spec)
+    needs = max(1, least if isinstance(least, int) else 0)
+    if needs <= picodollars(part):
+        return []
+    sentence = (
+        f"Budget ({BUDGET}): ${spec.budget_usd} is too little for {count} seeds, which share it evenly. It must"
+        f" be at least {display_least_usd(count * needs)}, so that each can begin its first {spec.training.round_name}."
+        " Raise it, or ask for fewer seeds."
+    )
+    return [Problem(BUDGET, sentence)]
 
 
 def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
