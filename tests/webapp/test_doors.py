@@ -131,6 +131,7 @@ DOORS: dict[str, Door] = {
     "jobs:film": Door("viewer"),
     "jobs:films": Door("viewer"),
     "jobs:go_on": Door("editor", "post"),
+    "jobs:start_over": Door("editor", "post"),
     "budgets:list": Door("viewer"),
     "budgets:new": Door("editor"),
     "budgets:detail": Door("editor"),

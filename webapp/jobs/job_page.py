@@ -28,7 +28,13 @@ from webapp.jobs.events.event_text import EVENT_ICONS
 from webapp.jobs.form.spec_documents import shorten_values
 from webapp.jobs.models import Job
 from webapp.jobs.policies import policy_views
-from webapp.jobs.reasons import look_of_job, looks_for_script, reason_beside_pill, stopped_by_budget
+from webapp.jobs.reasons import (
+    checkpoint_unreadable,
+    look_of_job,
+    looks_for_script,
+    reason_beside_pill,
+    stopped_by_budget,
+)
 from webapp.jobs.round_calls import round_calls
 from webapp.jobs.running import platform_notes, run_log
 from webapp.money.queries import budgets_above, find_limiting_budget
@@ -103,6 +109,7 @@ def _head(job: Job) -> dict[str, Any]:
         "progress_unit": job.training_facts.progress_unit,
         "over": job.observed in TERMINAL,
         "stopped_by_budget": stopped_by_budget(job),
+        "checkpoint_unreadable": checkpoint_unreadable(job),
         "suggested_limit": f"{bill_panel.suggested_limit(job):f}",
         "budgets_above": above,
         "held_by": find_limiting_budget(job.account, above),

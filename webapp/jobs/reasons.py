@@ -44,6 +44,7 @@ class ReasonCode(models.TextChoices):
     CRASHED = "crashed", "Process died"
     ERROR = "error", "Error in the run"
     CHECKPOINT_NOT_WRITTEN = "disk", "Checkpoint not written"
+    CHECKPOINT_UNREADABLE = "unreadable", "Checkpoint unreadable"
     UNFIT = "unfit", "Cannot run here"
 
 
@@ -111,8 +112,31 @@ class Reason(Enum):
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
 
+    # It waits for its storage, and goes on by itself: given by `running/runner.py`, ended by `running/storage_wait.py`.
+    CHECKPOINT_NOT_WRITTEN = (
+        ReasonCode.CHECKPOINT_NOT_WRITTEN,
+        Observed.PAUSED,
+        "{error} The job goes on by itself then.",
+        Look("Waits for the disk", "warning", "device-hdd", "device-hdd", "warning"),
+    )
+    CHECKPOINT_UNREADABLE = (
+        ReasonCode.CHECKPOINT_UNREADABLE,
+        Observed.PAUSED,
+        "{error}",
+        Look("Checkpoint unreadable", "warning", "hdd-stack", "hdd-stack", "warning"),
+    )
+    STORAGE_BACK = (
+        ReasonCode.NONE,
+        Observed.QUEUED,
+        "Waiting for a worker: its checkpoints can be used again.",
+    )
+    STARTED_OVER = (
+        ReasonCode.NONE,
+        Observed.QUEUED,
+        "Waiting for a worker, to begin again without its checkpoints.",
+    )
+
     # Another run would meet the same problem, so the job fails at once: given by `running/runner.py`.
-    CHECKPOINT_NOT_WRITTEN = ReasonCode.CHECKPOINT_NOT_WRITTEN, Observed.FAILED, "{error}"
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
 
     # People want it: given by `services.py`.
@@ -179,6 +203,18 @@ LOOKS: Mapping[str, Look] = {
 
 STOPPED_BY_BUDGET = Q(observed=Reason.BUDGET_SPENT.state, reason_code=Reason.BUDGET_SPENT.code)
 """Jobs that resume once their budget is raised."""
+
+
+def checkpoint_unreadable(job: Job) -> bool:
+    """Whether the job paused because none of its recorded checkpoints can be read; it may be started over."""
+    reason = Reason.CHECKPOINT_UNREADABLE
+    return (job.observed, job.reason_code) == (reason.state, reason.code)
+
+
+def waits_for_storage(job: Job) -> bool:
+    """Whether the job paused because its checkpoints could not be written or read."""
+    codes = (ReasonCode.CHECKPOINT_NOT_WRITTEN, ReasonCode.CHECKPOINT_UNREADABLE)
+    return job.observed == Observed.PAUSED and job.reason_code in codes
 
 
 def stopped_by_budget(job: Job) -> bool:

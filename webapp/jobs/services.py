@@ -25,8 +25,14 @@ from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.launch.project_choices import data_sets, schedulers
 from webapp.jobs.lineage import Source, remember
-from webapp.jobs.models import Desired, EventKind, Job
-from webapp.jobs.reasons import Reason, ReasonCode, stopped_by_budget
+from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
+from webapp.jobs.reasons import (
+    Reason,
+    ReasonCode,
+    checkpoint_unreadable,
+    stopped_by_budget,
+    waits_for_storage,
+)
 from webapp.jobs.running.leases import NOT_HELD, is_idle
 from webapp.jobs.spec import JobSpec, Limits
 from webapp.money.amounts import display_least_usd
@@ -49,6 +55,10 @@ class JobFinished(ValueError):
 
 class CannotPause(ValueError):
     """The job has ended or is being stopped. The text says which."""
+
+
+class CannotStartOver(ValueError):
+    """The job's checkpoints can be read, or it has ended. The text says what to do."""
 
 
 def limits() -> Limits:
@@ -185,7 +195,12 @@ def pause_job(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     Does nothing to a paused job. CannotPause if it has ended or is being stopped.
     """
     job = Job.objects.select_for_update().get(pk=job.pk)
-    if job.observed == Observed.PAUSED or job.desired == Desired.PAUSED:
+    if job.desired == Desired.PAUSED or (job.observed == Observed.PAUSED and not waits_for_storage(job)):
+        return job
+    if job.observed == Observed.PAUSED:  # it would go on by itself
+        entry = note(f"Pause requested by {user}.")
+        append_events(job.pk, [entry], clock=clock, changes={"desired": Desired.PAUSED})
+        job.refresh_from_db()
         return job
     if job.observed not in ACTIVE or job.desired == Desired.CANCELLED:
         state = "being stopped" if job.observed in ACTIVE else f"over ({job.get_observed_display().lower()})"
@@ -278,6 +293,46 @@ def go_on(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
     going_on = Reason.GOES_ON if job.has_checkpoint else Reason.BEGINS_AGAIN
     reason = Reason.ROOM_IN_BUDGETS if stopped_by_budget(job) else going_on
     _queue_again(job, reason, note(f"Resume requested by {user}."), clock)
+    job.refresh_from_db()
+    return job
+
+
+@transaction.atomic
+def go_on_with_storage(*, job: Job, clock: Clock = SYSTEM_CLOCK) -> None:
+    """Resume a job that paused for its storage and that no one paused beside; others stay as they are.
+
+    Raises LimitTooLow or NoRoom.
+    """
+    lock_project(job.project_id)
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if waits_for_storage(job) and job.desired == Desired.RUN and job.project.archived_at is None:
+        _set_aside_again(job, Account.objects.select_for_update().get(job_id=job.pk), clock)
+        _queue_again(job, Reason.STORAGE_BACK, note("Its checkpoints can be used again."), clock)
+
+
+@transaction.atomic
+def start_over(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
+    """Begin a job again whose recorded checkpoints cannot be read: its rounds and checkpoints are forgotten, what was
+    paid for them stays on the bill.
+
+    Raises CannotStartOver if its checkpoints are not the reason why it paused; LimitTooLow or NoRoom.
+    """
+    _lock_open_project(job.project_id)
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    if not checkpoint_unreadable(job):
+        raise CannotStartOver(
+            "Only a job whose checkpoints cannot be read can be started over; clone this one."
+        )
+    _set_aside_again(job, Account.objects.select_for_update().get(job_id=job.pk), clock)
+    text = job.declaration.in_its_words(
+        f"Start over requested by {user}. Rounds 1 to {job.round_no:,} are repeated; what was paid for them stays on"
+        " the bill."
+    )
+    entry = note(text, EventKind.RESUMED, from_round=0, repeated_to=job.round_no)
+    Round.objects.filter(job=job).delete()
+    Checkpoint.objects.filter(job=job).delete()
+    Job.objects.filter(pk=job.pk).update(round_no=0, env_steps=0, platform_s=0.0)
+    _queue_again(job, Reason.STARTED_OVER, entry, clock)
     job.refresh_from_db()
     return job
 

@@ -29,6 +29,7 @@ from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
 from webapp.jobs.running.leases import is_idle, new_owner
 from webapp.jobs.running.recovery import check_jobs, hand_back, record_exit
+from webapp.jobs.running.storage_wait import resume_with_storage
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
@@ -188,6 +189,7 @@ def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None
 @shared_task(name="webapp.jobs.tasks.tick")
 def tick() -> None:
     """Every few seconds: repair what lost messages and dead processes left behind."""
+    resume_with_storage()
     check_jobs()
     recover_films()
     bills.queue_due_bills()

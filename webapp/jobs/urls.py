@@ -42,6 +42,7 @@ urlpatterns = [
     path("p/<slug:slug>/jobs/<str:job_id>/stop/", views.job_stop, name="stop"),
     path("p/<slug:slug>/jobs/<str:job_id>/budget/", views.job_raise_budget, name="raise_budget"),
     path("p/<slug:slug>/jobs/<str:job_id>/go-on/", views.job_go_on, name="go_on"),
+    path("p/<slug:slug>/jobs/<str:job_id>/start-over/", views.job_start_over, name="start_over"),
     path("p/<slug:slug>/jobs/<str:job_id>/stream", views.job_stream, name="stream"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy", job_page.job_policy, name="policy"),
     path("p/<slug:slug>/jobs/<str:job_id>/policy.zip", policy_views.policy_download, name="policy_zip"),

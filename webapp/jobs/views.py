@@ -57,6 +57,16 @@ def job_go_on(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
     return redirect("jobs:detail", project.slug, job_id)
 
 
+@project_action("editor")
+def job_start_over(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
+    """Begin a job again whose recorded checkpoints cannot be read."""
+    try:
+        services.start_over(job=queries.job_in(project, job_id), user=request.user)
+    except ValueError as refusal:
+        messages.error(request, str(refusal))
+    return redirect("jobs:detail", project.slug, job_id)
+
+
 @live_page()
 def job_stream(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Return what a socket would have sent since number `after`, for pages without one."""

@@ -199,6 +199,18 @@ def resume(done: Done) -> JobShape:
     return done(services.go_on)
 
 
+@router.post(
+    "/projects/{slug}/jobs/{job_id}/start-over",
+    auth=Token("jobs"),
+    operation_id="start_job_over",
+    summary="Start over a job whose checkpoints are gone",
+)
+def start_over(done: Done) -> JobShape:
+    """Begins again and pays again. Refused unless the job paused because its recorded checkpoints cannot be read;
+    it goes on by itself once their folder is back."""
+    return done(services.start_over)
+
+
 @router.put(
     "/projects/{slug}/jobs/{job_id}/budget",
     auth=Token("budget"),

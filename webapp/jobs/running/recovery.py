@@ -22,6 +22,7 @@ from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
 from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
 from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
+from webapp.jobs.running.checkpoint_files import CheckpointsUnreadable, checkpoint_folder
 from webapp.jobs.running.leases import (
     CRASHED_EXIT,
     LEASE_LOST_EXIT,
@@ -69,23 +70,28 @@ def resume_point(
     *, job_id: str, epoch: int, load: Callable[[Checkpoint], bytes | None], clock: Clock = SYSTEM_CLOCK
 ) -> ResumePoint | None:
     """Return the newest checkpoint that `load` can read, with later rounds dropped; None to start from the
-    beginning.
+    beginning, if no checkpoint is recorded. CheckpointsUnreadable if there are some and it can read none: nothing is
+    dropped then.
 
     If anything was done before, an event says where the job resumes, which rounds it repeats, and that their
     cost stays on the bill.
     """
-    found = None
-    for row in Checkpoint.objects.filter(job_id=job_id).order_by("-round_no"):
-        data = load(row)
-        if data is not None:
-            found = ResumePoint(row.round_no, data)
-            break
-    _forget_later_rounds(job_id, epoch, found.round_no if found else 0, clock)
+    rows = list(Checkpoint.objects.filter(job_id=job_id).order_by("-round_no"))
+    loaded = ((row, load(row)) for row in rows)
+    found = next((ResumePoint(row.round_no, data) for row, data in loaded if data is not None), None)
+    if rows and found is None:
+        raise CheckpointsUnreadable(
+            f"The checkpoint of round {rows[0].round_no:,} is recorded, and its file cannot be read in"
+            f" {checkpoint_folder(job_id)}. Bring that folder back and the job goes on by itself. If the files are gone"
+            " for good, start the job over: it begins again and pays again."
+        )
+    skipped = bool(found and rows[0].round_no > found.round_no)
+    _forget_later_rounds(job_id, epoch, found.round_no if found else 0, clock, skipped=skipped)
     return found
 
 
 @transaction.atomic
-def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> None:
+def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, skipped: bool) -> None:
     job = Job.objects.select_for_update().get(pk=job_id)
     last = job.round_no
     if last == 0 and kept == 0:
@@ -97,7 +103,8 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock) -> No
         "platform_s": report.get("started_s", 0.0) + report.get("total_s", 0.0),
         **_scores_until(job, kept),
     }
-    text = job.declaration.in_its_words(_resumed_text(kept, last))
+    unreadable = "Its newest checkpoint cannot be read. " if skipped else ""
+    text = job.declaration.in_its_words(unreadable + _resumed_text(kept, last))
     entry = note(text, EventKind.RESUMED, from_round=kept, repeated_to=last)
     append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
     Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()

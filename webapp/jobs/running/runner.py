@@ -4,7 +4,6 @@ However the run ends, the job can continue: it has ended, is paused, or is recov
 After kill -9 the worker that watches the process does this, or the next check of expired leases.
 """
 
-import hashlib
 import logging
 import threading
 import time
@@ -42,12 +41,18 @@ from webapp.jobs.policies.evaluation_films import queue_film, send_waiting_film
 from webapp.jobs.policies.judgements import judge_kept_models
 from webapp.jobs.reasons import Reason, StateChange
 from webapp.jobs.running.budget_throttle import WatchedLedger, bounds_near, drain_reason, no_beginning
-from webapp.jobs.running.checkpoint_files import CheckpointFiles, CheckpointNotWritten, checkpoint_folder
+from webapp.jobs.running.checkpoint_files import (
+    CheckpointFiles,
+    CheckpointNotWritten,
+    CheckpointsUnreadable,
+    checkpoint_folder,
+)
 from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, end_run, resume_point, run_ended
 from webapp.jobs.running.run_log import RunLog
+from webapp.jobs.running.storage_wait import StorageWait
 from webapp.jobs.running.tracking import Trackers
 from webapp.jobs.services import limits
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
@@ -63,6 +68,14 @@ HolderOf = Callable[[Job, int, str, Clock], Holder]
 
 class CannotRun(Exception):
     """The job cannot run on this machine, and a retry would not help. The text says why."""
+
+
+_ENDS = {
+    CheckpointNotWritten: Reason.CHECKPOINT_NOT_WRITTEN,
+    CheckpointsUnreadable: Reason.CHECKPOINT_UNREADABLE,
+    CannotRun: Reason.CANNOT_RUN,
+}
+"""The errors after which a job is not run again by itself, or only once its storage is back."""
 
 
 def _no_account(job: Job, epoch: int, connection_id: str, clock: Clock) -> Holder:
@@ -95,11 +108,13 @@ def run_job(
             run.trackers.close(stopped, handed_over=hand_over.is_set())
         except _HandedOver:
             run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
-        except (CheckpointNotWritten, CannotRun) as error:
+        except (CheckpointNotWritten, CheckpointsUnreadable, CannotRun) as error:
             log.error("job %s: %s", job_id, error)
-            unwritten = isinstance(error, CheckpointNotWritten)
-            reason = Reason.CHECKPOINT_NOT_WRITTEN if unwritten else Reason.CANNOT_RUN
-            end_run(job_id=job_id, epoch=epoch, why=_shorten(reason.change(error=error)), clock=clock)
+            if hand_over.is_set() and isinstance(error, CheckpointNotWritten):
+                run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
+            else:
+                why = _shorten(_ENDS[type(error)].change(error=error))
+                end_run(job_id=job_id, epoch=epoch, why=why, clock=clock)
         except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
             log.error("job %s: %s", job_id, error)
             return LEASE_LOST_EXIT
@@ -136,7 +151,10 @@ class _Run:
         self._clock = clock
         self._spec = self._job.parsed_spec()
         keep = self._spec.training.checkpoints.keep
-        self._store = CheckpointFiles(checkpoint_folder(job_id), keep)
+        self._storage_wait = StorageWait(job_id, epoch, hand_over, clock=clock)
+        begun = Checkpoint.objects.filter(job_id=job_id).exists()
+        folder = checkpoint_folder(job_id)
+        self._store = CheckpointFiles(folder, keep, begun=begun, wait=self._storage_wait)
         score = self._spec.training.score
         self._recorder = Recorder(job_id, epoch, keep_checkpoints=keep, score=score, clock=clock)
         self._log = run_log
@@ -214,6 +232,8 @@ class _Run:
                 if isinstance(event, Stopped):
                     stopped = event
                     continue
+                if isinstance(event, CheckpointSaved):
+                    self._storage_wait.end()
                 self._recorder.record(event)
                 self._log.tell(event, self._job.declaration)
                 self.trackers.tell(event)
@@ -245,7 +265,9 @@ class _Run:
     def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
         from training.engine import train
 
-        resume = resume_point(job_id=self._job.pk, epoch=self._epoch, load=self._load, clock=self._clock)
+        resume = resume_point(
+            job_id=self._job.pk, epoch=self._epoch, load=self._store.load_recorded, clock=self._clock
+        )
         return train(
             self._spec.training,
             platform=platform,
@@ -261,18 +283,10 @@ class _Run:
         try:
             return load_first_checkpoint(self._job.pk)
         except CheckpointError as error:
-            raise CannotRun(f"The checkpoint that this fork starts from is lost: {error}.") from None
-
-    def _load(self, row: Checkpoint) -> bytes | None:
-        try:
-            data = self._store.load(row.name)
-        except CheckpointError as error:
-            log.warning("job %s: %s", self._job.pk, error)
-            return None
-        if hashlib.sha256(data).hexdigest() != row.sha256:
-            log.warning("job %s: %s is not the checkpoint that was recorded", self._job.pk, row.name)
-            return None
-        return data
+            raise CheckpointsUnreadable(
+                f"The checkpoint that this fork starts from is lost: {error}. Bring {checkpoint_folder(self._job.pk)}"
+                " back and the job goes on by itself, or stop it and fork again."
+            ) from None
 
     def _bounds_of(self, least: int | None, most: int | None) -> Bounds:
         """Return the user's bounds, with the memory sizes that the platform has."""

@@ -19,7 +19,7 @@ from webapp.jobs import failpoints, tasks
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason
-from webapp.jobs.running import leases, runner
+from webapp.jobs.running import leases, runner, storage_wait
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, run_ended
 from webapp.jobs.running.runner import run_job
@@ -173,13 +173,14 @@ def _no_space(descriptor: int) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_fails_the_job_with_a_reason_and_nothing_bills_on(
+def test_a_disk_that_stays_full_pauses_the_job_with_a_reason_and_nothing_bills_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("training.checkpoints.os.fsync", _no_space)
+    monkeypatch.setattr(storage_wait, "WAITS_IN_PLACE_S", 0.0)
     job = make_job(spec=_small("hopper-simulated"))
     assert _run(job) == 0
-    assert (job.observed, job.reason_code, job.lease_owner) == ("failed", "disk", "")
+    assert (job.observed, job.reason_code, job.lease_owner) == ("paused", "disk", "")
     assert job.reason.startswith("The checkpoint of round 2 could not be written to ")
     assert "no space left on device. Make room there" in job.reason
     assert list(checkpoint_folder(job.pk).iterdir()) == []
@@ -188,9 +189,9 @@ def test_a_full_disk_fails_the_job_with_a_reason_and_nothing_bills_on(
     assert job.account.reserved_picodollars == 0
     assert_whole(job)
     before = job.account.spent_picodollars
-    assert _run(job) == 0  # nobody takes it up again
+    assert _run(job) == 0  # it waits for its disk
     job.account.refresh_from_db()
-    assert (job.observed, job.account.spent_picodollars) == ("failed", before)
+    assert (job.observed, job.account.spent_picodollars) == ("paused", before)
 
 
 def test_an_environment_that_cannot_be_had_fails_the_job_before_it_costs_anything() -> None:
