@@ -22,19 +22,27 @@ _HASH = r"^[0-9a-f]{64}$"
 class Column(FrozenModel):
     """A column that features are made of.
 
-    `number`: features hold (value - mean) · scale; sparse ones at the column's own place. The others are only in sparse
-    features, by `training.data.hashing`: a `text` takes a place, as does a `category`, a number that names something
-    (3.0 is 3); a `count` takes the place of its bucket, and of `words` each word and each pair of words takes one.
+    `number`: features hold (value - mean) · scale; sparse ones at the column's own place. An indicator: the same
+    of 1 in rows with the one category in `frequent`, of 0 in others. The rest are only in sparse features, by
+    `training.data.hashing`: a `text` takes a place, as does a `category`, a number that names something (3.0 is 3); a
+    `count` takes the place of its bucket, and of `words` each word and each pair of words takes one.
     Pixels of pictures are no columns. `missing` counts empty cells: an empty number counts as the mean, others take no
     place. `frequent` are texts that come often, to name coefficients by.
     """
 
     name: str = Field(max_length=200)
-    type: Literal["number", "text", "category", "count", "words"] = "number"
+    type: Literal["number", "text indicator", "number indicator", "text", "category", "count", "words"] = (
+        "number"
+    )
     mean: float = 0.0
     scale: float = 1.0
     missing: int = 0
     frequent: tuple[str, ...] = Field((), max_length=100)
+
+    @property
+    def category(self) -> str:
+        """Return an indicator's category; empty for other columns."""
+        return self.frequent[0] if self.type.endswith("indicator") else ""
 
 
 class ShardRef(FrozenModel):

@@ -142,7 +142,10 @@ Of numbers, per standard deviation. A coefficient is no cause.
 def _columns(manifest: Manifest) -> str:
     if not manifest.columns:
         return ""
-    lines = "\n".join(f"| {literal(column.name)} | {column.type} |" for column in manifest.columns)
+    lines = "\n".join(
+        f"| {literal(column.name)}{f': {literal(column.category)}' if column.category else ''} | {column.type} |"
+        for column in manifest.columns
+    )
     return f"\n| column | type |\n|---|---|\n{lines}\n"
 
 

@@ -57,7 +57,11 @@ def export_onnx(
             "target": manifest.target,
             "classes": json.dumps(manifest.classes),
             "columns": json.dumps(
-                [column.model_dump(exclude={"missing", "frequent"}) for column in manifest.columns]
+                [
+                    column.model_dump(exclude={"missing", "frequent"})
+                    | ({"category": column.category} if column.category else {})
+                    for column in manifest.columns
+                ]
             ),
             "width": str(manifest.width),
             "dtype": _dtype_of(manifest).name,

@@ -74,11 +74,15 @@ def is_missing(cell):
 
 """
 
-_READ_NUMBERS = """def read(path):
-    cells = [
-        [column["mean"] if is_missing(row[column["name"]]) else row[column["name"]] for column in columns]
-        for row in rows_of(path)
-    ]
+_READ_NUMBERS = """def number_of(column, cell):
+    if column["type"] == "text indicator":
+        return float(cell == column["category"])
+    if column["type"] == "number indicator":
+        return float(not is_missing(cell) and float(cell) == float(column["category"]))
+    return column["mean"] if is_missing(cell) else cell
+
+def read(path):
+    cells = [[number_of(column, row[column["name"]]) for column in columns] for row in rows_of(path)]
     return {"features": numpy.array(cells, dtype=numpy.float64).astype(facts["dtype"])}"""
 
 _READ_SPARSE = """def place(column, text):

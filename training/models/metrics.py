@@ -218,7 +218,7 @@ def largest_coefficients(
     if weight is None or not manifest.columns:
         return ()
     if manifest.kind == "dense":
-        named = {place: (column.name, "") for place, column in enumerate(manifest.columns)}
+        named = {place: (column.name, column.category) for place, column in enumerate(manifest.columns)}
     else:
         bits = manifest.width.bit_length() - 1
         named = {}

@@ -17,7 +17,7 @@ import pytest
 from tests.memory import memory_peak
 from tests.servers import ROOT, printed_by
 from tests.training.data.refused_tables import BODY, npy, prepared, refusal
-from training.data.readers import preparing
+from training.data.readers import scratch
 from training.data.readers.choice import Choice
 from training.data.readers.survey import survey
 from training.data.readers.tables import MOST_UNPACKED_BYTES, TableRefused, open_table
@@ -60,7 +60,7 @@ def test_names_that_fill_a_manifest_are_refused(tmp_path: Path) -> None:
 def test_features_that_would_fill_the_disk_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    monkeypatch.setattr(preparing, "MOST_SCRATCH_BYTES", 20_000)
+    monkeypatch.setattr(scratch, "MOST_SCRATCH_BYTES", 20_000)
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n" + "".join(f"{at},{other},{at % 2}\n" for at in range(4000)))
     store = MemoryStore()

@@ -23,6 +23,7 @@ from training.data.readers.survey import TableSurvey, format_number, survey
 from training.data.readers.tables import LARGEST, TableFile, TableRefused, open_table, parse_numbers
 from training.data.rows import DenseFeatures, SparseFeatures
 from training.data.store import MemoryStore, read_rows
+from training.models.logistic import LogisticRegression
 
 SETTINGS = settings(
     max_examples=60,
@@ -267,6 +268,79 @@ def test_texts_are_hashed_and_numbers_beside_them_are_standardised(tmp_path: Pat
         assert one[place_of("code", str(number % 3), 12)] == 1
         share = len({place_of("note", text, 12) for text in words_and_pairs("to be or not to be")}) ** -0.5
         assert one[place_of("note", "not", 12)] == pytest.approx(share)
+
+
+def test_columns_of_few_categories_get_a_place_for_each_so_that_logistic_regression_learns_them(
+    tmp_path: Path,
+) -> None:
+    lines = ["size,colour,code,y"]
+    lines += [
+        f"{at},{'' if at == 4 else ('red', 'blue')[at % 2]},{10 * (at % 3)}.0,{at % 4 // 2}"
+        for at in range(80)
+    ]
+    choice = Choice(target="y", as_text=("code",))
+    _, made, rows, _ = data_set(written(tmp_path, "\n".join(lines).encode()), choice)
+    assert (made.kind, made.width) == ("dense", 6)
+    assert [(one.name, one.category) for one in made.columns] == [
+        *(("size", ""), ("colour", "blue"), ("colour", "red")),
+        *(("code", "0"), ("code", "10"), ("code", "20")),
+    ]
+    mean, scale = (np.array([getattr(one, name) for one in made.columns]) for name in ("mean", "scale"))
+    for row, kind in zip(
+        rows.features.values.astype(float) / scale + mean, rows.targets.tolist(), strict=True
+    ):
+        at = round(row[0])
+        colours = [0, 0] if at == 4 else [at % 2, 1 - at % 2]
+        assert row[1:] == pytest.approx([*colours, *(float(at % 3 == code) for code in range(3))], abs=1e-5)
+        assert kind == at % 4 // 2
+    assert LogisticRegression().other_data(made.shape) == ""
+
+
+@pytest.mark.parametrize(("categories", "kind"), [(49, "dense"), (50, "sparse")])
+def test_from_fifty_categories_on_texts_are_hashed(tmp_path: Path, categories: int, kind: str) -> None:
+    lines = ["size,code,y", *(f"{at},c{at % categories},{at % 2}" for at in range(200))]
+    _, made, _, _ = data_set(written(tmp_path, "\n".join(lines).encode()), Choice(target="y"))
+    assert made.kind == kind
+
+
+def decimal_commas(tmp_path: Path, cells: list[str], delimiter: str = ";") -> TableFile:
+    quoted = [f'"{cell}"' if delimiter == "," else cell for cell in cells]
+    lines = [f"name{delimiter}price{delimiter}y"]
+    lines += [
+        f"{'Ada, the first' if delimiter != ',' else 'Ada'}{delimiter}{one}{delimiter}1" for one in quoted
+    ]
+    return open_table(written(tmp_path, "\n".join(lines).encode()))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
+def test_decimal_commas_are_numbers(tmp_path: Path, delimiter: str) -> None:
+    table = decimal_commas(tmp_path, ["1,5", "-0,25", "1,234", "2e1", "3", ""], delimiter)
+    found = survey(table)
+    price = found.column("price")
+    assert price is not None
+    assert (price.type, price.low, price.high, price.missing, price.problem) == ("number", -0.25, 20.0, 1, "")
+    if delimiter != ",":
+        assert found.first_rows[0][0] == "Ada, the first"
+    numbers = next(iter(table.pieces(["price"]))).columns[0]
+    assert [float(one or "nan") for one in numbers][:3] == [1.5, -0.25, 1.234]
+
+
+def test_a_file_of_decimal_commas_is_read_at_once_too(tmp_path: Path) -> None:
+    lines = ["a;b;y", *(f"{at},5;-{at},25;{at % 2}" for at in range(50))]
+    table = open_table(written(tmp_path, "\n".join(lines).encode()))
+    piece = next(iter(table.pieces(table.names)))
+    assert [float(one) for one in piece.columns[0]] == [at + 0.5 for at in range(50)]
+    found = survey(table)
+    assert [one.type for one in found.columns] == ["number"] * 3
+
+
+def test_a_comma_that_may_divide_thousands_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(TableRefused) as refusal:
+        decimal_commas(tmp_path, ["999", "1,234", "12,500"])
+    assert str(refusal.value) == (
+        "Row 3, column “price”: “1,234” may be 1.234 or 1234. Write decimals with a point, and thousands without a"
+        " comma."
+    )
 
 
 def test_a_missing_number_counts_as_the_mean(tmp_path: Path) -> None:

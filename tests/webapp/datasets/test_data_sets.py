@@ -93,12 +93,12 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     manifest = files.read_manifest(made.manifest)
     assert manifest is not None
     assert (manifest.kind, manifest.width, manifest.held_out_share, manifest.seed) == (
-        "sparse",
-        4096,
+        "dense",
+        4,
         0.25,
         3,
     )
-    assert [one.name for one in manifest.columns] == ["colour", "length"]
+    assert [one.name for one in manifest.columns] == ["length", *["colour"] * 3]
     assert (manifest.class_counts, manifest.held_out_class_counts) == ((45, 45), (15, 15))
     assert len(read_rows(files.store(), manifest.ranges(0, manifest.rows))) == 90
     assert not list(files.uploads().iterdir()), "the upload is kept beside its shards"
@@ -107,7 +107,7 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     assert "50 %" in text
     listed = client.get(reverse("datasets:list", args=[project.slug])).content.decode()
     assert "Flowers" in listed
-    assert "4,096 hashed" in listed
+    assert "4 numbers" in listed
 
 
 def test_shipped_data_sets_are_listed_and_lead_to_the_job_form() -> None:

@@ -42,7 +42,7 @@ def data_folder(settings: Any, tmp_path: Path) -> Iterator[Path]:
 def job_spec(data_set: DataSet | str, **training: Any) -> JobSpec:
     data = data_set if isinstance(data_set, str) else data_set.manifest
     document = make_spec().model_dump(mode="json")
-    learned = {"kind": "supervised", "data": data, "model": {"kind": "click_through"}}
+    learned = {"kind": "supervised", "data": data, "model": {"kind": "logistic"}}
     return JobSpec.model_validate({**document, "training": {**learned, **training}})
 
 
@@ -60,7 +60,7 @@ def test_the_form_begins_with_a_data_set_and_offers_the_projects() -> None:
     form = answer.context["form"]
     assert form.initial["training.kind"] == "supervised"
     assert form.initial["training.supervised.data"] == made.manifest
-    assert form.initial["training.supervised.model.kind"] == "click_through"
+    assert form.initial["training.supervised.model.kind"] == "logistic"
     assert form.initial["name"] == "flowers"
     text = answer.content.decode()
     assert f'value="{made.manifest}"' in text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -55,6 +56,9 @@ class CsvTable:
         if not first:
             raise TableRefused("The file is empty. Upload a table with names of columns in its first row.")
         self.delimiter, records = _divide(first[: 4 * _LOOKED_AT])
+        self.decimal_comma = _has_decimal_commas(records)
+        if self.decimal_comma:
+            records = [_with_points(record) for record in records]
         top = records[0]
         if len(top) > MOST_COLUMNS:
             raise TableRefused(f"The table has {len(top):,} columns; at most {MOST_COLUMNS:,} are allowed.")
@@ -96,6 +100,8 @@ class CsvTable:
         """Return the rows if all of them are usable numbers; None if a closer look is needed."""
         if not lines[0].strip():
             return None
+        if self.decimal_comma and self.delimiter != ",":
+            lines = [line.replace(",", ".") for line in lines]
         try:
             numbers = np.loadtxt(lines, np.float64, delimiter=self.delimiter, comments=None, ndmin=2)
         except ValueError:
@@ -123,7 +129,7 @@ class CsvTable:
                     f"Row {number:,} has {_cells(len(record))}, and the first row has {len(self.names):,}."
                     f" Column {min(len(record), len(self.names)) + 1:,} is where they differ; correct the row."
                 )
-            records.append(record)
+            records.append(_with_points(record) if self.decimal_comma else record)
         return records
 
 
@@ -238,6 +244,37 @@ def _divide(lines: list[str]) -> tuple[str, list[list[str]]]:
             "The first row has one column. Divide columns by commas, semicolons, tabs or bars, and see to quotes."
         )
     return best
+
+
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*", re.ASCII)
+_GROUPED_NUMBER = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
+"""A number of which no one can say whether its comma is that of decimals or divides thousands."""
+
+
+def _has_decimal_commas(records: list[list[str]]) -> bool:
+    """Return whether commas in numbers are those of decimals. Raises TableRefused if the numbers do not show it."""
+    found = [
+        (row, column, cell)
+        for row, record in enumerate(records, start=1)
+        for column, cell in enumerate(record)
+        if _COMMA_NUMBER.fullmatch(cell)
+    ]
+    if not found or any(not _GROUPED_NUMBER.fullmatch(cell) for _, _, cell in found):
+        return bool(found)
+    row, column, cell = found[0]
+    name = records[0][column] if not _COMMA_NUMBER.fullmatch(records[0][column]) else f"column {column + 1}"
+    number = cell.strip()
+    raise TableRefused(
+        f"Row {row:,}, column “{name[:40]}”: “{number}” may be {number.replace(',', '.')} or {number.replace(',', '')}."
+        " Write decimals with a point, and thousands without a comma."
+    )
+
+
+def _with_points(record: list[str]) -> list[str]:
+    """Return the cells, numbers with a decimal comma written with a point."""
+    return [
+        cell.replace(",", ".") if "," in cell and _COMMA_NUMBER.fullmatch(cell) else cell for cell in record
+    ]
 
 
 def _records(lines: list[str], delimiter: str) -> list[list[str]]:
