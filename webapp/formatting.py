@@ -94,7 +94,9 @@ def elapsed_element(moment: datetime | None, now: datetime, style: str = "ago") 
     if moment is None:
         return UNKNOWN
     age = format_age((now - moment).total_seconds())
-    return _elapsed_element(moment, style, f"{age} ago" if style == "ago" and age != "now" else age)
+    if age == "now":
+        return _elapsed_element(moment, style, age if style == "ago" else "a second")
+    return _elapsed_element(moment, style, f"{age} ago" if style == "ago" else age)
 
 
 @lru_cache(10_000)

@@ -25,7 +25,8 @@ export function inLocalTime(words, now = new Date()) {
 export function setElapsed(element) {
   const seconds = (Date.now() - Date.parse(element.getAttribute("datetime"))) / 1000;
   const text = elapsed(seconds);
-  const shown = element.dataset.elapsed === "ago" && text !== "now" ? `${text} ago` : text;
+  const isAgo = element.dataset.elapsed === "ago";
+  const shown = text === "now" ? (isAgo ? text : "a second") : isAgo ? `${text} ago` : text;
   if (element.textContent !== shown) element.textContent = shown;
   if (!element.dataset.exact) setExact(element);
 }
