@@ -3,6 +3,9 @@
 Redis carries hints only, so its absence is reported but does not make us unready: pages poll instead.
 """
 
+import tempfile
+import time
+
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -11,7 +14,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from webapp.limits.models import Counted
+
 _REDIS_TIMEOUT_S = 0.5
+_PROBE = "readiness"
+# Larger than a page of the database and a block of a file system, so that it needs room.
+_PROBE_TEXT = "ready " * 2048
 
 
 @never_cache
@@ -24,12 +32,11 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when the database answers and has this program's tables, else 503. The body says which part is missing."""
-    database = _database()
-    ready = database == "ready"
-    return JsonResponse(
-        {"ready": ready, "database": database, "redis": _redis()}, status=200 if ready else 503
-    )
+    """200 when the database and the data folder can be read and written, else 503. The body says which part fails."""
+    database, folder = _database(), _folder()
+    ready = database == folder == "ready"
+    parts = {"ready": ready, "database": database, "folder": folder, "redis": _redis()}
+    return JsonResponse(parts, status=200 if ready else 503)
 
 
 def _database() -> str:
@@ -39,6 +46,22 @@ def _database() -> str:
             return "migrations are missing"
     except DatabaseError:
         return "unreachable"
+    try:
+        Counted.objects.update_or_create(
+            key=_PROBE, defaults={"value": _PROBE_TEXT, "expires_unix_s": time.time()}
+        )
+    except DatabaseError:
+        return "cannot be written"
+    return "ready"
+
+
+def _folder() -> str:
+    try:
+        with tempfile.TemporaryFile(dir=settings.STARLING_DATA) as file:
+            file.write(_PROBE_TEXT.encode())
+            file.flush()
+    except OSError as error:
+        return f"cannot be written: {(error.strerror or str(error)).lower()}"
     return "ready"
 
 

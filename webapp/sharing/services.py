@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
@@ -136,7 +137,8 @@ def find_link(secret: str, clock: Clock = SYSTEM_CLOCK) -> SharedLink | None:
     rows = working_links(now).select_related("project", "job__account", "job__project")
     link = rows.filter(secret_sha256=_digest(secret)).first()
     if link is not None and (link.last_used_at is None or now - link.last_used_at >= _USED_AGAIN_AFTER):
-        SharedLink.objects.filter(pk=link.pk).update(last_used_at=now)
+        with suppress(OperationalError):  # a read needs no write: the disk may be full
+            SharedLink.objects.filter(pk=link.pk).update(last_used_at=now)
     return link
 
 
