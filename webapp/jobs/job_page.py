@@ -26,6 +26,7 @@ from webapp.jobs.charts.history import series_of
 from webapp.jobs.events import job_summary
 from webapp.jobs.events.event_text import EVENT_ICONS
 from webapp.jobs.form.spec_documents import shorten_values
+from webapp.jobs.launch.launch_budget import free_for_next_round
 from webapp.jobs.models import Job
 from webapp.jobs.policies import policy_views
 from webapp.jobs.reasons import (
@@ -94,12 +95,13 @@ def _live_part(template: str, gather: Gather) -> View:
 
 
 def _head(job: Job) -> dict[str, Any]:
-    above = budgets_above(job.account.pk, SYSTEM_CLOCK.now())
+    now = SYSTEM_CLOCK.now()
+    above = budgets_above(job.account.pk, now)
     return {
         "section": "jobs",
         "job": job,
         "state": look_of_job(job),
-        "reason": job_summary.why_waiting(job, SYSTEM_CLOCK.now()) or reason_beside_pill(job),
+        "reason": job_summary.why_waiting(job, now) or reason_beside_pill(job),
         **bill_panel.spent_of(job),
         "header": queries.header(job),
         "states": looks_for_script(),
@@ -109,6 +111,7 @@ def _head(job: Job) -> dict[str, Any]:
         "progress_unit": job.training_facts.progress_unit,
         "over": job.observed in TERMINAL,
         "stopped_by_budget": stopped_by_budget(job),
+        "free_again": free_for_next_round(job, now) if stopped_by_budget(job) else 0,
         "checkpoint_unreadable": checkpoint_unreadable(job),
         "suggested_limit": f"{bill_panel.suggested_limit(job):f}",
         "budgets_above": above,

@@ -154,7 +154,8 @@ class CrossingKind(models.TextChoices):
 
 
 class Crossing(models.Model):
-    """A threshold that was reached, once for each arming: a raised limit or a new period rearms it.
+    """A threshold that was reached, once for each arming: a raised limit, a new period or a
+    correction below it rearms it.
 
     `threshold` is in percent. `actual` is written in the transaction of the booking that crossed it,
     `forecast` when it is first expected. Alerts set `handled_at`. Belongs to an account or a budget.

@@ -169,9 +169,8 @@ def correct(
         frozen=account.frozen or over > 0,
     )
     chain.correct(less, over, charge.resolved_at or now)
-    if over:
-        before = account.spent_picodollars + account.overrun_picodollars
-        note_crossings(account, before, before + over, now)
+    before = account.spent_picodollars + account.overrun_picodollars
+    note_crossings(account, before, before + over - less, now)
     return True
 
 

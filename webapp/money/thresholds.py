@@ -1,13 +1,15 @@
 """Thresholds of limits that were reached: rows for alerts, written with the booking that crossed them.
 
 Edge-triggered: only a booking that takes the spending across a threshold writes a row, and only one for each
-arming. A raised limit and a new period rearm.
+arming. A raised limit, a new period and a correction below a threshold that was reached rearm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+
+from django.db.models import F
 
 from webapp import doorbell
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
@@ -17,10 +19,15 @@ FORECAST_THRESHOLD = 100
 
 
 def note_crossings(one: Account | Budget, before: int, after: int, at: datetime) -> None:
-    """Write the thresholds that spending crosses from `before` to `after`."""
+    """Write the thresholds that spending crosses from `before` to `after`. A correction below one rearms them."""
+    if _reached(one, after, before):
+        type(one).objects.filter(pk=one.pk).update(arming=F("arming") + 1)
+    _write(one, CrossingKind.ACTUAL, _reached(one, before, after), after, at)
+
+
+def _reached(one: Account | Budget, before: int, after: int) -> list[int]:
     thresholds = JOB_THRESHOLDS if isinstance(one, Account) else one.thresholds
-    reached = [share for share in thresholds if 100 * before < share * one.limit_picodollars <= 100 * after]
-    _write(one, CrossingKind.ACTUAL, reached, after, at)
+    return [share for share in thresholds if 100 * before < share * one.limit_picodollars <= 100 * after]
 
 
 def note_expected(one: Account | Budget, spent: int, at: datetime, expected_at: datetime | None) -> None:

@@ -10,11 +10,16 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from tests.ledger_contract import reservation, settlement
 from tests.signed_in import confirm
 from webapp.accounts.models import User
-from webapp.jobs.models import Tag
+from webapp.alerts import sources
+from webapp.alerts.models import Alert, Kind, State
+from webapp.clock import SYSTEM_CLOCK
+from webapp.job_states import Observed
+from webapp.jobs.models import Job, Tag
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget
+from webapp.money.services import close_books, correct
 
 pytestmark = pytest.mark.django_db
 
@@ -195,6 +200,33 @@ def test_raising_a_jobs_budget_wants_the_password(visitor: Visitor) -> None:
     answer = visitor.client.post(answer.url, {"password": "a long pass phrase"})
     assert answer.url == reverse("jobs:detail", args=[visitor.project.slug, job.pk])
     assert Account.objects.get(job=job).limit_picodollars == 3 * USD
+
+
+def test_a_job_that_an_assumed_cost_stopped_can_resume_once_the_bill_is_corrected(visitor: Visitor) -> None:
+    create_budget(project=visitor.project, name="March", limit_picodollars=9 * USD // 100)
+    spec = make_spec("hopper-simulated", training__stop__env_steps=8192)
+    job, epoch = make_running_job(project=visitor.project, spec=spec)
+    DatabaseLedger(job.account.pk, epoch).reserve([reservation("a", 8 * USD // 100)])
+    Recorder(job.pk, epoch, keep_checkpoints=3).finish(stopped("budget"))
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=SYSTEM_CLOCK)
+    alerts = Alert.objects.filter(kind=Kind.BUDGET, project=visitor.project).exclude(state=State.RESOLVED)
+    sources.raise_crossings()
+    sources.end_outdated()
+    assert alerts.count() == 1
+    address = reverse("jobs:detail", args=[visitor.project.slug, job.pk])
+    assert "There is room" not in visitor.client.get(address).content.decode()
+
+    less = settlement("a", USD // 1000)
+    assert correct(account_id=job.account.pk, epoch=epoch, name="a", settlement=less)
+    sources.end_outdated()
+    assert not alerts.exists()
+    words = Alert.objects.get(kind=Kind.BUDGET, subject__startswith="budget:").over_words
+    assert words == "$0.00100 of $0.0900 is spent now."
+    page = visitor.client.get(address).content.decode()
+    assert "There is room for its next round again: $0.0890 is free." in page
+    go_on = reverse("jobs:go_on", args=[visitor.project.slug, job.pk])
+    visitor.client.post(go_on)
+    assert Job.objects.get(pk=job.pk).observed == Observed.QUEUED
 
 
 def test_a_stopped_job_goes_on_from_its_page_or_says_why_not(visitor: Visitor) -> None:

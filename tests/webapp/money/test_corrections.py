@@ -12,7 +12,7 @@ from webapp.money.budgets import create_budget
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Budget, Charge, Crossing
-from webapp.money.services import book_late, close_books, correct
+from webapp.money.services import book_late, close_books, correct, settle_leftovers
 from webapp.money.thresholds import note_crossings, note_expected
 
 pytestmark = pytest.mark.django_db
@@ -141,15 +141,24 @@ def test_a_share_is_crossed_by_what_reaches_it_and_by_nothing_after_that() -> No
     assert Crossing.objects.get(kind="forecast").threshold == 100
 
 
-def test_a_share_crossed_twice_is_reported_once() -> None:
+def test_a_share_that_a_correction_takes_back_is_reported_again_when_it_is_reached_again() -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock)
     half = job.account.limit_picodollars // 2
     ledger = DatabaseLedger(job.account.pk, epoch, clock=clock)
-    ledger.reserve([reservation("a", half)])
-    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
-    assert [row.threshold for row in Crossing.objects.filter(account=job.account)] == [50]
-    assert _correct(job, epoch, clock, 1)
-    ledger.reserve([reservation("b", half)])
-    ledger.settle([settlement("b", half)])
-    assert Crossing.objects.filter(account=job.account).count() == 1
+    ledger.reserve([reservation("a", half), reservation("b", half)])
+    settle_leftovers(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+
+    def crossed() -> list[int]:
+        rows = Crossing.objects.filter(account=job.account).order_by("pk")
+        return list(rows.values_list("threshold", flat=True))
+
+    assert crossed() == [50, 80, 90, 100]
+    assert _correct(job, epoch, clock, half // 10 * 9, "a")
+    assert _correct(job, epoch, clock, half // 10, "b")
+    ledger.reserve([reservation("c", half // 10)])
+    ledger.settle([settlement("c", half // 10)])
+    assert len(crossed()) == 4, "half of it was still spent, so that was no news"
+    ledger.reserve([reservation("d", half // 2)])
+    ledger.settle([settlement("d", half // 2)])
+    assert crossed() == [50, 80, 90, 100, 80]

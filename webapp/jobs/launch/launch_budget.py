@@ -4,6 +4,7 @@ cost, which the budgets above then hold for it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
@@ -16,7 +17,8 @@ from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import BUDGET_DECIMALS, display_least_usd, picodollars
-from webapp.money.models import Budget, Scope
+from webapp.money.models import AtLine, Budget, Scope
+from webapp.money.queries import limits_of
 
 BUDGET = "budget_usd"
 
@@ -53,6 +55,13 @@ def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
         return first_round_picodollars(spec.training, spec.platform, actors)
     except (UnknownSku, PriceError) as error:
         return str(error)
+
+
+def free_for_next_round(job: Job, now: datetime) -> int:
+    """Return what is free for a job that its budget stopped; 0 if its next round does not fit in it."""
+    account, least = job.account, least_of(job.parsed_spec(), job.actors)
+    free = min(one.room for one in limits_of(account.pk, AtLine.DRAIN, now))
+    return free if isinstance(least, int) and free >= least and not account.frozen else 0
 
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:
