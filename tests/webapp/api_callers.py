@@ -62,7 +62,7 @@ class ApiCaller:
 
 
 def sent_by_a_test_client(request: Any, timeout: float) -> Any:
-    """Stands in for `urlopen`: the application in this process answers the client's request."""
+    """Stands in for `open_url`: the application in this process answers the client's request."""
     path = "/" + request.full_url.split("/", 3)[3]
     headers = {name: value for name, value in request.header_items() if not name.startswith("Content-")}
     kind, data = request.get_header("Content-type"), request.data or b""
@@ -82,5 +82,5 @@ def project_of_client(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("STARLING_TOKEN", key)
     monkeypatch.setenv("STARLING_PROJECT", made.slug)
     monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
     return made

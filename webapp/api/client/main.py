@@ -19,7 +19,7 @@ _ENDS = """exit codes:
   3  no answer, or an error of the server: it may work later
   4  the followed job or task did not end well, or was paused
 """
-_FROM = "settings: STARLING_URL, STARLING_TOKEN, STARLING_PROJECT, or ~/.config/starling.json"
+_FROM = "settings: STARLING_URL, STARLING_TOKEN, STARLING_PROJECT, or starling.json in $XDG_CONFIG_HOME (~/.config)"
 _TYPES: dict[str, dict[str, Any]] = {
     "text": {},
     "whole": {"type": int},

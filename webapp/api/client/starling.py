@@ -5,8 +5,9 @@
     job = client.launch(client.preset("cartpole")["spec"])
     for event in client.follow(job["id"]): print(event["kind"])
 
-What is not given comes from STARLING_URL, STARLING_TOKEN and STARLING_PROJECT, else from ~/.config/starling.json with
-{"url": …, "token": …, "project": …}. Whatever has no method of its own: client.call("PUT", "/budgets/3", {…}).
+What is not given comes from STARLING_URL, STARLING_TOKEN and STARLING_PROJECT, else from starling.json in
+$XDG_CONFIG_HOME or ~/.config with {"url": …, "token": …, "project": …}. A token is sent only to the origin (scheme,
+host and port) of the url beside it. Whatever has no method of its own: client.call("PUT", "/budgets/3", {…}).
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-CONFIG = Path.home() / ".config" / "starling.json"
+__version__ = "0.1.0"
+
+_HOMES = (Path(os.environ.get("XDG_CONFIG_HOME", "")), Path.home() / ".config")
+CONFIG = next(home for home in _HOMES if home.is_absolute()) / "starling.json"
+_LOCAL = "http://127.0.0.1:8000"
+_PORTS = {"http": 80, "https": 443}
 _TRIES, _SLOWEST_S = 4, 30.0
 
 
@@ -38,9 +44,22 @@ class Starling:
     """A project of a dashboard."""
 
     def __init__(self, url: str = "", token: str = "", project: str = "") -> None:
-        kept = json.loads(CONFIG.read_text()) if CONFIG.exists() else {}
-        kept = {"url": "http://127.0.0.1:8000", **kept, **_set(os.environ), **_given(locals())}
-        self.url, self._token, self._project = kept["url"].rstrip("/"), kept.get("token"), kept.get("project")
+        variables = {
+            name: os.environ.get(f"STARLING_{name.upper()}", "") for name in ("url", "token", "project")
+        }
+        kept = _kept()
+        self.url = (url or variables["url"] or kept["url"]).rstrip("/")
+        sources = {"": {"token": token, "project": project}, "STARLING_TOKEN": variables, str(CONFIG): kept}
+        self._elsewhere = [  # tokens and projects belong to the url beside them
+            f"The token of {name} is for {source['url']} and is not sent to {self.url}."
+            for name, source in sources.items()
+            if source.get("token") and not _is_for(source, self.url)
+        ]
+        own = [source for source in sources.values() if _is_for(source, self.url)]
+        self._token = next((source["token"] for source in own if source.get("token")), "")
+        self._project = next((source["project"] for source in own if source.get("project")), "")
+        if self._token and self._token == kept.get("token"):
+            _require_private(CONFIG)
 
     @property
     def project(self) -> str:
@@ -108,7 +127,7 @@ class Starling:
         headers = {"Authorization": f"Bearer {self._token}", "Last-Event-ID": str(after)}
         request = urllib.request.Request(f"{self.url}/api/v1{place}", headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=60) as stream:
+            with open_url(request, timeout=60) as stream:
                 for line in stream:
                     if line.startswith(b"data: {") and b'"seq"' in line:
                         yield json.loads(line[len(b"data: ") :])
@@ -119,7 +138,9 @@ class Starling:
         """The raw response, such as a file."""
         if not self._token:
             fix = f"Make one at {self.url}/account/tokens/ and set STARLING_TOKEN to it."
-            raise StarlingError("Nothing was sent.", "No token is set.", fix, status=401)
+            raise StarlingError(
+                "Nothing was sent.", " ".join(self._elsewhere) or "No token is set.", fix, status=401
+            )
         place = path[1:] if path.startswith("//") else f"/projects/{self.project}{path}"
         given = {name: value for name, value in query.items() if value not in (None, "")}
         text = f"?{urllib.parse.urlencode(given, doseq=True)}" if given else ""
@@ -132,12 +153,12 @@ class Starling:
         for tried in range(1, _TRIES + 1):
             try:
                 request = urllib.request.Request(address, data, headers, method=method)
-                with urllib.request.urlopen(request, timeout=60) as answer:
+                with open_url(request, timeout=60) as answer:
                     return bytes(answer.read())
             except urllib.error.HTTPError as error:
                 wait_s = float(error.headers.get("Retry-After") or 2**tried / 2)
                 if tried == _TRIES or not (error.code == 429 or (error.code >= 502 and may_repeat)):
-                    raise StarlingError(**_problem(error)) from None
+                    raise StarlingError(**_problem(error, address)) from None
             except OSError as error:
                 wait_s = 2.0**tried / 2
                 if tried == _TRIES or not may_repeat:
@@ -148,15 +169,70 @@ class Starling:
         raise AssertionError("the last attempt answers or raises")
 
 
-def _set(variables: Any) -> dict[str, str]:
-    return _given({name: variables.get(f"STARLING_{name.upper()}") for name in ("url", "token", "project")})
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects of reads, to another origin without the token. A change is not sent again as a read."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if req.get_method() != "GET":
+            return None
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None and _origin(newurl) != _origin(req.full_url):
+            following.remove_header("Authorization")
+        return following
 
 
-def _given(names: dict[str, Any]) -> dict[str, str]:
-    return {name: names[name] for name in ("url", "token", "project") if names[name]}
+def open_url(request: urllib.request.Request, timeout: float) -> Any:
+    """As urllib's `urlopen`, which would send the token to wherever it is redirected."""
+    return urllib.request.build_opener(_Redirects).open(request, timeout=timeout)
 
 
-def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
+def _origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port. Raises StarlingError for anything but http and https."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        raise StarlingError(
+            "Nothing was sent.",
+            f"{url} is no address of a dashboard.",
+            "Write it as https://your.site.",
+            status=400,
+        ) from None
+
+
+def _is_for(source: dict[str, str], url: str) -> bool:
+    return not source.get("url") or _origin(source["url"]) == _origin(url)
+
+
+def _kept() -> dict[str, str]:
+    """What the file holds. A token without an address belongs to this machine's dashboard."""
+    try:
+        found = json.loads(CONFIG.read_text("utf-8")).items()
+        return {"url": _LOCAL, **{name: str(value) for name, value in found if value}}
+    except (FileNotFoundError, NotADirectoryError):
+        return {"url": _LOCAL}
+    except (OSError, ValueError, AttributeError) as error:
+        fix = 'Correct it: {"url": "https://your.site", "token": "starling_pat_…"}.'
+        raise StarlingError(
+            "Nothing was sent.", f"{CONFIG} cannot be read: {error}.", fix, status=400
+        ) from None
+
+
+def _require_private(file: Path) -> None:
+    """Raise StarlingError if other users of this machine can read the file or change it."""
+    mode = file.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        why = f"It holds your token, and other users of this machine may open {file} (mode {mode:o})."
+        fix = f"Run: chmod 600 {file}. If others use this machine, revoke the token and make a new one."
+        raise StarlingError("Nothing was sent.", why, fix, status=400)
+
+
+def _problem(error: urllib.error.HTTPError, sent_to: str) -> dict[str, Any]:
+    ended_at = urllib.parse.urljoin(sent_to, error.headers.get("Location") or error.url)
+    if 300 <= error.code < 400 or _origin(ended_at) != _origin(sent_to):
+        why = f"{sent_to} redirects to {ended_at}, where neither your token nor a change is sent."
+        fix = "If that is your dashboard, set STARLING_URL to its address."
+        return {"what": "The request was not answered.", "why": why, "fix": fix, "status": 400}
     try:
         return {"what": "The request failed.", **json.loads(error.read())}
     except ValueError:

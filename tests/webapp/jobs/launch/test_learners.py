@@ -136,7 +136,7 @@ def test_a_gpu_that_is_not_there_is_refused_with_one_sentence_wherever_a_job_is_
     monkeypatch.setenv("STARLING_TOKEN", key)
     monkeypatch.setenv("STARLING_PROJECT", project.slug)
     monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
     words = ["jobs", "run", "hopper-stellaris", "--set", "platform.learner_sku=c5.4xlarge"]
     assert main(words) == 1
     assert NO_GPU in capsys.readouterr().err
@@ -177,7 +177,7 @@ def test_numbers_that_learners_cannot_have_are_refused_with_one_sentence_whereve
     monkeypatch.setenv("STARLING_TOKEN", key)
     monkeypatch.setenv("STARLING_PROJECT", project.slug)
     monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("urllib.request.urlopen", sent_by_a_test_client)
+    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
     for field, value, words in REFUSED:
         drawn = posted(form, **{f"training__loop__staleness_aware__{field}": str(value)})
         answer = client.post(f"/p/{project.slug}/jobs/new/", drawn)
