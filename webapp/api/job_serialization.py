@@ -17,6 +17,7 @@ from webapp.api.problems import Refused
 from webapp.api.schemas import Shape, Usd
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
+from webapp.jobs.billing.bill_panel import job_cap
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.list.run_table import FIRST, find_jobs
 from webapp.jobs.list.search_query import NotUnderstood, parse
@@ -88,8 +89,13 @@ class JobShape(Shape):
     platform_s: float = Field(description="Seconds of the platform's own time, which may be simulated.")
     spent_usd: Usd
     reserved_usd: Usd
-    limit_usd: Usd
-    free_usd: Usd
+    limit_usd: Usd = Field(description="The job's own limit.")
+    free_usd: Usd = Field(
+        description="What it may still spend: under its own limit and all budgets above it."
+    )
+    cap_usd: Usd = Field(
+        description="The most that it may cost in all, under its limit and all budgets above."
+    )
     last_event: int
 
 
@@ -107,7 +113,7 @@ def serialize_job(job: Job) -> JobShape:
     """The job in the form of the API, with the figures of its page."""
     training, account = job.spec["training"], job.account
     spent = account.spent_picodollars + account.overrun_picodollars
-    slug, score = job.project.slug, score_of(job)
+    slug, score, cap = job.project.slug, score_of(job), job_cap(job)
     return JobShape.of(
         job,
         project=slug,
@@ -134,7 +140,8 @@ def serialize_job(job: Job) -> JobShape:
         spent_usd=spent,
         reserved_usd=account.reserved_picodollars,
         limit_usd=account.limit_picodollars,
-        free_usd=max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+        free_usd=cap.free,
+        cap_usd=cap.total,
         last_event=job.last_seq,
     )
 
@@ -169,7 +176,13 @@ def search_jobs(
     """A page of the jobs that match the query and all filters, newest first."""
     rows = job_list(project).filter(_matching_query(project, question), _matching_filters(filters))
     rows = rows.select_related("project")
-    return newest_first(rows.prefetch_related("tags", "groups"), "created_at", cursor, limit, serialize_job)
+    return newest_first(
+        rows.prefetch_related("tags", "groups", "account__budgets"),
+        "created_at",
+        cursor,
+        limit,
+        serialize_job,
+    )
 
 
 def _matching_query(project: Project, question: str) -> Q:

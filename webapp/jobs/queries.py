@@ -14,6 +14,7 @@ from django.db.models import F, QuerySet
 
 from training.tasks.kinds import declaration_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.billing.bill_panel import job_cap
 from webapp.jobs.billing.burn_rate import forecast_spending
 from webapp.jobs.charts.figures import point_of
 from webapp.jobs.charts.history import series_of
@@ -72,7 +73,7 @@ def figures(job: Job) -> dict[str, Any]:
         "id": job.pk,
         **{name: getattr(job, name) for name in _FIGURES},
         **{name: _iso(getattr(job, name)) for name in _MOMENTS},
-        **_money(job.account),
+        **_money(job),
         "calls_in_flight": _calls_in_flight(job.account),
     }
 
@@ -82,13 +83,16 @@ def sentences(job: Job) -> dict[str, Any]:
     return {**forecast_spending(job, SYSTEM_CLOCK.now()), **job_summary.live_sentences(job)}
 
 
-def _money(account: Account) -> dict[str, str]:
+def _money(job: Job) -> dict[str, str]:
+    account, cap = job.account, job_cap(job)
     spent = account.spent_picodollars + account.overrun_picodollars
     return {
         "spent_usd": exact_usd(spent),
         "reserved_usd": exact_usd(account.reserved_picodollars),
         "limit_usd": exact_usd(account.limit_picodollars),
-        "free_usd": exact_usd(max(0, account.limit_picodollars - spent - account.reserved_picodollars)),
+        "free_usd": exact_usd(cap.free),
+        "cap_usd": exact_usd(cap.total),
+        "cap_because": cap.because,
     }
 
 

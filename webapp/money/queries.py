@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from webapp.money.amounts import unreal_word
 from webapp.money.budget_chain import headroom, period_start
-from webapp.money.models import Account, BillSheet, Budget
+from webapp.money.models import Account, BillSheet, Budget, Period
 
 
 def bill_sheet(job_id: str) -> BillSheet | None:
@@ -52,6 +52,44 @@ def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
         room = account.granted_picodollars - held + headroom(budget)
         found.append(Limit(f"the budget “{budget.name}”", budget.at_line, share, max(0, room)))
     return found
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that an account may cost in all, what of it is free, and the budget above that leaves less than
+    the account's own limit, if one does."""
+
+    total: int
+    free: int
+    budget: Budget | None = None
+
+    @property
+    def because(self) -> str:
+        """Return which budget sets the cap; empty if the account's own limit does."""
+        if self.budget is None:
+            return ""
+        return f"“{self.budget.name}” leaves no more{_WITHIN[Period(self.budget.period)]}"
+
+
+_WITHIN = {Period.TOTAL: "", Period.MONTHLY: " this month", Period.WEEKLY: " this week"}
+
+
+def cap_of(account: Account, now: datetime) -> Cap:
+    """Return the cap of an account whose job may still spend. Lists prefetch `account__budgets`."""
+    held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
+    cap = own_cap_of(account)
+    above = [as_of(budget, now) for budget in account.budgets.all() if budget.closed_at is None]
+    if tightest := min(above, key=lambda budget: (headroom(budget), budget.pk), default=None):
+        room = max(0, account.granted_picodollars - held + headroom(tightest))
+        if room < cap.free:
+            return Cap(held + room, room, tightest)
+    return cap
+
+
+def own_cap_of(account: Account) -> Cap:
+    """Return the cap of an account's own limit alone: of a job that is over, budgets above limit nothing."""
+    held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
+    return Cap(account.limit_picodollars, max(0, account.limit_picodollars - held))
 
 
 def find_limiting_budget(account: Account, above: Sequence[Budget]) -> Budget | None:

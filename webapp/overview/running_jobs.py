@@ -16,6 +16,7 @@ from django.db.models import Case, QuerySet, When
 from cloud.platform_kinds import CLOUD_OF, PlatformKind
 from webapp.formatting import Pill, display_usd, format_rough_duration, format_score, plural
 from webapp.job_states import ACTIVE, TERMINAL, Observed
+from webapp.jobs.billing.bill_panel import job_cap
 from webapp.jobs.billing.burn_rate import burns_of
 from webapp.jobs.charts.sparklines import polyline, scores_of
 from webapp.jobs.list.seed_rows import Seeds, fold_seeds
@@ -52,7 +53,12 @@ def active(project: Any) -> QuerySet[Job]:
 def running(project: Any) -> list[Running]:
     """Active jobs: those with progress first, then the newest."""
     moving = Case(When(observed=Observed.RUNNING, round_no__gt=0, then=0), default=1)
-    rows = active(project).select_related("account").defer("summary", "note")
+    rows = (
+        active(project)
+        .select_related("account")
+        .prefetch_related("account__budgets")
+        .defer("summary", "note")
+    )
     jobs = list(rows.order_by(moving, "-created_at")[:SHOWN])
     scores = scores_of(jobs)
     return [_running(job, scores[job.pk]) for job in jobs]
@@ -76,7 +82,7 @@ def _running(job: Job, returns: Sequence[tuple[int, float]]) -> Running:
         line_words=words,
         spent=spent,
         limit=limit,
-        free=max(0, limit - spent - account.reserved_picodollars),
+        free=job_cap(job).free,
         spent_and_reserved=min(100.0, 100 * (spent + account.reserved_picodollars) / limit),
         left=_left(job),
     )
@@ -156,6 +162,8 @@ class Rate:
     real: Kind
     unreal: Mapping[str, Kind]
     free: int
+    queued: int = 0
+    """Jobs that wait for their start: they run nothing and spend nothing."""
 
     @property
     def jobs(self) -> int:
@@ -169,6 +177,10 @@ class Rate:
     @property
     def words(self) -> str:
         """The text of the top bar: real money alone, unless there is none."""
+        return f"{self._running_words} · {self.queued:,} queued" if self.queued else self._running_words
+
+    @property
+    def _running_words(self) -> str:
         if not self.jobs:
             return "Nothing runs"
         hourly = self.unreal[self.unreal_word].hourly if self.unreal_word else self.real.hourly
@@ -182,8 +194,9 @@ class Rate:
 
 
 def rate(project: Any) -> Rate:
-    """The rate of all active jobs. If there are very many, only the newest are summed."""
-    jobs = active(project)
+    """The rate of all jobs that run. If there are very many, only the newest are summed."""
+    queued = active(project).filter(observed=Observed.QUEUED).count()
+    jobs = active(project).exclude(observed=Observed.QUEUED)
     rated = jobs.select_related("account").defer("summary", "note")
     burns = burns_of(rated.order_by("simulated", "emulated", "-created_at")[:RATED])
     counts, hourly = Counter[str](), Counter[str]()
@@ -197,7 +210,7 @@ def rate(project: Any) -> Rate:
         counts[word] += 1
         hourly[word] += spends
     unreal = {word: Kind(counts[word], hourly[word]) for word in ("simulated", "emulated") if counts[word]}
-    return Rate(Kind(counts[""], hourly[""]), unreal, counts["free"])
+    return Rate(Kind(counts[""], hourly[""]), unreal, counts["free"], queued)
 
 
 def _is_free(platform: Mapping[str, Any]) -> bool:
@@ -208,7 +221,14 @@ def _is_free(platform: Mapping[str, Any]) -> bool:
 
 
 def state_sentence(rate: Rate) -> str:
-    """What is running, and its rate. Real money comes first, and is never added to money that no one pays."""
+    """What is running, its rate, and what is queued. Real money comes first, and is never added to money that no one
+    pays."""
+    if not rate.queued:
+        return _running_sentence(rate)
+    return f"{_running_sentence(rate)} {plural(rate.queued, 'job')} {'is' if rate.queued == 1 else 'are'} queued."
+
+
+def _running_sentence(rate: Rate) -> str:
     if not rate.jobs:
         return "No job of this project is running, so it costs nothing now."
     parts = []

@@ -20,7 +20,9 @@ HEADER = frozenset(
     }
 )
 """Of a job's header (webapp/jobs/queries.py)."""
-HEADER_MONEY = frozenset({"spent_usd", "reserved_usd", "limit_usd", "free_usd", "calls_in_flight", "reached"})
+HEADER_MONEY = frozenset(
+    {"spent_usd", "reserved_usd", "limit_usd", "free_usd", "cap_usd", "calls_in_flight", "reached"}
+)
 FIGURES = frozenset(
     {
         *("round", "steps", "platform_s", WALL, *(name for name, line in LINES.items() if not line.money)),

@@ -22,12 +22,14 @@ from webapp.comparing.pareto import Dot, Plane, plane
 from webapp.formatting import format_duration, format_score
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries
+from webapp.jobs.billing.bill_panel import spent_of
 from webapp.jobs.form.field_titles import variant_titles
 from webapp.jobs.job_page import charts_of
 from webapp.jobs.models import Job
 from webapp.jobs.policies.policy_views import FilmCard, film_card
 from webapp.jobs.queries import headings_of
 from webapp.jobs.reasons import look_of_job, looks_for_script
+from webapp.money.queries import Cap
 from webapp.reports import page as reports_page
 from webapp.reports.query_params import parse_query
 from webapp.reports.table import Costs
@@ -118,15 +120,10 @@ def _facts(job: Job) -> str:
 
 
 def _amounts(job: Job) -> dict[str, int]:
-    account = job.account
-    spent = account.spent_picodollars + account.overrun_picodollars
-    held = spent + account.reserved_picodollars
-    return {
-        "spent": spent,
-        "limit": account.limit_picodollars,
-        "reserved": account.reserved_picodollars,
-        "free": max(0, account.limit_picodollars - held),
-    }
+    """The job's money, without the names of budgets."""
+    spent = spent_of(job)
+    cap: Cap = spent.pop("cap")
+    return {**spent, "most": cap.total}
 
 
 def _comparison(link: SharedLink, over: str) -> dict[str, Any]:

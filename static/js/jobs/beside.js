@@ -32,6 +32,7 @@ class Panel {
     if (more) more.open = this.words.querySelector("details")?.open ?? false;
     this.words.replaceChildren(...fresh.childNodes);
     showLaunch();
+    form.dispatchEvent(new Event("checked"));
   }
 
   async ask(body) {

@@ -16,16 +16,23 @@ function budget() {
   return text !== "" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
+/** What the launch can cost at most: its budget, or what a budget above leaves; null without a budget. */
+function mostCost() {
+  const own = budget();
+  const cap = form.querySelector("[data-cap-usd]");
+  return own === null || cap === null ? own : Math.min(own, Number(cap.dataset.capUsd));
+}
+
 /** The number of seeds; 1 while the field is invalid. */
 function seeds() {
   const value = Number(form.elements.namedItem("seeds").value);
   return Number.isInteger(value) && value > 1 ? value : 1;
 }
 
-function worstCase(most, runs) {
+function worstCase(most, own, runs) {
   if (most === null) return "Set a budget: the job stops before it can spend more.";
   if (runs === 1) return `This job cannot cost more than ${money(most)}.`;
-  return `The ${runs} runs together cannot cost more than ${money(most)}: each gets ${money(Math.floor((most * 1e6) / runs + 1e-6) / 1e6)}.`;
+  return `The ${runs} runs together cannot cost more than ${money(most)}: each gets ${money(Math.floor((own * 1e6) / runs + 1e-6) / 1e6)}.`;
 }
 
 function shownValue(input, blank) {
@@ -41,7 +48,8 @@ function showReview() {
     const input = form.elements.namedItem(place.dataset.reviewOf);
     if (input) place.textContent = shownValue(input, place.dataset.blank);
   }
-  const most = budget();
+  const own = budget();
+  const most = mostCost();
   const kind = form.elements.namedItem("platform.kind")?.value;
   const simulated = kind === "simulated";
   const emulatedNote = review.querySelector("[data-emulated-note]");
@@ -51,8 +59,8 @@ function showReview() {
   review.querySelector("[data-simulated-note]").hidden = !simulated;
   const amount = form.querySelector("[data-budget]");
   const unpaid = simulated ? " sim." : emulated ? " emul." : "";
-  amount.textContent = most === null ? "\u2013" : money(most) + unpaid;
-  review.querySelector("[data-worst-case]").textContent = worstCase(most, seeds());
+  amount.textContent = own === null ? "\u2013" : money(own) + unpaid;
+  review.querySelector("[data-worst-case]").textContent = worstCase(most, own, seeds());
   launch.textContent = most === null ? "Launch" : `Launch \u2013 at most ${money(most)}`;
 }
 
@@ -84,6 +92,7 @@ function show() {
 keepTyped(form);
 startVariants(form);
 form.addEventListener("input", show);
+form.addEventListener("checked", showReview);
 form.addEventListener("submit", (event) => {
   if (event.submitter === null || event.submitter === launch) launch.disabled = true;
 });

@@ -72,11 +72,12 @@ function showSentences(job) {
     bold.textContent = money(job.spent_usd);
     sentence.replaceChildren("This job cost ", bold, ` of the ${money(job.limit_usd)} it was allowed.`);
   } else {
-    bold.textContent = money(job.limit_usd);
+    bold.textContent = money(job.cap_usd);
+    const because = job.cap_because ? ` (${job.cap_because})` : "";
     const what = job.calls_in_flight ? `${plural(job.calls_in_flight, "call")} in flight` : "rent";
     const reserved = Number(job.reserved_usd) > 0 ? `${money(job.reserved_usd)} reserved for ${what}, ` : "";
     const parts = `${money(job.spent_usd)} spent, ${reserved}${money(job.free_usd)} free.`;
-    sentence.replaceChildren("This job cannot cost more than ", bold, `: ${parts}`);
+    sentence.replaceChildren("This job cannot cost more than ", bold, `${because}: ${parts}`);
   }
 }
 

@@ -129,6 +129,19 @@ def test_a_machine_with_a_price_is_not_free(browser: Client, project: Any) -> No
     assert "1 job is running. It costs nothing." in words(browser.get(f"/p/{other.slug}/"))
 
 
+def test_queued_jobs_are_not_counted_as_running(browser: Client, project: Any) -> None:
+    for _ in range(2):
+        make_job(project)
+    said = words(browser.get(f"/p/{project.slug}/"))
+    assert "No job of this project is running, so it costs nothing now. 2 jobs are queued." in said
+    assert "Running and queued" in said
+    assert words(browser.get(f"/p/{project.slug}/spending")) == "Nothing runs · 2 queued"
+    make_running_job(project=project)
+    said = words(browser.get(f"/p/{project.slug}/"))
+    assert "1 job is running. It costs nothing. 2 jobs are queued." in said
+    assert words(browser.get(f"/p/{project.slug}/spending")) == "1 job running · 2 queued"
+
+
 def test_a_row_shows_how_a_job_learns_and_what_it_may_cost(browser: Client, project: Any) -> None:
     job = spending_job(project, USD // 1_000, simulated=True)
     page = browser.get(f"/p/{project.slug}/?now=1")

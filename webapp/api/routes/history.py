@@ -22,7 +22,7 @@ from webapp.api.schemas import Shape, Usd
 from webapp.api.tensorboard import event_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL
-from webapp.jobs.billing.bill_panel import cost_by_kind
+from webapp.jobs.billing.bill_panel import cost_by_kind, job_cap
 from webapp.jobs.billing.cost_csv import prices_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.policies import downloads as policies
@@ -84,6 +84,7 @@ class JobCost(BaseModel):
     reserved_usd: Usd
     limit_usd: Usd
     free_usd: Usd
+    cap_usd: Usd
     by_kind: list[KindOfCharge]
     budgets_above: list[BudgetAbove]
 
@@ -196,7 +197,7 @@ def tensorboard_file(job: Job) -> HttpResponseBase:
 
 @router.get("/projects/{slug}/jobs/{job_id}/cost", operation_id="get_job_cost", summary="What a job has cost")
 def get_cost(job: ViewersJob) -> JobCost:
-    account = job.account
+    account, cap = job.account, job_cap(job)
     spent = account.spent_picodollars + account.overrun_picodollars
     return JobCost(
         job=job.pk,
@@ -204,7 +205,8 @@ def get_cost(job: ViewersJob) -> JobCost:
         total_usd=spent,
         reserved_usd=account.reserved_picodollars,
         limit_usd=account.limit_picodollars,
-        free_usd=max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+        free_usd=cap.free,
+        cap_usd=cap.total,
         by_kind=[KindOfCharge.model_validate(row) for row in cost_by_kind(account)],
         budgets_above=[
             BudgetAbove(

@@ -15,12 +15,13 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
+from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account, ChargeState, charge_kinds
-from webapp.money.queries import bill_sheet
+from webapp.money.queries import Cap, bill_sheet, cap_of, own_cap_of
 
 
 def panel(job: Job) -> dict[str, Any]:
@@ -81,11 +82,17 @@ def suggested_limit(job: Job) -> Decimal:
 
 def spent_of(job: Job) -> dict[str, Any]:
     """Return the account's amounts for bars and sentences."""
-    account = job.account
+    account, cap = job.account, job_cap(job)
     spent = account.spent_picodollars + account.overrun_picodollars
     return {
         "spent": spent,
         "reserved": account.reserved_picodollars,
         "limit": account.limit_picodollars,
-        "free": max(0, account.limit_picodollars - spent - account.reserved_picodollars),
+        "free": cap.free,
+        "cap": cap,
     }
+
+
+def job_cap(job: Job) -> Cap:
+    """Return the most that the job may cost in all."""
+    return own_cap_of(job.account) if job.observed in TERMINAL else cap_of(job.account, SYSTEM_CLOCK.now())

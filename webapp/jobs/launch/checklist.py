@@ -24,7 +24,7 @@ from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unn
 from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.lineage import Source
 from webapp.jobs.spec import JobSpec
-from webapp.money.amounts import display_least_usd, picodollars
+from webapp.money.amounts import display_least_usd, exact_usd, picodollars
 from webapp.money.budget_chain import headroom
 from webapp.money.models import Budget, Scope
 from webapp.money.queries import as_of
@@ -44,6 +44,8 @@ class Check:
     words: str
     link: str = ""
     link_words: str = ""
+    cap_usd: str = ""
+    """Of the budget's row: what the budgets above leave, so that no launch costs more. Empty if there are none."""
 
     @property
     def icon(self) -> str:
@@ -184,25 +186,26 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     wanted = picodollars(spec.budget_usd)
     link = reverse("budgets:list", args=[project.slug])
     above = sorted(_above(project, user, spec), key=headroom)
+    left = exact_usd(headroom(above[0])) if above else ""
     if above and headroom(above[0]) < count * least:
         words = (
             f"{_named(above[0])} has {display_usd(headroom(above[0]))} free; to begin takes"
             f" {display_least_usd(count * least)}."
         )
-        return Check(title, "failed", words, link, "Budgets")
+        return Check(title, "failed", words, link, "Budgets", left)
     if above and headroom(above[0]) < wanted:
         words = (
             f"{_named(above[0])} has {display_usd(headroom(above[0]))} free, less than this launch's"
             f" {display_usd(wanted)}: it may stop the job first."
         )
-        return Check(title, "warning", words, link, "Budgets")
+        return Check(title, "warning", words, link, "Budgets", left)
     first = (
         f"the first {spec.training.round_name} may cost {display_least_usd(least)}"
         if least
         else f"{spec.training.declaration.in_its_words('a round')} costs nothing of its own"
     )
     room = f"; {_named(above[0])} has {display_usd(headroom(above[0]))} free" if above else ""
-    return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.")
+    return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.", cap_usd=left)
 
 
 def _named(budget: Budget) -> str:

@@ -107,10 +107,10 @@ def no_beginning(limits: Sequence[Limit], least: int, round_name: str = "round")
 
 def _too_tight(limits: Sequence[Limit], needs: int, held: int, so: str, round_name: str) -> str:
     for one in sorted(limits, key=lambda limit: limit.room):
-        left = one.room + held
-        if left < needs and one.at_line != AtLine.STOP:
-            wanted = f"the next {round_name} may need {display_usd(needs)}"
-            return f"{wanted} and {display_usd(left)} of {one.name} is left; {so}"
+        more = needs - held  # what calls in flight hold is part of what the round needs, and is not free
+        if one.room < more and one.at_line != AtLine.STOP:
+            wanted = f"the next {round_name} may need {display_usd(more)}{' more' if held else ''}"
+            return f"{wanted} and {display_usd(one.room)} of {one.name} is left; {so}"
     return ""
 
 

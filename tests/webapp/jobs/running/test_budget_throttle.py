@@ -56,6 +56,16 @@ def test_no_round_begins_that_might_not_fit_the_tightest_limit() -> None:
     assert drain_reason([_limit(59, at_line="stop")], ledger) == ""
 
 
+def test_what_is_left_is_what_the_page_calls_free() -> None:
+    """Calls in flight hold part of what the round needs: that part is neither free nor needed once more."""
+    ledger = _after_a_round_of(60 * USD)
+    ledger.round_needs = 60 * USD
+    ledger.calls = 20 * USD
+    words = drain_reason([_limit(39 * USD, name="the budget “All”")], ledger)
+    assert "may need $40.00 more and $39.00 of the budget “All” is left" in words
+    assert drain_reason([_limit(40 * USD)], ledger) == ""
+
+
 def test_rent_that_falls_due_in_the_round_must_fit_too() -> None:
     ledger = _after_a_round_of(60)
     assert drain_reason([_limit(60)], ledger) == ""
