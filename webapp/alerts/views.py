@@ -19,6 +19,7 @@ from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, Kind, State
 from webapp.alerts.senders import mail
 from webapp.alerts.text import ICONS, SNOOZE_WORDS, TONES
+from webapp.database_faults import dispensable_write
 
 ALERTS_A_PAGE = 50
 MOST_KEPT = 50
@@ -49,7 +50,8 @@ def alert_list(request: HttpRequest, project: Project) -> HttpResponse:
         return render(request, "alerts/rows.html", context)
     context["nothing_yet"] = not page.paginator.count and not everything.exists()
     context["kept"] = [*keep, *(alert.pk for alert in page if alert.kind == Kind.JOB_FINISHED)][-MOST_KEPT:]
-    services.mark_seen(user=request.user, project=project)
+    with dispensable_write():
+        services.mark_seen(user=request.user, project=project)
     return render(request, "alerts/list.html", context)
 
 

@@ -111,6 +111,11 @@ class Reason(Enum):
     )
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
+    DATABASE_NOT_WRITTEN = (
+        ReasonCode.CHECKPOINT_NOT_WRITTEN,
+        Observed.RECOVERING,
+        "The database could not be written: its disk was full or read-only. The job resumes from its last checkpoint.",
+    )
 
     # It waits for its storage, and goes on by itself: given by `running/runner.py`, ended by `running/storage_wait.py`.
     CHECKPOINT_NOT_WRITTEN = (

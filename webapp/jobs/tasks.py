@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from celery import shared_task
 from celery.signals import worker_ready
@@ -25,6 +26,7 @@ from webapp.jobs.billing.burn_rate import announce_expected_limits
 from webapp.jobs.launch.forecasts import forecast_recent_job
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.policies.films import make_film, recover_films
+from webapp.jobs.running.database_wait import DatabaseWait
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
 from webapp.jobs.running.leases import is_idle, new_owner
@@ -46,7 +48,11 @@ class _Watched:
         self._lock = threading.Lock()
         self._processes: dict[str, subprocess.Popen[bytes] | None] = {}
         self._on_cores: set[str] = set()
-        self.stopping = False
+        self.stopped = threading.Event()
+
+    @property
+    def stopping(self) -> bool:
+        return self.stopped.is_set()
 
     @contextmanager
     def claim(self, job_id: str, *, on_core: bool = False) -> Iterator[bool]:
@@ -86,7 +92,7 @@ class _Watched:
     def stop(self) -> None:
         """Make every process hand its job over, and kill those that do not. Their watchers then return."""
         with self._lock:
-            self.stopping = True
+            self.stopped.set()
             processes = [process for process in self._processes.values() if process is not None]
         for process in processes:
             process.send_signal(signal.SIGTERM)
@@ -177,10 +183,11 @@ def _wants_process(job_id: str) -> bool:
 def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
     """Wait for the process, and record its end if it could not do so itself."""
     code = process.wait()
+    wait = DatabaseWait(job_id, watched.stopped)
     if watched.stopping or code == -signal.SIGTERM:  # stopped on purpose: whatever its end, it is no crash
-        hand_back(job_id=job_id, owner=owner)
+        wait(partial(hand_back, job_id=job_id, owner=owner))
         return
-    record_exit(job_id=job_id, owner=owner, code=code)
+    wait(partial(record_exit, job_id=job_id, owner=owner, code=code))
 
 
 # The other tasks

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from tests.factories import make_project, make_user
+from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller
+from tests.webapp.test_doors import DOORS, SIGNED_IN, Scene
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,3 +56,17 @@ def test_a_program_reads_while_nothing_can_be_written(request: pytest.FixtureReq
     program = ApiCaller(owner, project=project)
     request.getfixturevalue("read_only_database")
     assert program("get", f"/projects/{project.slug}/jobs").status_code == 200
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous:Warning")
+def test_people_read_every_page_while_nothing_can_be_written(request: pytest.FixtureRequest) -> None:
+    scene = Scene()
+    owner = scene.mine["people"]["owner"]
+    pages = [scene.address(name, scene.mine) for name, door in DOORS.items() if door.method == "get"]
+    own = [reverse(name, kwargs=parameters) for name, parameters in SIGNED_IN.items()]
+    readers = {page: signed_in(owner) for page in [*pages, *own]}
+    request.getfixturevalue("read_only_database")
+    for client in readers.values():
+        client.raise_request_exception = False
+    found = {page: client.get(page).status_code for page, client in readers.items()}
+    assert {page: status for page, status in found.items() if status not in (200, 302, 404)} == {}

@@ -1,5 +1,5 @@
 """Stores the engine's events: each in one transaction with its number, its own row and the job's latest
-figures.
+figures. A write that failed has changed nothing and may be tried again.
 
 A recorder writes under one epoch of the job's lease and raises LeaseLost once that is over. Ticks are not
 stored. Failed calls come in large numbers, so they wait for the next other event (a tick at the latest, so a
@@ -66,13 +66,19 @@ class Recorder:
 
     def record(self, event: Event) -> None:
         """Store one event. Raises LeaseLost."""
-        match event:
-            case Tick():
+        if isinstance(event, CallFailed):
+            if len(self._waiting) >= _FAILED_CALLS_AT_ONCE:
                 self.flush()
-            case CallFailed():
-                self._waiting.append(Entry(event.kind, as_json(event)))
-                if len(self._waiting) >= _FAILED_CALLS_AT_ONCE:
-                    self.flush()
+            self._waiting.append(Entry(event.kind, as_json(event)))
+        elif isinstance(event, Tick):
+            self.flush()
+        else:
+            self._write(event)
+            self._waiting.clear()
+
+    def _write(self, event: Event) -> None:
+        """Store the event, with the failed calls that wait."""
+        match event:
             case Started():
                 self._started(event)
             case RoundFinished():
@@ -90,14 +96,11 @@ class Recorder:
     def flush(self) -> None:
         """Store the failed calls that wait."""
         if self._waiting:
-            append_events(self._job_id, self._take_waiting(), clock=self._clock, epoch=self._epoch)
-
-    def _take_waiting(self) -> list[Entry]:
-        waiting, self._waiting = self._waiting, []
-        return waiting
+            append_events(self._job_id, self._waiting, clock=self._clock, epoch=self._epoch)
+            self._waiting.clear()
 
     def _append(self, event: Event, changes: dict[str, Any]) -> None:
-        entries = [*self._take_waiting(), Entry(event.kind, as_json(event))]
+        entries = [*self._waiting, Entry(event.kind, as_json(event))]
         append_events(self._job_id, entries, clock=self._clock, epoch=self._epoch, changes=changes)
 
     @transaction.atomic
@@ -164,7 +167,7 @@ class Recorder:
             clock=self._clock,
             epoch=self._epoch,
             changes=self._last_figures(stopped) | NOT_HELD,
-            before=[*self._take_waiting(), Entry(stopped.kind, as_json(stopped))],
+            before=[*self._waiting, Entry(stopped.kind, as_json(stopped))],
         )
 
     def _last_figures(self, stopped: Stopped) -> dict[str, Any]:

@@ -6,6 +6,7 @@ changed.
 """
 
 import signal
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -38,14 +39,16 @@ from webapp.money.services import close_books, settle_leftovers
 
 ASK_AGAIN_AFTER = timedelta(seconds=4)
 _JOBS_AT_ONCE = 100
+_RENEWED_WITHIN_S = 3.0
+"""A heartbeat that failed tries again every half second."""
 CRASHES_ALLOWED = 5
 """A job fails after so many crashes without a new checkpoint: it would repeat them for ever."""
 LOSSES_ALLOWED = 20
 """The same limit for lost leases, which are no fault of the job."""
 
-_NO_CRASH = frozenset({ReasonCode.HANDOVER, ReasonCode.LOST})
-"""The process was stopped, its lease expired, or its worker died or was killed. None of these is a fault of
-the job."""
+_NO_CRASH = frozenset({ReasonCode.HANDOVER, ReasonCode.LOST, ReasonCode.CHECKPOINT_NOT_WRITTEN})
+"""The process was stopped, its lease expired, its worker died or was killed, or the disk was full. None of these is a
+fault of the job."""
 
 
 class ResumePoint(NamedTuple):
@@ -223,6 +226,10 @@ def check_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
     for job in _to_stop(now):
         stop_idle(job.pk, clock=clock)
     deserted = _deserted(now)
+    if any(find_liveness(job.lease_owner) == "alive" for job in deserted):
+        # While the database could not be written no lease could be renewed either. Each is renewed at once after.
+        time.sleep(_RENEWED_WITHIN_S)
+        deserted = _deserted(clock.shared_now())
     for job in deserted:
         run_ended(
             job_id=job.pk,

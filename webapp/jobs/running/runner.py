@@ -28,6 +28,7 @@ from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
+from webapp.database_faults import lacks_storage
 from webapp.gateway.coordinator import MailboxClosed, open_mailbox
 from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
@@ -47,6 +48,7 @@ from webapp.jobs.running.checkpoint_files import (
     CheckpointsUnreadable,
     checkpoint_folder,
 )
+from webapp.jobs.running.database_wait import DatabaseWait, PatientLedger
 from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
@@ -95,33 +97,41 @@ def run_job(
 
     A job in a cloud account needs `holder_of`, so that every resource it starts is registered and ended.
     """
-    if hand_over.is_set() or (epoch := take_lease(job_id=job_id, owner=owner, clock=clock)) is None:
+    wait = DatabaseWait(job_id, hand_over)
+    if (
+        hand_over.is_set()
+        or (epoch := wait(partial(take_lease, job_id=job_id, owner=owner, clock=clock))) is None
+    ):
         return 0
+    ended = partial(run_ended, job_id=job_id, epoch=epoch, clock=clock)
     with RunLog(job_id) as run_log, ExitStack() as left:
         try:
             with Heartbeat(job_id, epoch):
-                run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log)
+                run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log, wait)
                 left.callback(run.trackers.close)
                 stopped = run.train()
             # The heartbeat has stopped by now: it would take the lease released here for a lost one.
-            run.end(stopped)
+            wait(partial(run.end, stopped))
             run.trackers.close(stopped, handed_over=hand_over.is_set())
         except _HandedOver:
-            run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
+            ended(why=Reason.WORKER_STOPPED.change())
         except (CheckpointNotWritten, CheckpointsUnreadable, CannotRun) as error:
             log.error("job %s: %s", job_id, error)
             if hand_over.is_set() and isinstance(error, CheckpointNotWritten):
-                run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
+                ended(why=Reason.WORKER_STOPPED.change())
             else:
                 why = _shorten(_ENDS[type(error)].change(error=error))
-                end_run(job_id=job_id, epoch=epoch, why=why, clock=clock)
+                wait(partial(end_run, job_id=job_id, epoch=epoch, why=why, clock=clock))
         except (LeaseLost, LedgerClosed, MailboxClosed, RegisterClosed) as error:
             log.error("job %s: %s", job_id, error)
             return LEASE_LOST_EXIT
         except Exception as error:
             log.exception("job %s failed", job_id)
-            why = Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}")
-            run_ended(job_id=job_id, epoch=epoch, why=_shorten(why), clock=clock)
+            if lacks_storage(error):
+                why = Reason.DATABASE_NOT_WRITTEN.change()
+            else:
+                why = _shorten(Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}"))
+            wait(partial(ended, why=why))
             return CRASHED_EXIT
         else:
             run.judge_models()
@@ -143,7 +153,9 @@ class _Run:
         holder_of: HolderOf,
         clock: Clock,
         run_log: RunLog,
+        wait: DatabaseWait,
     ) -> None:
+        self._wait = wait
         self._job = Job.objects.select_related("account", "project").get(pk=job_id)
         self._epoch = epoch
         self._hand_over = hand_over
@@ -164,7 +176,7 @@ class _Run:
         self._bounds = self._bounds_of(self._job.actors_least, self._job.actors_most)
         on_reserve = partial(failpoints.reach, "after_reserve")
         ledger = DatabaseLedger(self._job.account.pk, epoch, clock=clock, after_reserve=on_reserve)
-        self._ledger = WatchedLedger(ledger)
+        self._ledger = WatchedLedger(PatientLedger(ledger, wait))
         self._desired = Desired.RUN
         self._control_now = Control(bounds=self._bounds)
         self._room_for_use = 0
@@ -176,7 +188,7 @@ class _Run:
 
     def train(self) -> Stopped:
         """Train and return the last event, once the platform is closed and everything is paid."""
-        begin_run(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        self._wait(partial(begin_run, job_id=self._job.pk, epoch=self._epoch, clock=self._clock))
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
         self._no_start = self._start_obstacle()
@@ -219,7 +231,7 @@ class _Run:
                 self._connect,
                 self._reach,
                 self._hold,
-                lambda opened: self._notes.of(with_cache(opened, self._job.pk)),
+                lambda opened: self._wait(partial(self._notes.of, with_cache(opened, self._job.pk))),
             )
         except NoRay as error:
             raise CannotRun(str(error)) from None
@@ -234,17 +246,17 @@ class _Run:
                     continue
                 if isinstance(event, CheckpointSaved):
                     self._storage_wait.end()
-                self._recorder.record(event)
+                self._wait(partial(self._recorder.record, event))
                 self._log.tell(event, self._job.declaration)
                 self.trackers.tell(event)
-                self._notes.look()
+                self._wait(self._notes.look)
                 if isinstance(event, RoundFinished):
                     self._after_round(event)
                 elif self._films:
-                    self._film(event)
+                    self._wait(partial(self._film, event))
         finally:
             platform.close()
-            self._notes.end()
+            self._wait(self._notes.end)
         if stopped is None:
             raise RuntimeError("the engine ended without its last event")
         return stopped
@@ -265,8 +277,9 @@ class _Run:
     def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
         from training.engine import train
 
-        resume = resume_point(
-            job_id=self._job.pk, epoch=self._epoch, load=self._store.load_recorded, clock=self._clock
+        load = self._store.load_recorded
+        resume = self._wait(
+            partial(resume_point, job_id=self._job.pk, epoch=self._epoch, load=load, clock=self._clock)
         )
         return train(
             self._spec.training,
@@ -298,10 +311,13 @@ class _Run:
             return Control(desired="paused", bounds=self._bounds)
         if time.monotonic() - self._polled_s >= _ASK_EVERY_S:
             self._polled_s = time.monotonic()
-            wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
-            self._desired, self._bounds = Desired(wanted[0]), self._bounds_of(*wanted[1:])
-            self._control_now = self._control_near_limit()
+            self._control_now = self._wait(self._read_control)
         return self._control_now
+
+    def _read_control(self) -> Control:
+        wanted = Job.objects.values_list("desired", "actors_least", "actors_most").get(pk=self._job.pk)
+        self._desired, self._bounds = Desired(wanted[0]), self._bounds_of(*wanted[1:])
+        return self._control_near_limit()
 
     def _after_round(self, event: RoundFinished) -> None:
         """Check the limits between rounds if the next one might reach them: a simulated round takes milliseconds."""
@@ -309,7 +325,7 @@ class _Run:
         self._round_s = event.report.total_s
         needs = self._ledger.round_needs + self._rent_ahead()
         if self._control_now.drain or self._room_for_use - self._ledger.used < 2 * needs:
-            self._control_now = self._control_near_limit()
+            self._control_now = self._wait(self._control_near_limit)
 
     def _control_near_limit(self) -> Control:
         limits = limits_of(self._job.account.pk, self._spec.at_line, self._clock.now())

@@ -92,7 +92,9 @@ def test_a_run_that_is_asked_to_end_before_it_began_begins_nothing() -> None:
 def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks.watched, "stopping", True)
+    stopped = threading.Event()
+    stopped.set()
+    monkeypatch.setattr(tasks.watched, "stopped", stopped)
     job = make_job()
     assert take_lease(job_id=job.pk, owner="stopped")
     Job.objects.filter(pk=job.pk).update(observed="running")

@@ -1,0 +1,112 @@
+"""A database that is full or read-only while a job runs: the job waits, repeats no round and goes on by itself."""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.factories import make_job, make_spec
+from tests.webapp.bookkeeping import assert_whole
+from webapp.jobs.models import Event, EventKind, Job
+from webapp.jobs.running import recovery
+from webapp.jobs.running.leases import LEASE_TTL, new_owner, renew_lease, take_lease
+from webapp.jobs.running.runner import run_job
+from webapp.money.models import Charge
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _execute(statement: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()[0] if cursor.description else None
+
+
+def _fill() -> Callable[[], object]:
+    """No page more fits into this connection's database. Pages that are free would still take some rows."""
+    _execute("VACUUM")
+    _execute(f"PRAGMA max_page_count = {_execute('PRAGMA page_count')}")
+    return lambda: _execute("PRAGMA max_page_count = 4294967294")
+
+
+def _make_read_only() -> Callable[[], object]:
+    if connection.vendor == "sqlite":
+        _execute("PRAGMA query_only = ON")
+        return lambda: _execute("PRAGMA query_only = OFF")
+    _execute("SET default_transaction_read_only = on")
+    return lambda: _execute("SET default_transaction_read_only = off")
+
+
+class _Outage(threading.Event):
+    """Spoils the run's database from `from_round` on, until the run has waited three times for it."""
+
+    def __init__(self, job_id: str, spoil: Callable[[], Callable[[], object]], from_round: int) -> None:
+        super().__init__()
+        self._job_id = job_id
+        self._spoil = spoil
+        self._from_round = from_round
+        self._mend: Callable[[], object] | None = None
+        self.waits = 0
+
+    def is_set(self) -> bool:
+        if (
+            self._mend is None
+            and Job.objects.filter(pk=self._job_id, round_no__gte=self._from_round).exists()
+        ):
+            self._mend = self._spoil()
+        return False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits += 1
+        if self.waits == 3 and self._mend is not None:
+            self._mend()
+        return False
+
+
+_POSTGRESQL = "postgresql" in os.environ.get("DATABASE_URL", "")
+
+
+@pytest.mark.parametrize("from_round", [0, 3])
+@pytest.mark.parametrize("spoil", [_make_read_only] if _POSTGRESQL else [_fill, _make_read_only])
+def test_a_run_waits_for_its_database_and_pays_no_round_twice(
+    spoil: Callable[[], Callable[[], object]], from_round: int
+) -> None:
+    job = make_job(
+        spec=make_spec(
+            training__scaling__actors=2,
+            training__rollout__steps_per_call=16,
+            training__stop={"rounds": 6, "env_steps": None},
+            training__checkpoints={"every_rounds": 4},
+            training__evaluation={"every_rounds": 6, "episodes": 1},
+            platform__workers=1,
+        )
+    )
+    outage = _Outage(job.pk, spoil, from_round)
+    assert run_job(job.pk, owner=os.urandom(8).hex(), hand_over=outage) == 0
+    job.refresh_from_db()
+    assert outage.waits >= 3
+    assert (job.observed, job.round_no, job.crashes, job.losses) == ("succeeded", 6, 0, 0)
+    assert not Event.objects.filter(job=job, kind=EventKind.RESUMED).exists()
+    paid = Charge.objects.filter(account=job.account, kind="rollout").values_list("round_no", flat=True)
+    assert sorted(paid) == sorted([*range(1, 7)] * 2)
+    assert_whole(job)
+
+
+def test_a_run_whose_lease_ran_out_while_nothing_could_be_written_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = make_job()
+    epoch = take_lease(job_id=job.pk, owner=new_owner())
+    assert epoch is not None
+    Job.objects.filter(pk=job.pk).update(observed="running")
+    job.refresh_from_db()
+    assert job.lease_expires_at is not None
+    Job.objects.filter(pk=job.pk).update(lease_expires_at=job.lease_expires_at - 10 * LEASE_TTL)
+    # The heartbeat's next try comes while the check waits for it.
+    monkeypatch.setattr(recovery.time, "sleep", lambda _: renew_lease(job_id=job.pk, epoch=epoch))
+    recovery.check_jobs()
+    job.refresh_from_db()
+    assert (job.observed, job.losses, job.lease_epoch) == ("running", 0, epoch)
