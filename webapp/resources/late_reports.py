@@ -48,11 +48,13 @@ Open = Callable[[Job], AwsConnection]
 
 @dataclass(frozen=True)
 class Reading:
-    """What one reading of the log changed."""
+    """What one reading of the log changed. `certain_at`: when the next call is known not to have run, if it is absent
+    then too."""
 
     corrected: int = 0
     left: int = 0
     sentence: str = ""
+    certain_at: datetime | None = None
 
 
 def due(now: datetime) -> list[str]:
@@ -111,15 +113,19 @@ def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock:
         by_memory.setdefault(int(charge.usage.get("memory_mb") or memory_mb), []).append(charge)
     corrected = left = 0
     sentence = ""
+    certain: list[datetime] = []
     for size, some in sorted(by_memory.items()):
         price = options.tariff(PriceBook.load(), size).actor
         assert price is not None
         lookup = _Lookup(client, function_name(connection.prefix, size), size, price, options)
-        found = lookup.settlements(some, clock.now())
+        now = clock.now()
+        found = lookup.settlements(some, now)
         corrected += sum(_correct(charge, found[charge.pk], clock) for charge in some if charge.pk in found)
-        left += len(some) - len(found)
+        unknown = [charge for charge in some if charge.pk not in found]
+        left += len(unknown)
+        certain += [at for at in map(lookup.certain_at, unknown) if at > now]
         sentence = lookup.sentence or sentence
-    return Reading(corrected, left, sentence)
+    return Reading(corrected, left, sentence, min(certain, default=None))
 
 
 def _correct(charge: Charge, settlement: Settlement, clock: Clock) -> bool:
@@ -162,10 +168,13 @@ class _Lookup:
         known |= {one.pk: self._settlement(one, ()) for one in self._never_ran(absent, now)}
         return known
 
+    def certain_at(self, charge: Charge) -> datetime:
+        """When the log shows the call if it ran."""
+        return charge.opened_at + self._longest + LOG_COMES_WITHIN
+
     def _never_ran(self, absent: Sequence[Charge], now: datetime) -> list[Charge]:
         """The calls that the log would show by now if they had run."""
-        late = self._longest + LOG_COMES_WITHIN
-        over = [one for one in absent if one.opened_at + late <= now <= one.opened_at + LOG_IS_KEPT]
+        over = [one for one in absent if self.certain_at(one) <= now <= one.opened_at + LOG_IS_KEPT]
         if not over:
             return []
         since = min(one.opened_at for one in over).timestamp() - _CLOCKS_DIFFER_S
@@ -205,7 +214,8 @@ def _note(job: Job, reading: Reading, clock: Clock) -> None:
     row.at, row.corrected = now, row.corrected + reading.corrected
     row.sentence = reading.sentence[:300]
     pause = min(EVERY * 2 ** min(row.reads, 10), _SLOWEST) if reading.left else EVERY * 2
-    row.again_at = None if ended and (not reading.left or too_late) else now + pause
+    again_at = min(now + pause, reading.certain_at or now + pause)
+    row.again_at = None if ended and (not reading.left or too_late) else again_at
     row.save()
     if reading.corrected:
         calls = plural(reading.corrected, "call")

@@ -210,6 +210,28 @@ def test_an_execution_that_names_no_call_keeps_the_assumption(
     assert queries.assumed_in(job) == (1, 10**9)
 
 
+def test_a_call_that_never_ran_is_corrected_within_21_minutes_however_often_the_log_was_read(
+    cloud: tuple[AwsEmulator, DemoAccount], job: Job
+) -> None:
+    aws, _ = cloud
+    _assume(job, f"{job.pk}-e1-c1")
+    begun = Charge.objects.get().opened_at
+    other = BilledInvocation("r-1", FUNCTION, "another", MB, 120, 0.0, provisioned=False)
+    aws.logs.write(
+        f"/aws/lambda/{FUNCTION}", log_of(other, "1", 0.12, 100, "starling call another request r-1")
+    )
+    clock = FixedClock(begun)
+    readings = 0
+    while late_reports.read(job.pk, clock=clock).left:
+        readings += 1
+        again_at = LogReading.objects.get(job=job).again_at
+        assert again_at is not None
+        clock.moment = again_at
+    assert queries.assumed_in(job) == (0, 0)
+    assert clock.now() - begun <= timedelta(minutes=21)
+    assert readings < 10, "the log is read seldom meanwhile"
+
+
 @pytest.mark.parametrize("ready", [False, True])
 def test_time_on_instances_kept_ready_has_its_own_price(
     ready: bool, cloud: tuple[AwsEmulator, DemoAccount], job: Job
