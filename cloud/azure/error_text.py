@@ -78,6 +78,10 @@ _KNOWN: dict[str, tuple[str, str]] = {
         "The region has no room for this now.",
         "Wait, use smaller containers, or choose another region.",
     ),
+    "RegistryErrorResponse": (
+        "The registry of the image answers Azure with an error, or limits its requests.",
+        "Wait some minutes. If it lasts, see the registry's state, or keep the image in another registry.",
+    ),
     "ContainerGroupTransitioning": ("The group is being changed.", "Wait a moment."),
     "ExpiredAuthenticationToken": ("The sign-in has expired.", "Nothing to do: it is renewed by itself."),
     "TooManyRequests": _THROTTLED,

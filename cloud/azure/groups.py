@@ -16,7 +16,10 @@ from cloud.azure.error_text import refusal
 
 _LOG_LINES = 20
 _DEFAULT_WAIT_S = 5.0
+_REGISTRY_WAIT_S = 15.0
 _AGAIN_CODES = frozenset({"ContainerGroupTransitioning", "TooManyRequests", "SubscriptionRequestsThrottled"})
+# Azure could not look the image up, because its registry failed or limits requests. It says to retry later.
+_REGISTRY_CODES = frozenset({"RegistryErrorResponse"})
 _ABSENT = frozenset({"ResourceNotFound", "NotFound"})
 # The account or region is full now; a later request may succeed.
 _FULL = frozenset({"ContainerGroupQuotaReached", "ServiceUnavailable", "QuotaExceeded"})
@@ -167,6 +170,8 @@ def _translated(error: Exception) -> Exception:
         return NotNow(why.words, 0.0)
     if status == 429 or why.code in _AGAIN_CODES:
         return NotNow(why.words, _retry_after_s(error))
+    if why.code in _REGISTRY_CODES:
+        return NotNow(why.words, _retry_after_s(error, _REGISTRY_WAIT_S))
     if status == 404 and why.code in _ABSENT:
         return _Absent(why.words, why.fix)
     if 400 <= status < 500 or (status == 0 and isinstance(error, ClientAuthenticationError)):
@@ -174,12 +179,12 @@ def _translated(error: Exception) -> Exception:
     return NotSure(why.words)
 
 
-def _retry_after_s(error: Exception) -> float:
+def _retry_after_s(error: Exception, usual_s: float = _DEFAULT_WAIT_S) -> float:
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
-        return min(3600.0, float(headers.get("Retry-After", _DEFAULT_WAIT_S)))
+        return min(3600.0, float(headers.get("Retry-After", usual_s)))
     except ValueError:
-        return _DEFAULT_WAIT_S
+        return usual_s
 
 
 def _document(container: Container) -> dict[str, Any]:

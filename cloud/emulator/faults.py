@@ -26,6 +26,7 @@ AzureFault = Literal[
     "lost_request",  # the connection breaks before anything happens
     "lost_reply",  # the connection breaks after it was done
     "slow_start",  # a group takes longer to start
+    "registry_error",  # 409 with Retry-After: the image's registry answers with an error for a while
     "failed_start",  # the operation fails, and the group remains as failed
     "crash",  # a container is killed soon after its start
     "zombie_delete",  # the answer says deleted, and it runs and is billed for a while longer

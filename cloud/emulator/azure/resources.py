@@ -175,6 +175,9 @@ class Resources:
             if not self._subscription.has_image(one.image):
                 words = f"The image '{one.image}' in container group '{group.name}' is not accessible."
                 raise ArmError(400, "InaccessibleImage", words)
+        if self._faults.strikes("registry_error"):
+            words = "An error response is received from the docker registry 'index.docker.io'. Please retry later."
+            raise ArmError(409, "RegistryErrorResponse", words, Retry_After="1")
         self._require_room(group)
         self._subscription.count_create()
         operation_id = uuid.uuid4().hex

@@ -304,6 +304,24 @@ def test_why_azure_delays_an_order_is_reported() -> None:
         _until(lambda: platform.throttling_reasons() == "", platform)
 
 
+def test_an_order_waits_while_the_registry_of_its_image_fails() -> None:
+    with containers.opened() as (platform, azure):
+        _stub_groups(azure)
+        azure.faults.shares["registry_error"] = 1.0
+        _submit(platform, 2)
+        heard: list[Outcome] = []
+        reported = ""
+        end_s = time.monotonic() + 60.0
+        while "1 order waits" not in (reported := platform.throttling_reasons()):
+            assert time.monotonic() < end_s
+            heard += [one for one in [platform.next(0.05)] if one is not None]
+        assert reported.startswith("The registry of the image answers Azure with an error")
+        assert heard == [], "no call is given up"
+        azure.faults.end()
+        _until(lambda: bool(azure.groups.all()), platform)
+        assert azure.meter.spans
+
+
 def test_moments_count_in_every_window(monkeypatch: pytest.MonkeyPatch) -> None:
     windows = ((2, 10.0), (3, 3600.0))
     assert wait_s([], windows, 0.0) == wait_s([0.0], windows, 1.0) == 0.0
