@@ -201,9 +201,9 @@ def _add_call(bill: FullBill, call: PaidCall, bill_context: BillContext) -> None
     bill.counts["calls" if call.done else "failed_calls"] += 1
     bill.counts["cold_starts"] += bool(call.settlement.usage.get("cold_start"))
     for line in call.settlement.lines:
-        if line.sku.startswith(_STORAGE_SKUS):
+        if is_stored(line):
             bill.parts["storage"] += line.picodollars
-        elif line.unit == _REQUEST_UNIT:
+        elif is_request(line):
             bill.parts["requests"] += line.picodollars
         else:
             shares, billed_ns = _shares_of_call(call, bill_context)
@@ -249,10 +249,23 @@ def _add_rents(
                 bill.parts[_BY_ITSELF.get(place, "idle")] += line.picodollars
 
 
-def _place(rent: Settlement) -> str:
+def place_of_rent(resource: str) -> str:
     """Return the group of a rent: actors by machine or one by one, local workers, the learner, or a part of its own."""
-    resource = str(rent.usage["resource"])
     return "actors" if resource.startswith("actor") or resource == "workers" else resource
+
+
+def is_stored(line: PriceLine) -> bool:
+    """Whether the line pays for a payload that went by storage."""
+    return line.sku.startswith(_STORAGE_SKUS)
+
+
+def is_request(line: PriceLine) -> bool:
+    """Whether the line is the fee of a call."""
+    return line.unit == _REQUEST_UNIT
+
+
+def _place(rent: Settlement) -> str:
+    return place_of_rent(str(rent.usage["resource"]))
 
 
 def _actor_shares(calls: Sequence[PaidCall], bill_context: BillContext) -> Counter[PartKey]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cloud.billing.full_bill import place_of_rent
 from cloud.billing.parts import BillPart, parts_of_calls
 from cloud.forecasting.calls import first_call
 from cloud.forecasting.concurrency import Billed, Count, Counts, index_of
@@ -25,12 +26,17 @@ _ON_TOP = (
 _LONG_S = 1000.0
 # After a few rounds a deadline is a small multiple of the time of calls, and never less than this.
 _USUAL_DEADLINE_S = 10.0
-_OF_ACTORS = frozenset({"actors", "workers"})
 
 
 def forecast_parts() -> tuple[BillPart, ...]:
     """Return the parts that a forecast tells apart."""
     return (*parts_of_calls(), *_ON_TOP)
+
+
+def part_of_rent(resource: str) -> str:
+    """Return the part of a rented resource: its whole rent, busy or not."""
+    place = place_of_rent(resource)
+    return place if place in ("actors", "learner") else "standing"
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,7 @@ class Bill:
             + counts[Count.DETOURS] * self._per_detour
         )
         for rent in self._tariff.rents:
-            name = "standing"
-            if rent.resource in _OF_ACTORS:
-                name = "actors"
-            elif rent.resource == "learner":
-                name = "learner"
-            found[name] += total(rent.lines(int(counts[Count.TIME_NS])))
+            found[part_of_rent(rent.resource)] += total(rent.lines(int(counts[Count.TIME_NS])))
         return {part: float(amount) for part, amount in found.items()}
 
 

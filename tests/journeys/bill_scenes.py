@@ -6,7 +6,7 @@ from typing import Any
 
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
-from webapp.money.models import RENT, Account, BillSheet, Charge, ChargeState
+from webapp.money.models import RENT, Account, BillSheet, Charge, ChargeState, LaunchForecast
 
 SIMULATED: dict[str, Any] = {
     "total": 448001000000,
@@ -21,6 +21,12 @@ SIMULATED: dict[str, Any] = {
         "learner": 92526000000,
         "idle": 293936000000,
         "address_and_disk": 14145000000,
+    },
+    "by_forecast_part": {
+        "learner": 400607000000,
+        "actors": 41991000000,
+        "evaluation": 1492000000,
+        "requests": 3911000000,
     },
     "counts": {
         "calls": 1268,
@@ -120,11 +126,37 @@ def _settle(job: Job) -> None:
     Account.objects.filter(job=job).update(spent_picodollars=SIMULATED["total"])
 
 
-def bills_of(simulated: Job, local: Job) -> None:
-    """A running simulated job's bill so far, and the last one of a job that ran here for nothing."""
+def _forecast(job: Job) -> None:
+    """A forecast at launch that was a fifth too low, most of it for the learner's machine."""
+    LaunchForecast.objects.create(
+        job=job,
+        at=job.created_at,
+        alike="",
+        cost_p10_picodollars=310000000000,
+        cost_p50_picodollars=373000000000,
+        cost_p90_picodollars=441000000000,
+        time_p10_s=80.0,
+        time_p50_s=96.0,
+        time_p90_s=118.0,
+        first_round_picodollars=9000000000,
+        parts={
+            "learner": 322000000000,
+            "actors": 44100000000,
+            "evaluation": 3200000000,
+            "requests": 3890000000,
+        },
+    )
+
+
+def bills_of(simulated: Job, local: Job, over: Job) -> None:
+    """A running simulated job's bill so far, the last one of a job that ran here for nothing, and that of a job that is
+    over, beside its forecast."""
     _settle(simulated)
+    for job in (simulated, over):
+        _forecast(job)
     for job, document, elsewhere in (
         (simulated, SIMULATED, SIMULATED_ELSEWHERE),
+        (over, SIMULATED, SIMULATED_ELSEWHERE),
         (local, LOCAL, LOCAL_ELSEWHERE),
     ):
         names = ("profile", "title", "picodollars", "time_s")
@@ -134,7 +166,7 @@ def bills_of(simulated: Job, local: Job) -> None:
             at=SYSTEM_CLOCK.now(),
             round_no=job.round_no,
             total_picodollars=document["total"],
-            final=job is local,
-            again_at=None if job is local else SYSTEM_CLOCK.now(),
+            final=job is not simulated,
+            again_at=None if job is not simulated else SYSTEM_CLOCK.now(),
             document=document | {"compared": compared},
         )

@@ -90,7 +90,6 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     scenes.policies_with_films(by_name["Hopper, simulated cloud"])
     report_scenes.as_on_lambda(by_name["Hopper, wide"])
     report_scenes.month_of_costs(project, ada)
-    bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"])
     without_machines = machine_scenes.on_machines(project, ada, "Hopper, no machine yet")
     with_machines = machine_scenes.on_machines(project, ada, "Hopper, two machines", "attic", "office")
     budgets = f"/p/{project.slug}/budgets/"
@@ -106,6 +105,8 @@ def pages() -> dict[str, tuple[str, Act | None]]:
     alerts = f"/p/{project.slug}/alerts/"
     live = f"{jobs}{by_name['Hopper, simulated cloud'].pk}/"
     comparisons = comparing_scenes.comparisons(project, ada)
+    over = project.jobs.get(pk=comparisons["runs-job"].split("/")[-2])
+    bill_scenes.bills_of(by_name["Hopper, simulated cloud"], by_name["Cart pole, first try"], over)
     read_finished()
     predict_and_apply(by_name["Hopper, simulated cloud"])
     ab_tests = ab_test_scenes.tests_in_every_state(project, ada)
@@ -162,6 +163,7 @@ def pages() -> dict[str, tuple[str, Act | None]]:
         "job-events": (f"{live}events/?rounds=1", None),
         "job-logs": (f"{live}logs/", None),
         "job-cost": (f"{live}cost/", None),
+        "job-cost-over": (f"{comparisons['runs-job']}cost/", None),
         "job-bill-local": (f"{jobs}{by_name['Cart pole, first try'].pk}/cost/", None),
         "job-bill-none": (f"{jobs}{by_name['Cart pole, seed 9'].pk}/cost/", None),
         "numbers": (f"/p/{project.slug}/numbers/lambda/starling-stack/", None),

@@ -264,7 +264,8 @@ class LaunchForecast(models.Model):
     """A job's forecast at launch, kept for comparison with the result.
 
     `alike` is the key of jobs of the same kind. `past_runs` is the number of runs that corrected this
-    forecast; the factors are their correction of cost and time.
+    forecast; the factors are their correction of cost and time. `parts` are picodollars by part of the forecast, as the
+    corrected p50 has them; empty for jobs from before they were stored.
     """
 
     job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="launch_forecast")
@@ -278,6 +279,7 @@ class LaunchForecast(models.Model):
     time_p50_s = models.FloatField()
     time_p90_s = models.FloatField()
     first_round_picodollars = models.BigIntegerField()
+    parts = models.JSONField(default=dict)
     cost_factor = models.FloatField(default=1.0)
     time_factor = models.FloatField(default=1.0)
 

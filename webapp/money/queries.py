@@ -13,7 +13,8 @@ from webapp.money.models import Account, BillSheet, Budget, Period
 
 
 def bill_sheet(job_id: str) -> BillSheet | None:
-    return BillSheet.objects.filter(job_id=job_id).first()
+    """Return the job's bill with its forecast at launch, in one query."""
+    return BillSheet.objects.filter(job_id=job_id).select_related("job__launch_forecast").first()
 
 
 def as_of(budget: Budget, now: datetime) -> Budget:

@@ -18,6 +18,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
+from webapp.jobs.billing.forecast_outcome import forecast_outcome
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account, ChargeState, charge_kinds
@@ -31,6 +32,7 @@ def panel(job: Job) -> dict[str, Any]:
     context: dict[str, Any] = {
         "job": job,
         "bill": None,
+        "against": forecast_outcome(sheet) if sheet is not None else None,
         "numbers": None,
         "bill_expected": job.round_no > 0 and not (over and sheet),
         "bill_rests": over or job.observed == Observed.PAUSED,

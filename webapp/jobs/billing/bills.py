@@ -24,6 +24,7 @@ from cloud.billing.price_book import PriceBook
 from cloud.billing.round_times import paper_costs
 from cloud.billing.work import WorkError
 from cloud.billing.work_file import Sitting
+from cloud.forecasting.outcome import outcome_by_part
 from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
 from training.ports import PriceLine, Settlement
@@ -125,6 +126,7 @@ def document_of(
     return {
         "total": bill.total,
         "parts": dict(bill.parts),
+        "by_forecast_part": outcome_by_part(one for sitting in sittings for one in sitting.settlements),
         "counts": dict(bill.counts),
         "time_s": bill.time_s,
         "papers": {formula.name: cost for formula, cost in paper_costs(sittings, book)},

@@ -193,6 +193,11 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
             "time_p50_s": minutes.p50 * 60,
             "time_p90_s": minutes.p90 * 60,
             "first_round_picodollars": least,
+            "parts": {
+                part: round(band.p50 * lessons.cost.factor * PICODOLLARS_PER_USD)
+                for part, band in found.parts.items()
+                if band.p50 > 0
+            },
         },
     )
     return row
