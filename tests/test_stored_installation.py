@@ -46,6 +46,11 @@ CHANGED_ON_PURPOSE: tuple[tuple[str, str], ...] = (
     ),
     (_LINES_OF_BILLS, "DROP TABLE reports_billedline"),
     (_LINES_OF_BILLS, "ALTER TABLE lines_of_bills RENAME TO reports_billedline"),
+    (
+        "A session's row has the hash of its key.",
+        "UPDATE django_session SET session_key = '1716798aa372a6c3084b30466a76e236bcfbc64c'"
+        " WHERE session_key = 'anx0nz22mpkfnsb8ojpzu90jlm0g7vva'",
+    ),
 )
 """What migrations change in stored rows: the reason, and SQL that makes the same change in the old tables."""
 

@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 STARLING_DATA = Path(variables.text("STARLING_DATA", str(BASE_DIR / "var"))).resolve()
 STARLING_HEADLESS = variables.flag("STARLING_HEADLESS")
 if not STARLING_HEADLESS:
-    variables.require_writable(STARLING_DATA)
+    variables.require_own_folder(STARLING_DATA)
 STARLING_BASE_URL = variables.text("STARLING_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 # Proxies that are trusted to name the scheme and address of clients; headers of others are ignored.
 STARLING_TRUSTED_PROXIES = variables.networks("STARLING_TRUSTED_PROXIES")
@@ -284,7 +284,7 @@ if STARLING_SMTP_URL:
     )
 DEFAULT_FROM_EMAIL = variables.text("STARLING_MAIL_FROM", f"starling@{_base.hostname or 'localhost'}")
 
-SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_ENGINE = "webapp.accounts.hashed_sessions"
 SESSION_SERIALIZER = "django.contrib.sessions.serializers.JSONSerializer"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
@@ -298,6 +298,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_PERMISSIONS = None  # the process's own mask, which gives other users of the machine nothing
 
 # Nothing from other hosts, nothing inline. 'self' in connect-src covers our own websocket; data: is Bootstrap's icons.
 CONTENT_SECURITY_POLICY = {

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from webapp import private_files
+from webapp.data_folder import FolderRefused, close_to_others
 
 
 def text(name: str, default: str) -> str:
@@ -58,10 +59,13 @@ def networks(name: str) -> list[str]:
     return given
 
 
-def require_writable(folder: Path) -> None:
+def require_own_folder(folder: Path) -> None:
+    """Create the folder or close it to other users of the machine, with all that this process writes."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        close_to_others(folder)
         reason = "" if os.access(folder, os.W_OK | os.X_OK) else "it is read-only for this user"
+    except FolderRefused as refused:
+        raise ImproperlyConfigured(f"STARLING_DATA is {folder}, and {refused}") from None
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:

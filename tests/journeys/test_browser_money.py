@@ -20,6 +20,7 @@ from tests.servers import reserved_port, wait_until
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.reports import focus_check
 from tests.webapp.settled import booked
+from webapp.accounts.hashed_sessions import SessionStore
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Budget
@@ -128,9 +129,8 @@ def _an_hour_passes() -> None:
         session = row.get_decoded()
         for method in session.get("account_authentication_methods", ()):
             method["at"] -= 3600
-        store = row.get_session_store_class()(row.session_key)
-        store.update(session)
-        store.save()
+        row.session_data = SessionStore().encode(session)
+        row.save()
 
 
 def test_from_a_new_budget_to_the_files_for_finance(

@@ -11,13 +11,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.utils.crypto import constant_time_compare
 
+from webapp.accounts.hashed_sessions import SessionStore, stored_key
 from webapp.accounts.models import Membership, Role
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
@@ -66,11 +66,9 @@ def check_access(viewers: Collection[Viewer]) -> Answers:
 
 def _people(session_keys: Iterable[str | None]) -> dict[str, Any]:
     """Return the user of each valid session, as `django.contrib.auth.get_user` finds it, for many sessions at once."""
-    store = import_module(settings.SESSION_ENGINE).SessionStore()
-    rows = store.model.objects.filter(
-        session_key__in={key for key in session_keys if key}, expire_date__gt=SYSTEM_CLOCK.now()
-    )
-    claims = {key: store.decode(data) for key, data in rows.values_list("session_key", "session_data")}
+    store, given = SessionStore(), {stored_key(key): key for key in session_keys if key}
+    rows = store.model.objects.filter(session_key__in=given, expire_date__gt=SYSTEM_CLOCK.now())
+    claims = {given[row]: store.decode(data) for row, data in rows.values_list("session_key", "session_data")}
     model = get_user_model()
     people: dict[str, Any] = {
         str(one.pk): one

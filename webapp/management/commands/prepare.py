@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
+from webapp.data_folder import FolderRefused, close_contents
 from webapp.jobs.running.recovery import expire_dead_leases
 from webapp.management.command import LineCommand
 from webapp.static_files import collect_if_changed
@@ -30,6 +32,7 @@ class Command(LineCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self._close_the_data_folder()
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
@@ -42,6 +45,18 @@ class Command(LineCommand):
             create_demo()
         if (path := demo_sign_in_path()) is not None:
             self.stdout.write(f"{DEMO_SIGN_IN}{path}")
+
+    def _close_the_data_folder(self) -> None:
+        try:
+            count = close_contents(settings.STARLING_DATA)
+        except FolderRefused as refused:
+            raise CommandError(str(refused), returncode=2) from refused
+        if count:
+            self.stdout.write(
+                f"{count} files and folders in {settings.STARLING_DATA} could be read by other users of this machine; "
+                "now they cannot. If they may have, ask people to sign out everywhere on their account's page: that "
+                "ends their sessions and tokens."
+            )
 
     def _look_at_the_clouds(self) -> None:
         """What a server that died left running is ended before anything new begins."""

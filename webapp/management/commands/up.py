@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.color import supports_color
 
-from webapp.data_folder import FolderHeld, FolderLock
+from webapp.data_folder import FolderHeld, FolderLock, FolderRefused, close_to_others
 from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
 from webapp.management.command import LineCommand
 from webapp.management.commands.prepare import DEMO_SIGN_IN
@@ -41,7 +41,10 @@ class Command(LineCommand):
         os.chdir(settings.BASE_DIR)
         lock = FolderLock(folder)
         try:
+            close_to_others(folder)
             lock.take()
+        except FolderRefused as refused:
+            raise CommandError(f"--data is {folder}, and {refused}", returncode=2) from refused
         except FolderHeld as held:
             raise CommandError(str(held), returncode=2) from held
         say = _printer(coloured=supports_color() and not options["no_color"])
