@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -47,7 +48,7 @@ def _use(site: Stack) -> None:
     _send(person, site.sign_in_link(), {})
     project = person.get(site.url).url
     table = "a,b,y\n" + "".join(f"{row},{row % 7},{row % 2}\n" for row in range(200))
-    _send(person, f"{project}data/new/", {"name": "Rows"}, files={"file": ("rows.csv", table)})
+    _send(person, f"{project}data/", {"name": "Rows"}, to="new/", files={"file": ("rows.csv", table)})
     words = {"email": "ada@example.com", "password1": "a long password", "password2": "a long password"}
     _send(requests.Session(), f"{site.url}/accounts/signup/", words)
     for name in FILLED:
@@ -58,15 +59,15 @@ def _use(site: Stack) -> None:
         )
 
 
-def _send(person: requests.Session, address: str, words: dict[str, str], **more: object) -> None:
+def _send(person: requests.Session, address: str, words: dict[str, str], to: str = "", **more: Any) -> None:
+    """Fill in the form of this page, which posts to an address below it, and follow where the answer leads."""
     page = person.get(address)
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
     assert token is not None, page.text
-    answer = person.post(
-        page.url, {**words, "csrfmiddlewaretoken": token[1]}, headers={"Referer": page.url}, **more
-    )  # type: ignore[arg-type]
+    given = {**words, "csrfmiddlewaretoken": token[1]}
+    answer = person.post(f"{page.url}{to}", given, headers={"Referer": page.url}, **more)
     assert answer.status_code == 200, answer.text
-    assert answer.url != page.url, answer.text
+    assert answer.url != f"{page.url}{to}", answer.text
 
 
 def test_every_file_is_its_owners_alone(used: Stack) -> None:

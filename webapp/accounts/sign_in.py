@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.forms import ResetPasswordForm
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.core.cache import cache
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
@@ -19,8 +25,13 @@ from webapp.accounts.models import Invitation, User
 from webapp.accounts.queries import confirmed_addresses
 from webapp.accounts.services import InvitationOver, claim_for_sign_up, sign_up_invitation
 
+log = logging.getLogger(__name__)
+
 _PASSWORDS_TRIED = 2
 """At least. An address with one account takes as long as one with two, so that timing reveals nothing."""
+
+
+_RESET_EVERY_S = 60 * 60
 
 
 class AddressBackend(AuthenticationBackend):
@@ -75,6 +86,23 @@ class AccountAdapter(DefaultAccountAdapter):
         else:
             self.send_account_already_exists_mail(address.email)
 
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a letter whose links lead to the site's own address, whatever host the request named.
+
+        A mail server is not waited for, so the time of an answer does not reveal that a letter was sent.
+        """
+        named, own = self.request.build_absolute_uri("/"), f"{settings.STARLING_BASE_URL}/"
+        links = {name: value for name, value in context.items() if str(value).startswith(named)}
+        site = SimpleNamespace(domain=urlsplit(own).netloc, name=urlsplit(own).netloc)
+        rest = {"request": self.request, "email": email, "current_site": site, **context}
+        letter = self.render_mail(
+            template_prefix, email, rest | {name: own + link[len(named) :] for name, link in links.items()}
+        )
+        if settings.STARLING_SMTP_URL:
+            threading.Thread(target=_send, args=[letter]).start()
+        else:
+            letter.send()
+
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """The ways to confirm a sign-in. A person without a password sets one."""
         if user.is_authenticated and not user.has_usable_password():
@@ -90,6 +118,13 @@ class AccountAdapter(DefaultAccountAdapter):
         """Adds no message: allauth's toasts repeat what its next page shows."""
 
 
+def _send(letter: EmailMessage) -> None:
+    try:
+        letter.send()
+    except OSError as error:  # the mail server's own refusals are of this kind, too
+        log.error("A letter (%s) could not be sent: %s", letter.subject, error)
+
+
 def _claim(invitation: Invitation, user: User) -> None:
     try:
         claim_for_sign_up(invitation, user)
@@ -103,11 +138,20 @@ def _invitation_of(request: HttpRequest) -> Invitation | None:
 
 
 class ResetForm(ResetPasswordForm):
-    """Sends the link to a new password only to an address that its account has confirmed."""
+    """Sends the link to a new password to an address that its account has confirmed, once an hour. Sends no other mail.
+
+    The page is the same for every address.
+    """
 
     users: list[Any]
 
     def clean_email(self) -> str:
         email: str = super().clean_email()
         self.users = [one for one in self.users if email.lower() in confirmed_addresses(one)]
+        return email
+
+    def save(self, request: HttpRequest, **options: Any) -> str:
+        email: str = self.cleaned_data["email"]
+        if cache.add(f"password reset of {email.lower()}", True, _RESET_EVERY_S) and self.users:
+            super().save(request, **options)
         return email

@@ -3,6 +3,7 @@
 import io
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -85,6 +86,41 @@ def test_password_reset_from_the_question_to_the_new_password(client: Client) ->
 def test_reset_does_not_tell_who_has_an_account(client: Client) -> None:
     answer = client.post("/accounts/password/reset/", {"email": "nobody@example.org"}, follow=True)
     assert "Check your mail" in answer.content.decode()
+    assert mail.outbox == []
+    make_user("ada@example.org", PASSWORD)
+    same = client.post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
+    assert same.content == answer.content
+
+
+def test_an_address_gets_one_reset_mail_an_hour() -> None:
+    make_user("ada@example.org", PASSWORD)
+    pages = {
+        Client().post("/accounts/password/reset/", {"email": email}, follow=True).content
+        for email in ("ada@example.org", "Ada@example.org", "ada@example.org")
+    }
+    assert len(pages) == 1
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("host", ["localhost:4444", "127.0.0.1", "[::1]:99"])
+def test_letters_lead_to_the_sites_own_address_whatever_host_is_named(host: str, settings: Any) -> None:
+    settings.STARLING_BASE_URL = "https://starling.example.org"
+    make_user("ada@example.org", PASSWORD)
+    stranger = Client(headers={"host": host})
+    stranger.post("/accounts/password/reset/", {"email": "ada@example.org"})
+    stranger.post(
+        "/accounts/signup/", {"email": "eve@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    )
+    stranger.post("/accounts/logout/")
+    stranger.post(
+        "/accounts/signup/", {"email": "ada@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    )
+    assert len(mail.outbox) == 3
+    for letter in mail.outbox:
+        assert host not in letter.body
+        links = re.findall(r"https?://[^/\s]+/", letter.body)
+        assert links == ["https://starling.example.org/"] * len(links) != []
+        assert "Starling at starling.example.org" in letter.body
 
 
 @pytest.mark.parametrize(

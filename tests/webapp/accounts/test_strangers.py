@@ -143,9 +143,10 @@ def test_a_reset_needs_a_confirmed_address() -> None:
     mail.outbox.clear()
     response = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
     assert "Check your mail" in response.content.decode()
-    assert [letter.subject for letter in mail.outbox] == ["Starling: No account with this address"]
+    assert mail.outbox == []
     confirm_by_letter(client, confirmation)
     mail.outbox.clear()
+    cache.clear()  # an hour later
     Client().post("/accounts/password/reset/", {"email": "ada@example.org"})
     assert [letter.subject for letter in mail.outbox] == ["Starling: A new password"]
 
