@@ -83,7 +83,7 @@ def test_every_file_is_its_owners_alone(used: Stack) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
 def test_another_user_opens_no_file_and_reads_no_secret_in_the_list_of_processes(used: Stack) -> None:
-    names = "\n".join(str(path) for path in used.folder.rglob("*") if path.is_file())
+    names = "".join(f"{path}\n" for path in used.folder.rglob("*") if path.is_file())
     script = 'ls "$0"; while read -r name; do head -c 1 "$name" >/dev/null && echo "$name"; done; exit 0'
     tried = subprocess.run(
         ["/bin/sh", "-c", script, str(used.folder)],
@@ -98,7 +98,7 @@ def test_another_user_opens_no_file_and_reads_no_secret_in_the_list_of_processes
         timeout=120,
     )
     assert tried.stdout == ""
-    assert tried.stderr.count("Permission denied") == names.count("\n") + 2
+    assert tried.stderr.count("Permission denied") == names.count("\n") + 1
     password = re.search(r":([^:@/]+)@", (used.folder / "redis.url").read_text())
     assert password is not None
     secrets = [password[1], (used.folder / "secret_key").read_text().strip()]
