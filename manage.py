@@ -3,9 +3,20 @@
 
 import os
 import sys
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+from django.core.management import ManagementUtility
+
+
+class Commands(ManagementUtility):
+    """Django's commands and ours. A name that is none of them is wrong input, which ends with 2."""
+
+    def fetch_command(self, subcommand: str) -> Any:
+        try:
+            return super().fetch_command(subcommand)
+        except SystemExit:
+            sys.exit(2)
 
 
 def main() -> None:
@@ -14,7 +25,7 @@ def main() -> None:
     if sys.argv[1:2] == ["train"]:
         os.environ.setdefault("STARLING_HEADLESS", "true")
     try:
-        execute_from_command_line(sys.argv)
+        Commands(sys.argv).execute()
     except ImproperlyConfigured as wrong:
         print(wrong, file=sys.stderr)
         sys.exit(2)

@@ -17,6 +17,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from webapp.api import client as starling
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -107,6 +109,8 @@ def test_the_wheel_brings_the_client_and_its_command_into_an_empty_environment(t
     imported = said(str(python), "-c", _IMPORTED)
     assert (imported.returncode, imported.stderr) == (0, "")
     assert imported.stdout.startswith(str(environment))
+    version = said(str(environment / "bin" / "starling"), "--version")
+    assert version.stdout.strip() == f"starling {PROJECT['version']}"
     command = said(str(environment / "bin" / "starling"), "jobs", "list")
     assert command.returncode == 1
     assert "No token is set" in command.stderr
@@ -116,7 +120,7 @@ def test_all_pages_name_one_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     latest, day = re.findall(r"^## (\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)$", changelog, re.MULTILINE)[0]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert PROJECT["version"] == latest == citation["version"]
+    assert PROJECT["version"] == latest == citation["version"] == starling.__version__
     assert str(citation["date-released"]) == day
 
 

@@ -42,7 +42,7 @@ class ApiCaller:
         self._client = Client(enforce_csrf_checks=True, raise_request_exception=True)
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        kind = "application/json"
+        kind = headers.pop("Content_Type", "application/json")
         if isinstance(body, Upload):
             content, kind = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile(*body)}), MULTIPART_CONTENT
         else:

@@ -90,3 +90,9 @@ def test_every_variable_is_in_the_table() -> None:
     named = set(re.findall(r"`([A-Z_]+)`", (ROOT / "docs/settings.md").read_text()))
     assert len(read) > 20
     assert read - named == set()
+
+
+def test_a_command_that_does_not_exist_is_wrong_input() -> None:
+    done = _manage("dance")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Unknown command: 'dance'" in done.stderr

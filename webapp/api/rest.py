@@ -22,6 +22,7 @@ from webapp.api.description import Description
 from webapp.api.routes.choices import choices
 from webapp.api.tokens import record_action
 from webapp.connections.sealing import Secret
+from webapp.jobs.form.document_languages import MEDIA_TYPES, parse
 from webapp.jobs.form.spec_problems import Problem as FieldProblem
 from webapp.jobs.form.spec_problems import problems as sentences
 from webapp.request_bodies import check_values
@@ -32,12 +33,19 @@ _HIDDEN = Secret("")
 
 
 class NoNul(Parser):
-    """JSON that databases can store: short, without NUL characters and lone surrogates."""
+    """Documents that databases can store: short, without NUL characters and lone surrogates.
+
+    JSON, or what Content-Type says: a spec may be sent as it lies in a TOML or YAML file.
+    """
 
     def parse_body(self, request: HttpRequest) -> Any:
-        document = json.loads(request.body, parse_constant=_reject_constant)
+        language = MEDIA_TYPES.get(request.content_type or "")
+        if language is None:
+            document = json.loads(request.body, parse_constant=_reject_constant)
+        else:
+            document = parse(request.body, language)
         check_values(document)
-        if "\\u0000" in json.dumps(document):
+        if "\\u0000" in json.dumps(document, allow_nan=False):
             raise ValueError("no text may hold a NUL character")
         json.dumps(document, ensure_ascii=False).encode()  # fails for a lone surrogate
         return document

@@ -81,6 +81,12 @@ class TestLaunching:
         file.write_text(make_spec(name="From a file").model_dump_json())
         assert starling.launch(document).name == "Mine"
         assert starling.launch(str(file)).name == "From a file"
+        for name, content in (
+            ("mine.toml", 'name = "Mine"\nbudget_usd = 0.5'),
+            ("mine.yaml", "name: Mine\nbudget_usd: 0.5"),
+        ):
+            (tmp_path / name).write_text(content)
+            assert starling.launch(str(tmp_path / name)).limit_usd == Decimal("0.5")
         again = starling.launch(starling.launch(document), training__seed=9)
         assert again.jobs[0]["seed"] == 9
         assert document == make_spec(name="Mine").model_dump(mode="json")
@@ -105,6 +111,29 @@ class TestLaunching:
         monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
         with pytest.raises(starling.StarlingError, match=r"/account/tokens/ and set STARLING_TOKEN"):
             starling.launch("cartpole")
+
+    @pytest.mark.parametrize(
+        ("name", "content", "package", "why"),
+        [
+            ("a.toml", "x = 1", "tomllib", r"TOML needs Python 3\.11"),
+            ("a.yaml", "x: 1", "yaml", "YAML needs the package PyYAML"),
+            ("a.toml", "x = [", "", "is no TOML"),
+            ("a.yaml", "a: b: c", "", "is no YAML"),
+            ("a.yaml", "a: 2026-01-01", "", "is no YAML"),
+            ("a.json", "{", "", "is no JSON"),
+            ("a.yml", "- 1", "", "must hold one table"),
+        ],
+    )
+    def test_a_file_that_cannot_be_sent_is_refused_in_words(
+        self, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        name: str, content: str, package: str, why: str,
+    ) -> None:  # fmt: skip
+        (tmp_path / name).write_text(content)
+        if package:
+            monkeypatch.setitem(sys.modules, package, None)  # as where it is not installed
+        with pytest.raises(starling.StarlingError, match=why):
+            starling.launch(str(tmp_path / name))
+        assert not Job.objects.filter(project=project).exists()
 
     def test_a_run_that_is_not_there_is_refused(self, project: Any) -> None:
         with pytest.raises(starling.StarlingError, match="has no group_7"):

@@ -98,6 +98,53 @@ class TestTheTable:
         assert len(code) <= 200
 
 
+class TestItsOwnWords:
+    def test_it_says_its_version(self, capsys: Any) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main(["--version"])
+        assert (ended.value.code, capsys.readouterr().out) == (0, f"starling {starling.__version__}\n")
+
+    @pytest.mark.parametrize("after", [True, False])
+    def test_address_and_token_are_options_before_the_subject_and_after_the_verb(self, after: bool) -> None:
+        given, words = ["--url", "https://a.org", "--token", "t", "--project", "p"], ["jobs", "list"]
+        found = parser().parse_args([*words, *given] if after else [*given, *words])
+        assert (found.url, found.token, found.project) == ("https://a.org", "t", "p")
+
+    @pytest.mark.parametrize(
+        ("typed", "offered"),
+        [
+            (["jo"], {"jobs"}),
+            (["jobs", "fo"], {"forecast", "fork"}),
+            (["--url", "https://a.org", "jobs", "fo"], {"forecast", "fork"}),
+            (["jobs", "run", "cartpole", "--wa"], {"--watch"}),
+            (["jobs", "run", "--project", "lab", "--wa"], {"--watch"}),
+            (["budgets", "make", "A", "5", "--period", "w"], {"weekly"}),
+            (["completion", ""], {"bash", "zsh"}),
+            (["--ver"], {"--version"}),
+            (["jobs", "run", "my-j"], set()),
+        ],
+    )
+    def test_bash_completes_subjects_verbs_options_and_their_values(
+        self, capsys: Any, typed: list[str], offered: set[str]
+    ) -> None:
+        assert main(["completion", "bash"]) == 0
+        program = (
+            f"{capsys.readouterr().out}\nCOMP_WORDS=({shlex.join(['starling', *typed])}); "
+            f'COMP_CWORD={len(typed)}; _starling; echo "${{COMPREPLY[@]}}"'
+        )
+        done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+        assert (set(done.stdout.split()), done.stderr) == (offered, "")
+
+    def test_zsh_gets_the_same_words_by_its_own_bridge(self, capsys: Any) -> None:
+        assert main(["completion", "bash"]) == 0
+        script = capsys.readouterr().out
+        assert main(["completion", "zsh"]) == 0
+        assert (
+            re.fullmatch(r"autoload [^{]*\nbashcompinit\n(.*)", capsys.readouterr().out, re.DOTALL)[1]
+            == script
+        )  # type: ignore[index]
+
+
 def _documented_commands() -> Iterator[tuple[str, str]]:
     """Lines of examples that begin with the command, with alternatives such as stop|pause one by one."""
     for path in DOCUMENTS:

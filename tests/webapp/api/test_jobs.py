@@ -60,6 +60,35 @@ def test_the_same_key_launches_once(mine: Mine) -> None:
     assert mine.project.jobs.count() == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("application/toml", 'name = "Mine"\nbudget_usd = "0.5"\n[training]\nseed = 9\n'),
+        ("application/yaml", "name: Mine\nbudget_usd: '0.5'\ntraining: {seed: 9}\n"),
+    ],
+)
+def test_a_spec_may_be_sent_as_it_lies_in_a_file(mine: Mine, kind: str, content: str) -> None:
+    sent = mine.call("POST", mine.jobs, content.encode(), Content_Type=kind)
+    assert sent.status_code == 201, sent.content
+    assert (sent.json()["name"], sent.json()["seed"]) == ("Mine", 9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("application/toml", "name = ["),
+        ("application/toml", "budget_usd = inf"),
+        ("application/toml", "started = 2026-01-01"),
+        ("application/yaml", "a: &a [1]\nb: *a"),
+        ("application/yaml", "[" * 5_000),
+        ("application/yaml", 'name: "\\0"'),
+    ],
+)
+def test_what_is_no_document_in_its_language_is_refused(mine: Mine, kind: str, content: str) -> None:
+    sent = mine.call("POST", mine.jobs, content.encode(), Content_Type=kind)
+    assert sent.status_code in (400, 422), sent.content
+
+
 def test_a_launch_that_is_refused_says_the_forms_sentence(mine: Mine, settings: Any) -> None:
     settings.STARLING_MAX_LOCAL_ACTORS = 4
     refused = mine.call.post(mine.jobs, mine.spec())

@@ -8,6 +8,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -218,12 +219,28 @@ def test_a_spec_goes_out_and_comes_in_again(client: Client, address: str, projec
     assert client.post(address, typed(budget_usd="0", download="1")).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("mine.toml", 'name = "Mine"\nbudget_usd = 0.5\n[training]\nseed = 9\n'),
+        ("mine.yaml", "name: Mine\nbudget_usd: 0.5\ntraining:\n  seed: 9\n"),
+        ("MINE.YML", "{name: Mine, budget_usd: 0.5, training: {seed: 9}}"),
+    ],
+)
+def test_a_spec_comes_in_as_toml_and_yaml_too(client: Client, address: str, name: str, content: str) -> None:
+    file = SimpleUploadedFile(name, content.encode())
+    sent = client.post(f"{address}file/", {"spec": file})
+    page = text(client.get(sent.headers["Location"]))
+    assert 'name="name" value="Mine"' in page
+    assert 'name="training.seed" value="9"' in page
+
+
 FAULTY = [
     (b"{", "is not JSON: at line 1, column 2"),
     (b"[1]", "must hold one table of fields"),
-    (b"\xff\xfe", "is not text in UTF-8"),
+    (b"\xff\xfe", "it is no text in UTF-8"),
     (b" " * (LARGEST_BYTES + 1), "is larger than 256 KB"),
-    (b'{"a":' * 5_000, "is not a JSON document that can be read"),
+    (b'{"a":' * 5_000, "it nests deeper than 50 tables"),
 ]
 
 
@@ -251,7 +268,7 @@ def test_every_fault_of_a_file_is_named_by_its_path(client: Client, address: str
         "platform.kind must",
     ):
         assert words in text(answer)
-    assert "Choose a JSON file first." in text(client.post(f"{address}file/"))
+    assert "Choose a JSON, TOML or YAML file first." in text(client.post(f"{address}file/"))
 
 
 # Seeds

@@ -13,6 +13,6 @@ project.
 
 from .comparison import Comparison
 from .runs import Run, launch, open_run
-from .starling import Starling, StarlingError
+from .starling import Starling, StarlingError, __version__
 
-__all__ = ["Comparison", "Run", "Starling", "StarlingError", "launch", "open_run"]
+__all__ = ["Comparison", "Run", "Starling", "StarlingError", "__version__", "launch", "open_run"]

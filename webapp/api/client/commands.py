@@ -99,7 +99,7 @@ COMMANDS: tuple[Command, ...] = (
         Option("--name", "a part of it"), Option("--tag", "with this tag"), Option("--group", "of this group"),
         Option("--environment", "such as CartPole-v1"), Option("--algorithm", "such as ppo"),
         Option("--platform", "such as simulated"), _LIMIT)),
-    Command("jobs run SPEC", "Launch a preset, or a spec from a JSON file.", "POST /jobs", out.JOBS,
+    Command("jobs run SPEC", "Launch a preset, or a spec from a file (JSON, TOML, YAML).", "POST /jobs", out.JOBS,
             spec=".", once=True, watches=True),
     Command("jobs forecast SPEC", "What it would take and cost; nothing is launched.", "POST /forecast", out.FORECAST,
             spec="."),

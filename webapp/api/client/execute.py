@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 from .commands import Command
 from .output_columns import TRAINING_SCORE
-from .request_bodies import FileForm, put, wrong
+from .request_bodies import SPEC_FILES, FileForm, parse, put, read_spec, wrong
 from .starling import Starling
 from .tables import plain, shown, takes_words
 
@@ -80,7 +80,7 @@ class CommandRun:
     def _request(self) -> _Request:
         row, given = self._row, self._given()
         if row.name == ("call",):
-            body = None if given.get("body") is None else _document(given["body"], "--body")
+            body = None if given.get("body") is None else parse(given["body"], "--body")
             path, _, query = f"/{given['path'].removeprefix('/')}".partition("?")
             return _Request(given["method"].upper(), path, body, parse_qs(query))
         method, path, *file = row.does.split()
@@ -128,9 +128,10 @@ class CommandRun:
             spec = client.job(arguments.job, "spec")
         elif "draft" in arguments:
             spec = client.call("GET", f"/drafts/{arguments.draft}")["spec"]
-        elif arguments.spec == "-" or arguments.spec.endswith(".json"):
-            text = sys.stdin.read() if arguments.spec == "-" else _text(Path(arguments.spec))
-            spec = _document(text, arguments.spec)
+        elif arguments.spec == "-":
+            spec = parse(sys.stdin.read(), "-")
+        elif arguments.spec.endswith(SPEC_FILES):
+            spec = read_spec(arguments.spec)
         else:
             spec = client.preset(arguments.spec)["spec"]
         if not isinstance(spec, dict):
@@ -245,25 +246,11 @@ def _whole(text: str) -> int:
         raise wrong(f"This needs a whole number, not {text!r}.", "Such as 5.") from None
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a JSON file, or a preset.") from None
-
-
 def _form(path: Path, fields: dict[str, Any]) -> FileForm:
     try:
         return FileForm(path, fields)
     except OSError as error:
         raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a file.") from None
-
-
-def _document(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise wrong(f"{where} is no JSON: {error}.", "Correct it, and try again.") from None
 
 
 def _words(event: dict[str, Any], job: dict[str, Any]) -> str:

@@ -8,8 +8,9 @@ import sys
 from typing import Any
 
 from .commands import COMMANDS, Command, Option
+from .completion import SHELLS, completion_script
 from .execute import CommandRun
-from .starling import Starling, StarlingError
+from .starling import Starling, StarlingError, __version__
 from .tables import plain
 
 _ENDS = """exit codes:
@@ -35,9 +36,13 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command. Returns one of the exit codes that --help lists."""
-    parsed = parser().parse_args(arguments)
+    made = parser()
+    parsed = made.parse_args(arguments)
     try:
-        return CommandRun(Starling(project=parsed.project), parsed).run()
+        if parsed.subject == "completion":
+            print(completion_script(made, parsed.shell), end="")
+            return 0
+        return CommandRun(Starling(parsed.url, parsed.token, parsed.project), parsed).run()
     except StarlingError as error:
         return _report(error, parsed.json)
     except BrokenPipeError:  # the reader of a pipe has closed it
@@ -69,6 +74,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"{_ENDS}\n{_FROM}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    made.add_argument("--version", action="version", version=f"starling {__version__}")
+    _add_settings(made, "")
     subjects = made.add_subparsers(dest="subject", required=True, metavar="subject")
     verbs: dict[str, Any] = {}
     for row in COMMANDS:
@@ -82,7 +89,21 @@ def parser() -> argparse.ArgumentParser:
             group = subjects.add_parser(subject, help=words, description=f"{subject}: {words}")
             verbs[subject] = group.add_subparsers(dest="verb", required=True, metavar="verb")
         _add(verbs[subject], verb[0], row)
+    completion = subjects.add_parser("completion", help="a script that completes these words in bash or zsh")
+    completion.add_argument("shell", choices=SHELLS)
     return made
+
+
+def _add_settings(to: argparse.ArgumentParser, default: str) -> None:
+    """Options that may be written before the subject and after the verb. SUPPRESS: the first one is kept."""
+    add = to.add_argument
+    add("--url", default=default, help="of the dashboard (default: STARLING_URL, else the file's)")
+    add(
+        "--token",
+        default=default,
+        help="better in STARLING_TOKEN: others of this machine see a command's words",
+    )
+    add("--project", default=default, help="its slug (default: STARLING_PROJECT, else the first)")
 
 
 def _add(to: Any, name: str, row: Command) -> None:
@@ -101,7 +122,7 @@ def _add(to: Any, name: str, row: Command) -> None:
     if row.waits:
         made.add_argument("--wait", action="store_true", help="until it is over")
     made.add_argument("--json", action="store_true", help="answers as JSON, a line each")
-    made.add_argument("--project", default="", help="its slug (default: STARLING_PROJECT, else the first)")
+    _add_settings(made, argparse.SUPPRESS)
 
 
 def _kind(option: Option) -> dict[str, Any]:

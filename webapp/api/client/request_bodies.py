@@ -1,7 +1,9 @@
-"""What requests carry: a spec with changes by path, such as training.seed=7, and a file as a form."""
+"""What requests carry: a spec of a file with changes by path, such as training.seed=7, and a file as a form."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,55 @@ def put(document: dict[str, Any], path: str, value: Any) -> None:
             raise wrong(f"{table} in {path} is no table of fields.", "See the spec with `jobs spec`.")
         here = inner
     here[name] = value
+
+
+SPEC_FILES = (".json", ".toml", ".yaml", ".yml")
+
+
+def read_spec(path: str) -> Any:
+    """What a file of one of these languages holds. Raises StarlingError."""
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except OSError as error:
+        raise wrong(f"{path} cannot be read: {error.strerror}.", "Name a file, or a preset.") from None
+    except ValueError:
+        raise wrong(f"{path} is no text in UTF-8.", "Save it as UTF-8.") from None
+    return parse(text, path)
+
+
+def parse(text: str, name: str) -> Any:
+    """The document, in the language that the name ends with: JSON without an ending. Raises StarlingError."""
+    faults: tuple[type[Exception], ...] = (ValueError, TypeError, RecursionError)
+    if name.endswith(".toml"):
+        load, language = _tomllib().loads, "TOML"
+    elif name.endswith((".yaml", ".yml")):
+        yaml = _yaml()
+        load, language, faults = yaml.safe_load, "YAML", (*faults, yaml.YAMLError)
+    else:
+        load, language = json.loads, "JSON"
+    try:
+        document = load(text)
+        json.dumps(document)  # a date of TOML or YAML has no JSON
+    except faults as error:
+        why = f"{name} is no {language}: {' '.join(str(error).split())}."
+        raise wrong(why, "Correct it, and try again.") from None
+    return document
+
+
+def _tomllib() -> Any:
+    try:
+        return importlib.import_module("tomllib")
+    except ImportError:
+        raise wrong("TOML needs Python 3.11 or later.", "Use it, or write the spec as JSON.") from None
+
+
+def _yaml() -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ImportError:
+        raise wrong(
+            "YAML needs the package PyYAML.", "pip install pyyaml, or write the spec as JSON or TOML."
+        ) from None
 
 
 _PIECE_BYTES = 2**20

@@ -17,7 +17,7 @@ from . import drawing
 from .comparison import Comparison
 from .drawing import open_display
 from .output_columns import TRAINING_SCORE
-from .request_bodies import put, wrong
+from .request_bodies import SPEC_FILES, put, read_spec, wrong
 from .starling import Starling
 
 _STATES = ("failed", "cancelled", "paused")
@@ -33,7 +33,7 @@ def launch(
     key: str = "",
     **changes: Any,
 ) -> Run:
-    """Launch a preset, a spec (a mapping or the path of a JSON file), or a run's spec once more.
+    """Launch a preset, a spec (a mapping or the path of a JSON, TOML or YAML file), or a run's spec once more.
 
     `budget_usd` is for all seeds together: each gets the same share, so no more than it is ever spent. Further keywords
     change the spec, with two underscores between its parts: training__seed=7. With a `key` a repeated launch returns
@@ -256,11 +256,13 @@ def _document(spec: str | Mapping[str, Any] | Run, client: Starling) -> dict[str
         return {**document, "name": spec.name, "group": ""}
     if isinstance(spec, Mapping):
         return dict(json.loads(json.dumps(spec)))
-    if spec.endswith(".json"):
-        try:
-            return dict(json.loads(Path(spec).read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise wrong(f"{spec} is no spec: {error}.", "Name a JSON file, or a preset.") from None
+    if spec.endswith(SPEC_FILES):
+        document = read_spec(spec)
+        if not isinstance(document, dict):
+            raise wrong(
+                f"{spec} is no spec: it must hold one table of fields.", "Correct it, or name a preset."
+            )
+        return document
     return dict(client.preset(spec)["spec"])
 
 

@@ -273,12 +273,12 @@ def _save(request: HttpRequest, sheet: FormState, form: SpecForm) -> HttpRespons
 
 @project_action("editor")
 def job_file(request: HttpRequest, project: Project) -> HttpResponse:
-    """Put a spec from a JSON file into the form as a draft, or show all its problems."""
+    """Put a spec from a JSON, TOML or YAML file into the form as a draft, or show all its problems."""
     file = request.FILES.get("spec")
     sheet = FormState(project, request.user, starting_point(project, {}))
     try:
         if file is None:
-            raise SpecError([Problem("", "Choose a JSON file first.")])
+            raise SpecError([Problem("", "Choose a JSON, TOML or YAML file first.")])
         name = (file.name or "spec.json")[:60]
         spec = read_spec_file(cast(BinaryIO, file.file), name)
     except SpecError as refusal:

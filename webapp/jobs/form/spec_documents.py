@@ -1,11 +1,10 @@
-"""Specs as files: a preset, a TOML or JSON file, with single values set by path.
+"""Specs as files: a preset, a JSON, TOML or YAML file, with single values set by path.
 
 Every problem becomes a line of a SpecError: one sentence that names the field and what is allowed.
 """
 
 from __future__ import annotations
 
-import json
 import tomllib
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
 
+from webapp.jobs.form.document_languages import Language, language_of, parse
 from webapp.jobs.form.presets import preset_document, preset_names
 from webapp.jobs.form.spec_problems import Problem, problems
 from webapp.jobs.form.variant_switch import switch_variant
@@ -35,7 +35,7 @@ class SpecError(ValueError):
 def add_spec_arguments(parser: ArgumentParser) -> None:
     """Give a command the arguments of `read_spec`: `spec` and `changes`."""
     names = ", ".join(preset_names())
-    parser.add_argument("spec", metavar="PRESET|FILE", help=f"{names}, or a TOML or JSON file")
+    parser.add_argument("spec", metavar="PRESET|FILE", help=f"{names}, or a JSON, TOML or YAML file")
     parser.add_argument(
         "--set",
         action="append",
@@ -89,26 +89,28 @@ def _with_defaults(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    language = "JSON" if path.suffix == ".json" else "TOML"
     try:
         with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE_BYTES + 1)
-        if len(text) > _LARGEST_FILE_BYTES:
-            raise _wrong(
-                f"{path} is larger than {_LARGEST_FILE_BYTES:,} bytes; a spec is a short {language} document."
-            )
-        content = json.loads(text) if language == "JSON" else tomllib.loads(text.decode())
+            return _table(file, str(path), "TOML", _LARGEST_FILE_BYTES, f"{_LARGEST_FILE_BYTES:,} bytes")
     except OSError as error:
         raise _wrong(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, SpecError):
-            raise
-        raise _wrong(f"{path} is not a {language} document: {error}.") from None
-    if not isinstance(content, dict):
+
+
+def _table(file: BinaryIO, name: str, default: Language, largest_bytes: int, largest: str) -> dict[str, Any]:
+    """The table of fields in a file, of which no more than the size limit is read."""
+    language = language_of(name, default)
+    content = file.read(largest_bytes + 1)
+    if len(content) > largest_bytes:
+        raise _wrong(f"{name} is larger than {largest}; a spec is a short {language} document.")
+    try:
+        document = parse(content, language)
+    except ValueError as error:
+        raise _wrong(f"{name} is not {language}: {error}.") from None
+    if not isinstance(document, dict):
         raise _wrong(
-            f"{path} must hold one table of fields, such as name, training, platform and budget_usd."
+            f"{name} must hold one table of fields, such as name, training, platform and budget_usd."
         )
-    return content
+    return document
 
 
 def set_value(document: dict[str, Any], change: str, model: type[BaseModel]) -> None:
@@ -165,23 +167,8 @@ LARGEST_BYTES = 256 * 1024
 
 
 def read_spec_file(file: BinaryIO, name: str) -> JobSpec:
-    """Return the spec in a JSON file. SpecError with all its problems. Reads no more than the size limit."""
-    content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise _wrong(f"{name} is larger than {LARGEST_BYTES // 1024} KB; a spec is a short JSON document.")
-    try:
-        document: Any = json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise _wrong(f"{name} is not text in UTF-8; a spec is a JSON document.") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise _wrong(f"{name} is not JSON: at {where}, {error.msg[:1].lower()}{error.msg[1:]}.") from None
-    except (ValueError, RecursionError):
-        raise _wrong(f"{name} is not a JSON document that can be read.") from None
-    if not isinstance(document, dict):
-        raise _wrong(
-            f"{name} must hold one table of fields, such as name, training, platform and budget_usd."
-        )
+    """Return the spec in a JSON, TOML or YAML file. SpecError with all its problems."""
+    document = _table(file, name, "JSON", LARGEST_BYTES, f"{LARGEST_BYTES // 1024} KB")
     try:
         return JobSpec.model_validate(document)
     except ValidationError as error:

@@ -131,12 +131,14 @@ def test_changes_may_mend_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("spec.toml", "name = [", "is not a TOML document"),
-        ("spec.toml", b"\xff\xfe", "is not a TOML document"),
-        ("spec.json", "{", "is not a JSON document"),
-        ("spec.json", b"\x00\x01\xfe\xff", "is not a JSON document"),
-        ("spec.json", "[" * 100_000, "is not a JSON document"),
+        ("spec.toml", "name = [", "is not TOML"),
+        ("spec.toml", b"\xff\xfe", "is not TOML"),
+        ("spec.json", "{", "is not JSON"),
+        ("spec.json", b"\x00\x01\xfe\xff", "is not JSON"),
+        ("spec.json", "[" * 100_000, "is not JSON"),
         ("spec.json", "[1]", "must hold one table of fields"),
+        ("spec.yaml", "a: b: c", "is not YAML: at line 1, column 5"),
+        ("spec.yml", "- 1", "must hold one table of fields"),
         ("spec.toml", "#" * 1_000_001, "is larger than 1,000,000 bytes"),
     ],
 )
