@@ -96,7 +96,7 @@ class Spend(Message):
     spent_picodollars: int
     reserved_picodollars: int
     limit_picodollars: int
-    accrued_picodollars: int = 0
+    accrued_picodollars: int = Field(0, exclude_if=lambda value: value == 0)
 
 
 class UpdateReport(Message):

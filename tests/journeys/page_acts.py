@@ -120,7 +120,7 @@ def invite(page: Page) -> None:
 
 
 def open_operation(page: Page) -> None:
-    page.click("[id$='jobs_create_job'] > summary")
+    page.click("[id$='create_job'] > summary")
 
 
 def submit_nothing(page: Page) -> None:

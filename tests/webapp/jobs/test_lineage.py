@@ -117,7 +117,7 @@ def test_a_fork_keeps_environment_network_and_normaliser(learned: Job) -> None:
     ]
 
 
-def test_a_fork_whose_beginning_is_lost_says_so_and_is_over(learned: Job) -> None:
+def test_a_fork_whose_beginning_is_lost_waits_for_it_and_says_so(learned: Job) -> None:
     fork = submit_job(
         project=learned.project,
         user=learned.created_by,
@@ -127,7 +127,7 @@ def test_a_fork_whose_beginning_is_lost_says_so_and_is_over(learned: Job) -> Non
     first_checkpoint_path(fork.pk).unlink()
     assert run_job(fork.pk, owner="test", hand_over=threading.Event()) == 0
     fork.refresh_from_db()
-    assert fork.observed == "failed"
+    assert (fork.observed, fork.reason_code) == ("paused", "unreadable")
     assert fork.reason.startswith("The checkpoint that this fork starts from is lost")
 
 

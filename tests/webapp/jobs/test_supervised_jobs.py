@@ -128,6 +128,7 @@ def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: 
 
 def test_no_tab_of_its_page_says_round_or_actor(client: Client, job: Job) -> None:
     change_bounds(job=job, user=job.created_by, least=2, most=3)
+    job.checkpoints.all().delete()
     resume_point(job_id=job.pk, epoch=job.lease_epoch, load=lambda row: None)
     job.refresh_from_db()
     client.force_login(job.created_by)

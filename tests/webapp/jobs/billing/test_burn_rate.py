@@ -185,7 +185,7 @@ def test_what_the_reference_return_had_cost() -> None:
     recorder.record(evaluated(3, 480.0))
     recorder.record(evaluated(4, 490.0))
     job.refresh_from_db()
-    assert header(job)["reached"] == "Reached 475 in round 3 for $0.00300."
+    assert header(job)["reached"] == "Reached 475 in round 3, after 3.0 s, for $0.00300."
 
 
 @pytest.mark.django_db
