@@ -41,7 +41,7 @@ def _ended(kind: str) -> Job:
     made = KINDS[kind]
     document = {
         "training": made["training"]().model_dump(mode="json"),
-        "platform": {"kind": "simulated", **made.get("platform", {})},
+        "platform": {"kind": "simulated", "seed": 5, **made.get("platform", {})},
         "budget_usd": "5",
     }
     job = make_job(spec=JobSpec.model_validate(document))
