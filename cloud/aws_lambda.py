@@ -174,7 +174,14 @@ class LambdaPlatform:
         return self._limit.allowed
 
     def throttling_reasons(self) -> str:
-        """Implements `cloud.throttling.ReportsThrottling`."""
+        """Implements `cloud.throttling.ReportsThrottling`: also why instances that should be ready are missing."""
+        return " ".join(filter(None, (self._why_calls_wait(), self._why_none_are_ready())))
+
+    def _why_none_are_ready(self) -> str:
+        failure = self._provisioned.failure.rstrip(".")
+        return f"{failure[:1].upper()}{failure[1:]}. Calls run on ordinary instances." if failure else ""
+
+    def _why_calls_wait(self) -> str:
         reason, noted_s = self._throttled
         waiting = sum(one.state == "waiting" for one in self._flights.values())
         if not waiting or self.now_s() - noted_s > _THROTTLED_FOR_S:

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cloud.aws.error_text import ABSENT, code_of
+from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
 from cloud.register import Holder, NameTaken, RegisterClosed
 
 KEPT_FOR_S = 120.0
 _RENEW_BEFORE_S = 80.0
 _TRY_AGAIN_S = 2.0
+_NONE_READY = "no instances are kept ready"
 NOT_PROVISIONED = ABSENT | {"ProvisionedConcurrencyConfigNotFoundException"}
 
 
@@ -28,7 +29,8 @@ def ready_name(function: str, version: str) -> str:
 class ProvisionedConcurrency:
     """`qualifier` is the version to invoke; None until its instances were requested, and if none are wanted.
 
-    Call `renew` often: without a call for `KEPT_FOR_S` the instances are no longer wanted.
+    Call `renew` often: without a call for `KEPT_FOR_S` the instances are no longer wanted. `failure` says why they are
+    missing; calls run on ordinary instances then.
     """
 
     def __init__(
@@ -92,8 +94,26 @@ class ProvisionedConcurrency:
             while not self._created(function, str(published["Version"]), str(published["FunctionArn"])):
                 if self._closing.wait(_TRY_AGAIN_S):
                     return
+            while self._is_starting():
+                if self._closing.wait(_TRY_AGAIN_S):
+                    return
         except Exception as error:
-            self.failure = f"no instances are kept ready: {error}"
+            self.failure = f"{_NONE_READY}: {_reason(error)}"
+
+    def _is_starting(self) -> bool:
+        """Return whether AWS still starts them. Note AWS's reason if it cannot."""
+        if self.qualifier is None:
+            return False
+        try:
+            found = self._client.get_provisioned_concurrency_config(**self._where)
+        except Exception as error:
+            if code_of(error) not in NOT_PROVISIONED:
+                raise
+            self.failure = f"{_NONE_READY}: AWS has ended them"
+            return False
+        if found["Status"] == "FAILED":
+            self.failure = f"{_NONE_READY}: AWS says: {found.get('StatusReason') or 'no reason'}"
+        return bool(found["Status"] == "IN_PROGRESS")
 
     def _created(self, function: str, version: str, version_arn: str) -> bool:
         """Return False while another run's instances of this version are being deleted."""
@@ -106,7 +126,7 @@ class ProvisionedConcurrency:
             try:
                 register.intend(name, "provisioned", expires_unix_s, facts)
             except NameTaken as taken:
-                self.failure = f"no instances are kept ready: {taken}"
+                self.failure = f"{_NONE_READY}: {taken}"
                 return False
             except RegisterClosed:
                 return True
@@ -121,6 +141,16 @@ class ProvisionedConcurrency:
             register.made(name, version_arn)
         self.qualifier, self.failure = version, ""
         return True
+
+
+def _reason(error: Exception) -> str:
+    """Return AWS's own words, which repeat nothing but the function's name here; ours for a right that is missing, and
+    where AWS did not answer."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict) and code_of(error) not in DENIED:
+        return f"AWS says: {response.get('Error', {}).get('Message') or code_of(error)}"
+    why = refusal(error)
+    return f"{why.words} {why.fix}".strip()
 
 
 def delete(client: Any, where: Mapping[str, str]) -> None:

@@ -241,6 +241,7 @@ def _config(provisioned: Provisioned) -> dict[str, Any]:
         "AvailableProvisionedConcurrentExecutions": provisioned.ready,
         "AllocatedProvisionedConcurrentExecutions": provisioned.ready,
         "Status": status,
+        **({"StatusReason": "FUNCTION_ERROR_INIT_FAILURE"} if provisioned.failed else {}),
         "LastModified": provisioned.modified,
     }
 

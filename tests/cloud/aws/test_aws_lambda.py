@@ -283,6 +283,20 @@ def test_no_answer_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _one(platform, "after").status == "done"
 
 
+def test_functions_that_cannot_be_kept_ready_are_reported_with_the_reason_of_aws() -> None:
+    with lambdas.opened(at_once=2, provisioned=1) as (platform, aws):
+        assert _one(platform, "c0").status == "done"
+        end_s = time.monotonic() + 60
+        while not (said := platform.throttling_reasons()):
+            assert time.monotonic() < end_s
+            time.sleep(0.02)
+        assert said == (
+            "No instances are kept ready: AWS says: Specified ConcurrentExecutions for function decreases account's"
+            " UnreservedConcurrentExecution below its minimum value of [100]. Calls run on ordinary instances."
+        )
+        assert aws.meter.provisioned == []
+
+
 def test_functions_kept_ready_serve_the_job_and_are_given_back() -> None:
     with lambdas.opened(at_once=102, provisioned=1) as (platform, aws):
         first = _one(platform, "first")

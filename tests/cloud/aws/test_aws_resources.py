@@ -156,6 +156,19 @@ def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
     ready.close()
 
 
+def test_instances_that_aws_cannot_start_are_reported(
+    aws: AwsEmulator, account: DemoAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloud.aws.provisioned._TRY_AGAIN_S", 0.05)
+    client = account.by_keys.open().client("lambda")
+    client.update_function_configuration(FunctionName=NAME, Handler="missing.handler")
+    ready = _kept(account, MemoryRegister())
+    ready.begin(NAME)
+    _until(lambda: ready.failure)
+    assert ready.failure == "no instances are kept ready: AWS says: FUNCTION_ERROR_INIT_FAILURE"
+    ready.close()
+
+
 def test_they_are_renewed_while_they_are_wanted(account: DemoAccount) -> None:
     now = [1_000_000.0]
     register = MemoryRegister()
