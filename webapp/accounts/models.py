@@ -13,6 +13,8 @@ from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from webapp.form_versions import FormVersion, Value
+
 
 class UserManager(BaseUserManager["User"]):
     """Creates people from an e-mail address and a password. There are no user names."""
@@ -147,6 +149,12 @@ class Membership(models.Model):
         """Whether the role is enough. In an archived project every member may only look."""
         frozen = self.project.archived_at is not None and needs != Role.VIEWER
         return not frozen and Role(self.role).allows(needs)
+
+    @property
+    def version(self) -> FormVersion:
+        """What the forms that change or remove this member are drawn from."""
+        role = Value("The role", self.role, "role", dict(Role.choices))
+        return FormVersion(f"member {self.pk}", (role,))
 
     @property
     def is_owner(self) -> bool:

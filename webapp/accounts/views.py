@@ -196,6 +196,9 @@ def withdraw(request: HttpRequest, project: Project, invitation_id: int) -> Http
 @fresh_sign_in
 def change_role(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     membership = queries.member_in(project, membership_id)
+    if found := membership.version.changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("accounts:members", project.slug)
     form = RoleForm(request.POST)
     try:
         if not form.is_valid():
@@ -212,6 +215,9 @@ def change_role(request: HttpRequest, project: Project, membership_id: int) -> H
 def remove_member(request: HttpRequest, project: Project, membership_id: int) -> HttpResponse:
     """Owners remove any member. Every member may leave."""
     membership = member_to_remove(request.user, project, membership_id)
+    if found := membership.version.changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("accounts:members", project.slug)
     leaving = membership.user_id == request.user.pk
     try:
         services.remove_member(membership)

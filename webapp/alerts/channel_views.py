@@ -21,6 +21,7 @@ from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
 from webapp.connections.sealing import Secret
+from webapp.form_versions import refuse_if_stale, version_of
 
 _LOG_A_PAGE = 25
 
@@ -82,6 +83,7 @@ def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> H
 def channel_change(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
     form = ChannelForm(request.POST, channel=channel)
+    refuse_if_stale(form, version_of(ChannelForm(channel=channel), f"channel {channel.pk}"))
     if form.is_valid():
         given = form.cleaned_data
         try:
@@ -168,7 +170,9 @@ def _detail(
     key: Secret | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    form = form or ChannelForm(channel=channel)
+    if form is None:
+        form = ChannelForm(channel=channel)
+        refuse_if_stale(form, version_of(form, f"channel {channel.pk}"))
     context = {
         "form": form,
         "kinds": [(value, label, value in form.chosen()) for value, label in KINDS],

@@ -10,6 +10,7 @@ from django import forms
 
 from webapp.accounts.models import User
 from webapp.budgets.display import CLOUDS
+from webapp.form_versions import FormVersion, version_of
 from webapp.formatting import read_whole
 from webapp.jobs.list.actions import LONGEST_TAG, tag_named
 from webapp.jobs.models import JobGroup, Tag
@@ -151,3 +152,8 @@ def form_of(budget: Budget, *, raised: bool = False) -> BudgetForm:
             "thresholds": ", ".join(map(str, budget.thresholds)),
         }
     )
+
+
+def budget_version(budget: Budget) -> FormVersion:
+    """Return what the budget's forms are drawn from."""
+    return version_of(form_of(budget), f"budget {budget.pk}")

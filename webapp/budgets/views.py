@@ -21,8 +21,9 @@ from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in
 from webapp.accounts.models import Membership, Project
 from webapp.budgets.display import period_words, summarize_budget, summarize_budgets
-from webapp.budgets.forms import BudgetForm, NewBudgetForm, form_of
+from webapp.budgets.forms import BudgetForm, NewBudgetForm, budget_version, form_of
 from webapp.clock import SYSTEM_CLOCK
+from webapp.form_versions import refuse_if_stale
 from webapp.formatting import display_usd, read_whole
 from webapp.jobs.launch.forecasts import calibration_sentence
 from webapp.jobs.models import Job
@@ -78,6 +79,7 @@ def budget_detail(request: HttpRequest, project: Project, budget_id: int) -> Htt
     budget = budget_in(project, budget_id, above=_is_staff(request))
     job = Job.objects.filter(project=project, pk=request.GET.get("job", "")).first()
     form = BudgetForm(request.POST) if request.method == "POST" else form_of(budget, raised=job is not None)
+    refuse_if_stale(form, budget_version(budget))
     if request.method == "POST" and form.is_valid():
         changes = form.changes()
         if changes["limit_picodollars"] > budget.limit_picodollars:
@@ -122,6 +124,9 @@ def budget_close(request: HttpRequest, project: Project, budget_id: int) -> Http
     """Close a budget. Needs a fresh sign-in, because jobs can spend more without it."""
     budget = budget_in(project, budget_id, closed=True, above=_is_staff(request))
     require_may_lift(request.membership, budget)  # type: ignore[attr-defined]
+    if found := budget_version(budget).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("budgets:detail", project.slug, budget.pk)
     close_budget(budget=budget)
     messages.info(request, f"“{budget.name}” is closed.")
     return redirect("budgets:list", project.slug)

@@ -12,8 +12,9 @@ from django.core.validators import RegexValidator
 
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
-from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind
+from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind, SealedSecret, SetUp
 from webapp.connections.sealing import Secret
+from webapp.form_versions import FormVersion, Value, version_of
 from webapp.formatting import read_whole
 
 _AWS_REGION = RegexValidator(r"^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$", "A region looks like eu-central-1.")
@@ -185,6 +186,25 @@ def identity_form(connection: Connection, data: Any = None) -> WriteOnlyForm:
         field.widget.attrs.setdefault("autocomplete", "off")
         field.widget.attrs["spellcheck"] = "false"
     return form
+
+
+def identity_version(connection: Connection, secret: SealedSecret | None) -> FormVersion:
+    """What the form of the identity is drawn from."""
+    set_at = Value("The secret", f"set {secret.set_at:%Y-%m-%d %H:%M:%S}" if secret else "")
+    return version_of(identity_form(connection), f"identity of {connection.pk}", set_at)
+
+
+def set_up_version(connection: Connection, made: SetUp | None) -> FormVersion:
+    """What the form of the set-up is drawn from: what was requested of the account last."""
+    sizes = ", ".join(map(str, made.asked_mb)) if made else ""
+    bucket = "on" if made and made.asked_bucket else "off"
+    image = made.image if made else ""
+    values = (
+        Value("Memory", sizes, "memory_mb"),
+        Value("The bucket", bucket, "bucket"),
+        Value("Image", image, "image"),
+    )
+    return FormVersion(f"set-up of {connection.pk}", values)
 
 
 def plain_of(connection: Connection, form: forms.Form) -> dict[str, str]:

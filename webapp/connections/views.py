@@ -23,6 +23,7 @@ from webapp.connections import connection_test as connections_connection_test
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import Connection, Kind
 from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
+from webapp.form_versions import refuse_if_stale
 
 _JOBS_SHOWN = 8
 
@@ -74,7 +75,9 @@ def connection_new(request: HttpRequest, project: Project, kind: str) -> HttpRes
 @live_page("editor")
 def connection_detail(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
-    return _detail(request, connection, forms.identity_form(connection))
+    form = forms.identity_form(connection)
+    refuse_if_stale(form, forms.identity_version(connection, queries.secret_of(connection)))
+    return _detail(request, connection, form)
 
 
 @sensitive_post_parameters()
@@ -85,6 +88,7 @@ def connection_identity(request: HttpRequest, project: Project, connection_id: s
     """Store the identity and request a test."""
     connection = queries.connection_in(project, connection_id)
     form = forms.identity_form(connection, request.POST)
+    refuse_if_stale(form, forms.identity_version(connection, queries.secret_of(connection)))
     if not form.is_valid():
         return _detail(request, connection, form, status=422)
     try:
@@ -122,6 +126,9 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
     """Request the set-up of the account: the functions' resources, or a check of the containers' image."""
     connection = queries.connection_in(project, connection_id)
     form = forms.set_up_form(connection, request.POST)
+    if found := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("connections:detail", project.slug, connection.pk)
     azure = connection.cloud == "azure"
     if not form.is_valid():
         wrong = str(next(iter(form.errors["image"]))) if azure else forms.WRONG_MEMORY
@@ -139,6 +146,9 @@ def connection_set_up(request: HttpRequest, project: Project, connection_id: str
 def connection_take_down(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     """Request the removal of what a set-up made."""
     connection = queries.connection_in(project, connection_id)
+    if found := forms.set_up_version(connection, queries.set_up_of(connection)).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("connections:detail", project.slug, connection.pk)
     try:
         account_setup.request_removal(connection=connection)
     except services.ConnectionRefused as refusal:
@@ -198,6 +208,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "unfinished_jobs": queries.unfinished_jobs(connection).count(),
         **_report(connection),
         **_set_up(connection),
+        "set_up_version": forms.set_up_version(connection, made),
         "set_up_form": forms.set_up_form(connection, image=made.image if made else ""),
         "before_set_up": before_set_up(connection, PriceBook.load()),
     }

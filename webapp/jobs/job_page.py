@@ -113,6 +113,7 @@ def _head(job: Job) -> dict[str, Any]:
         "stopped_by_budget": stopped_by_budget(job),
         "free_again": free_for_next_round(job, now) if stopped_by_budget(job) else 0,
         "checkpoint_unreadable": checkpoint_unreadable(job),
+        "limit_version": bill_panel.limit_version(job),
         "suggested_limit": f"{bill_panel.suggested_limit(job):f}",
         "budgets_above": above,
         "held_by": find_limiting_budget(job.account, above),

@@ -17,6 +17,7 @@ from webapp.formatting import display_usd
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries, services
 from webapp.jobs.actor_bounds import BoundsRefused, change_bounds, number
+from webapp.jobs.billing.bill_panel import limit_version
 from webapp.jobs.seed_groups import run_again
 from webapp.jobs.services import SpecRefused
 from webapp.money.amounts import picodollars, read_usd
@@ -35,6 +36,9 @@ def job_stop(request: HttpRequest, project: Project, job_id: str) -> HttpRespons
 def job_raise_budget(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Raise the job's budget. Needs a fresh sign-in, because the job can spend more."""
     job = queries.job_in(project, job_id)
+    if found := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("jobs:detail", project.slug, job.pk)
     try:
         limit = read_usd(request.POST.get("limit_usd", ""))
         services.raise_budget(job=job, user=request.user, limit_usd=limit)
@@ -91,6 +95,9 @@ def job_again(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def job_bounds(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Change the fewest and most actors from the next round on."""
     job = queries.job_in(project, job_id)
+    if found := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("jobs:detail", project.slug, job.pk)
     try:
         least = number(request.POST.get("least", ""), "The fewest actors")
         most = number(request.POST.get("most", ""), "The most actors")

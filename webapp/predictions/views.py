@@ -17,6 +17,7 @@ from webapp.formatting import display_usd
 from webapp.job_states import TERMINAL
 from webapp.jobs.actor_bounds import BoundsRefused
 from webapp.jobs.actor_bounds import number as actors_of
+from webapp.jobs.billing.bill_panel import limit_version
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 from webapp.jobs.reasons import look_of_job
@@ -52,6 +53,9 @@ def predicted(request: HttpRequest, project: Project, job_id: str) -> HttpRespon
 def what_if_apply(request: HttpRequest, project: Project, job_id: str) -> HttpResponse:
     """Apply the actors and the limit, and keep the prediction. A higher limit needs a fresh sign-in."""
     job = job_in(project, job_id)
+    if found := limit_version(job).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("predictions:what_if", project.slug, job.pk)
     try:
         actors, limit = _read_choice(job, request.POST)
         if limit is not None and limit > job.account.limit_picodollars and not is_fresh(request):
@@ -95,6 +99,7 @@ def _sliders(job: Job) -> dict[str, Any]:
     down = (limit - least_limit(job.account)) // picodollars(step)
     return {
         "job": job,
+        "limit_version": limit_version(job),
         "state": look_of_job(job),
         "over": job.observed in TERMINAL,
         "actors_most": min(allowed, max(8, _TIMES * max(1, job.actors))),

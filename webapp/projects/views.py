@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from webapp.accounts.access import person_of, project_action, project_page, signed_in
 from webapp.accounts.models import Membership, Project, User
 from webapp.accounts.services import LONGEST_NAME, ProjectRefused, rename_project, start_project
+from webapp.form_versions import refuse_if_stale, version_of
 from webapp.job_states import ACTIVE
 from webapp.projects import services
 
@@ -63,6 +64,7 @@ def memberships_of(person: User) -> QuerySet[Membership]:
 def settings(request: HttpRequest, project: Project) -> HttpResponse:
     """The project's name, and its archive. An archived project cannot be renamed."""
     form = ProjectForm(request.POST or None, initial={"name": project.name})
+    refuse_if_stale(form, version_of(form, f"project {project.pk}"))
     if request.method == "POST" and project.archived_at is not None:
         form.add_error(None, "Unarchive the project first, then rename it.")
     if request.method == "POST" and form.is_valid():

@@ -17,6 +17,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs import lineage
 from webapp.jobs.actor_bounds import words
+from webapp.jobs.billing.bill_panel import limit_version
 from webapp.jobs.events import job_summary
 from webapp.jobs.models import Desired, Job
 from webapp.jobs.reasons import stopped_by_budget
@@ -55,6 +56,7 @@ def about_of(context: dict[str, Any], job: Job) -> dict[str, Any]:
         "groups": list(job.groups.all()),
         "origin": lineage.origin_of(job),
         "descendants": lineage.list_descendants(job),
+        "limit_version": limit_version(job),
         "bounds": words(job, job.actors_least, job.actors_most) if bounded else "",
         "reference_words": job_summary.reference_sentence(job),
         "numbers_words": job_summary.numbers_sentence(job),

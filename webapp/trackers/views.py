@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
+from webapp.form_versions import Value, refuse_if_stale, version_of
 from webapp.trackers import queries, services
 from webapp.trackers.forms import TrackerForm
 from webapp.trackers.models import Kind
@@ -51,7 +52,13 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
         raise Http404("There is no such tracker.")
     kind = Kind(tracker)
     before = queries.trackers_of(project).filter(kind=kind).first()
+    secret = before.secrets.first() if before else None
     form = TrackerForm(request.POST or None, kind=kind, tracker=before)
+    token_set = Value(
+        str(form.fields["token"].label), f"set {secret.set_at:%Y-%m-%d %H:%M:%S}" if secret else ""
+    )
+    drawn = TrackerForm(kind=kind, tracker=before)
+    refuse_if_stale(form, version_of(drawn, f"tracker {kind} of {project.pk}", token_set))
     if request.method == "POST" and form.is_valid():
         try:
             given = {**form.cleaned_data, "token": form.cleaned_data["token"] or None}
@@ -65,7 +72,7 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
         "form": form,
         "kind": kind,
         "tracker": before,
-        "secret": before.secrets.first() if before else None,
+        "secret": secret,
         "status": queries.tracker_status(before),
     }
     return render(request, "trackers/tracker.html", context, status=422 if form.errors else 200)

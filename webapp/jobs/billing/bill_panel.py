@@ -16,6 +16,7 @@ from cloud.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK
+from webapp.form_versions import FormVersion, Value
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.billing.forecast_outcome import forecast_outcome
@@ -80,6 +81,20 @@ def cost_by_kind(account: Account) -> list[dict[str, Any]]:
 def suggested_limit(job: Job) -> Decimal:
     """Return twice the present budget, the usual choice when a job should continue."""
     return Decimal(exact_usd(job.account.limit_picodollars)) * 2
+
+
+def limit_version(job: Job) -> FormVersion:
+    """Return what the forms that change the job's limit or its actors are drawn from."""
+    bounds = [job.actors_least, job.actors_most]
+    least, most = ("" if bound is None else str(bound) for bound in bounds)
+    return FormVersion(
+        f"limits of {job.pk}",
+        (
+            Value("The budget", exact_usd(job.account.limit_picodollars), "limit_usd"),
+            Value("The fewest actors", least, "least"),
+            Value("The most actors", most, "most"),
+        ),
+    )
 
 
 def spent_of(job: Job) -> dict[str, Any]:
