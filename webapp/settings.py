@@ -44,7 +44,8 @@ STARLING_AWS_ENDPOINT = variables.text("STARLING_AWS_ENDPOINT", "").rstrip("/")
 STARLING_AZURE_ENDPOINT = variables.text("STARLING_AZURE_ENDPOINT", "").rstrip("/")
 STARLING_EMULATOR_CA = variables.text("STARLING_EMULATOR_CA", "")
 
-# Where alerts may go
+# Alerts
+STARLING_DISK_ALERT_MB = variables.count("STARLING_DISK_ALERT_MB", 1000, least=0)
 STARLING_ALERT_HOSTS = [word.lower() for word in variables.words("STARLING_ALERT_HOSTS")]
 
 # Programs

@@ -10,7 +10,7 @@ import threading
 from celery import shared_task
 
 from webapp.abtests import engine
-from webapp.alerts import anomalies, mail_consent, outbox, rules, sources
+from webapp.alerts import anomalies, disk_space, mail_consent, outbox, rules, sources
 from webapp.alerts import services as alerts
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
@@ -57,7 +57,8 @@ def send_alerts() -> None:
 
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
-    """Every half minute: scan running jobs for anomalies, and hold the projects' rules against them."""
+    """Every half minute: watch disks, scan running jobs for anomalies, and hold the projects' rules against them."""
+    disk_space.watch_disks()
     anomalies.scan_jobs()
     rules.scan_rules()
     alerts.put_away_old()

@@ -48,6 +48,7 @@ class Kind(models.TextChoices):
     REPORT = "report", "Report"
     BILL = "bill", "Cloud's bill differs"
     CHANNEL = "channel", "Channel failing"
+    DISK = "disk", "Disk nearly full"
     RULE = "rule", "Rule of the project"
     TEST = "test", "Test message"
 
@@ -61,6 +62,7 @@ class About(models.TextChoices):
     CONNECTION = "connection", "Connection"
     CHANNEL = "channel", "Channel"
     BILL = "bill", "Cloud's bill"
+    DISK = "disk", "Disk"
 
     def subject(self, key: object) -> str:
         """As in job:job_abc or budget:12."""

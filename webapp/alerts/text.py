@@ -27,6 +27,7 @@ ICONS: dict[str, str] = {
     Kind.REPORT: "file-earmark-text-fill",
     Kind.BILL: "receipt-cutoff",
     Kind.CHANNEL: "send-slash-fill",
+    Kind.DISK: "device-hdd-fill",
     Kind.RULE: "bell-fill",
     Kind.TEST: "send",
 }
