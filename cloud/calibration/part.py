@@ -86,10 +86,12 @@ class Parts:
         The measurements of several visits are concatenated.
         """
         found: dict[str, dict[str, Any]] = {}
-        for turn in range(1, visits + 1):
-            for key, part_run in plan.items():
-                measured = self.run(f"{turn} of {visits}: {part_run.what}", part_run.part, part_run.arguments)
-                found[key] = concatenate(found[key], measured) if key in found else measured
+        turns = [item for _ in range(visits) for item in plan.items()]
+        for number, (key, part_run) in enumerate(turns, start=1):
+            measured = self.run(
+                f"{number} of {len(turns)}: {part_run.what}", part_run.part, part_run.arguments
+            )
+            found[key] = concatenate(found[key], measured) if key in found else measured
         return found
 
     def run(self, what: str, name: str, arguments: dict[str, Any], *, gpu: bool = False) -> dict[str, Any]:

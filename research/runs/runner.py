@@ -80,6 +80,10 @@ class Runner:
         self._children: dict[Cell, subprocess.Popen[bytes]] = {}
         self._stopping = False
 
+    @property
+    def run_count(self) -> int:
+        return len(list(self._choice.cells(self._experiment)))
+
     def stop(self) -> None:
         self._stopping = True
         for child in self._children.values():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,9 @@ def test_a_quick_look_writes_what_the_simulated_cloud_reads(tmp_path: Path) -> N
     found = run_parts.calibration(
         ("CartPole-v1", "Pendulum-v1"), run_parts.QUICK, base, date(2026, 11, 21), reported.append
     )
-    assert "1 of 1: steps of Pendulum-v1" in reported
+    steps = [words for one in reported if (words := re.match(r"(\d+ of \d+): (.+)", one))]
+    assert [one[1] for one in steps] == [f"{number} of {len(steps)}" for number in range(1, len(steps) + 1)]
+    assert "steps of Pendulum-v1" in [one[2] for one in steps]
     stack, profile = tmp_path / "stack.toml", tmp_path / "profile.toml"
     write_toml(stack, found.stack, "A quick look.")
     write_toml(profile, found.profile, "A quick look.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from pydantic import ValidationError
 
 from cloud.workers.processes import bound_to_this_process
@@ -345,3 +346,11 @@ def test_a_stored_run_is_done_on_any_machine(
     assert _rounds(there.rows()) == list(stored)
     assert [row["kind"] for row in there.rows()][-2:] == ["final", "end"]
     assert not RunFile(papers_folder(tmp_path / "another", "some", quick=True), cell).complete
+
+
+def test_each_run_is_counted_of_all_that_were_chosen(tmp_path: Path, settings: Any, capsys: Any) -> None:
+    settings.STARLING_DATA = tmp_path
+    call_command("papers", "run", "asynchronous_return")
+    *lines, summary = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [f"{number} of 10" for number in range(1, 11)]
+    assert summary == "10 skipped"

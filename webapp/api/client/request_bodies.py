@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,8 +103,18 @@ class FileForm:
         }
 
     def __iter__(self) -> Iterator[bytes]:
+        """The form in pieces. On a terminal, standard error says how much of the file has gone out."""
+        size, sent = self._path.stat().st_size, 0
         yield self._head
         with self._path.open("rb") as file:
             while piece := file.read(_PIECE_BYTES):
                 yield piece
+                sent += len(piece)
+                if sys.stderr.isatty():
+                    said = f"{self._path.name}: {_megabytes(sent)} of {_megabytes(size)} MB"
+                    print(f"\r\x1b[K{said}", end="" if sent < size else "\n", file=sys.stderr, flush=True)
         yield self._tail
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f}"

@@ -149,14 +149,17 @@ class Command(LineCommand):
     def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
         on_stop_signals(runner.stop)
         states: dict[str, int] = {}
+        over = 0
         for progress in runner.run():
             cell = progress.cell
             states[progress.state] = states.get(progress.state, 0) + 1
+            over += progress.state != "started"
             if as_json:
                 line = json.dumps({"kind": progress.state, **cell._asdict(), "reason": progress.reason})
             else:
                 reason = f": {progress.reason}" if progress.reason else ""
-                line = f"{cell.arm} · {cell.environment} · seed {cell.seed} {progress.state}{reason}"
+                count = f"{over} of {runner.run_count}"
+                line = f"{count}: {cell.arm} · {cell.environment} · seed {cell.seed} {progress.state}{reason}"
             self.tell(line)
         summary = {"kind": "summary", "evidence": not quick, **states}
         note = f" ({_NOT_EVIDENCE})" if quick else ""

@@ -7,16 +7,21 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.messages import FAILED_ENDS
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
 from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
 
+if TYPE_CHECKING:
+    from webapp.jobs.running.headless import Headless
+    from webapp.jobs.spec import JobSpec
+
 
 class Command(LineCommand):
     help = (
-        "Trains as a preset or a spec file says, and tells what happens: with --json one JSON line an event."
+        "Trains as a preset or a spec file says, and tells what happens: on a terminal in one line that is replaced,"
+        " elsewhere in a line an event, with --json one JSON line an event."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -51,13 +56,30 @@ class Command(LineCommand):
             self.refuse(str(error))
         on_stop_signals(run.stop)
         try:
-            self._tell(run.events(), as_json=options["as_json"])
+            if self.has_terminal and not options["as_json"]:
+                self._draw(run, spec)
+            else:
+                self._tell(run.events(), as_json=options["as_json"])
         except CheckpointNotWritten as error:
             self.refuse(str(error), FAILED_EXIT)
         summary = run.summary()
         self.tell(json.dumps(summary) if options["as_json"] else _summary_line(summary))
         if summary["reason_code"] in FAILED_ENDS:
             sys.exit(FAILED_EXIT)
+
+    def _draw(self, run: Headless, spec: JobSpec) -> None:
+        """Rounds replace one line; other events stay above it."""
+        from webapp.management.training_progress import TrainingProgress
+
+        progress = TrainingProgress(spec)
+        for event in run.events():
+            if event.kind == "round":
+                self.show_progress(progress.line(event.report, run.spent_picodollars))
+                continue
+            if event.kind == "started" and event.resumed_from_round is None:
+                progress.begin()
+            if line := _line(event):
+                self.tell(line)
 
     def _tell(self, events: Iterator[Any], *, as_json: bool) -> None:
         for event in events:
