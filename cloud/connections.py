@@ -118,7 +118,8 @@ class AwsClients:
             proxies={},
             # Presigned addresses have signatures of version 4 too, which is not the SDK's default.
             signature_version="s3v4" if service == "s3" else None,
-            s3={"addressing_style": "path"} if self.connection.emulated else None,
+            # The bucket's host in its region: the global host answers with a redirect, which actors do not follow.
+            s3={"addressing_style": "path" if self.connection.emulated else "virtual"},
         )
         return self._session.client(
             service,

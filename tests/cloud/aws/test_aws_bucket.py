@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
 from cloud.aws.weights import INLINE_LIMIT_BYTES
 from cloud.calibration.samples import Slot
+from cloud.connections import AwsClients, AwsConnection, AwsKeys
 from cloud.emulator.aws.account import Policy
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
@@ -105,3 +107,15 @@ def test_natures_network_reaches_a_function_by_an_address_that_is_read_once(
     finally:
         platform.close()
     assert aws.storage.buckets[NAME] == {}
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "eu-central-1", "ap-southeast-3"])
+def test_weights_are_fetched_from_the_buckets_own_region(region: str) -> None:
+    """From the global host, S3 redirects to another region's, and actors follow no redirect."""
+    connection = AwsConnection(access=AwsKeys("AKIAEXAMPLE", "secret"), region=region)
+    place = {"Bucket": "starling-weights-1", "Key": "job/hash"}
+    address = AwsClients(connection).client("s3").generate_presigned_url("get_object", Params=place)
+    host = urlsplit(address).hostname or ""
+    assert host.startswith("starling-weights-1.s3.")
+    assert host == f"starling-weights-1.s3.{region}.amazonaws.com" or region == "us-east-1"
+    assert f"%2F{region}%2Fs3%2F" in address
