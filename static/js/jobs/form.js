@@ -46,7 +46,10 @@ function shownValue(input, blank) {
 function showReview() {
   for (const place of form.querySelectorAll("[data-review-of]")) {
     const input = form.elements.namedItem(place.dataset.reviewOf);
-    if (input) place.textContent = shownValue(input, place.dataset.blank);
+    if (!input) continue;
+    place.textContent = shownValue(input, place.dataset.blank);
+    const line = place.closest("[data-only-set]");
+    if (line) line.hidden = input.value.trim() === "";
   }
   const own = budget();
   const most = mostCost();

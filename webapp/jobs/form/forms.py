@@ -282,6 +282,7 @@ def job_form(
     _name_actors_and_rounds(form)
     for leaf in form.tree.leaves():
         leaf.is_short = is_short(leaf)
+        leaf.advanced = leaf.advanced and not leaf.is_short
     for name in form.controls_at(_ENVIRONMENT):
         form.fields[name].widget.attrs["list"] = "suggested-environments"
     if data_sets:  # chosen by their titles: only files and programs need a hash or a name
@@ -325,9 +326,9 @@ def _schedulers_by_control(schedulers: Mapping[str, Sequence[Named]]) -> dict[st
 
 
 def short_paths(kind: str) -> set[str]:
-    """Return the paths of a kind's short form: what a launch has to decide. All else is under More settings."""
-    model = TASKS[kind].spec_model
-    fields = (*(path for _, path in model.reviewed), model.limit_field)
+    """Return the paths of a kind's short form: what a launch has to decide. The limits that end the run come in
+    addition (`_ends_the_run`); all else is under More settings."""
+    fields = (path for _, path in TASKS[kind].spec_model.reviewed)
     paths = {f"training.{path.removesuffix('.kind')}" for path in fields}
     return {"name", "training", "platform", "budget_usd", *paths}
 
@@ -339,7 +340,20 @@ def is_short(leaf: Leaf) -> bool:
     if path.startswith("training.scaling."):
         return leaf.path[-1] in _MOST_ACTORS
     kind = next((kind for kind in TASKS if leaf.name.startswith(f"training.{kind}.")), _UNTAGGED["training"])
-    return path in short_paths(kind) or path == "platform.connection"
+    return path in short_paths(kind) or path == "platform.connection" or _ends_the_run(leaf, path, kind)
+
+
+def _ends_the_run(leaf: Leaf, path: str, kind: str) -> bool:
+    """Return whether a control is a limit that the run may meet first: each that is set, and that of its progress."""
+    progress = f"training.{TASKS[kind].spec_model.limit_field}"
+    if path not in (progress, *(f"training.{other}" for _, other in _OTHER_LIMITS)):
+        return False
+    is_set = any(value not in (None, "") for value in (leaf.bound.value(), leaf.bound.initial))
+    return is_set or (path == progress and not leaf.advanced)
+
+
+_OTHER_LIMITS = (("Rounds", "stop.rounds"), ("Minutes", "stop.minutes"))
+"""The limits beside that of progress, each a word and its path."""
 
 
 _MOST_ACTORS = ("actors", "actors_max", "actors_last", "scheduler")
@@ -349,17 +363,19 @@ _MOST_ACTORS = ("actors", "actors_max", "actors_last", "scheduler")
 class Reviewed:
     """A line of the review: a word, and the control whose value it shows.
 
-    If there are several kinds of training, the line belongs to one of them and is `selected` with it.
+    If there are several kinds of training, the line belongs to one of them and is `selected` with it. A line that is
+    `only_set` is hidden while its control is empty.
     """
 
     word: str
     control: str
     kind: str = ""
     selected: bool = True
+    only_set: bool = False
 
 
 def reviewed(form: SpecForm) -> dict[str, list[Reviewed]]:
-    """Return the review's lines of every kind of training: what is learned, and the limits of its progress."""
+    """Return the review's lines of every kind of training: what is learned, and the limits that end it."""
     lines: dict[str, list[Reviewed]] = {"learned": [], "limits": []}
     chosen = form["training.kind"].value() if "training.kind" in form.fields else ""
     for kind, task in TASKS.items():
@@ -369,6 +385,9 @@ def reviewed(form: SpecForm) -> dict[str, list[Reviewed]]:
         lines["learned"] += [Reviewed(word, f"{prefix}.{path}", *of) for word, path in model.reviewed]
         limit = Reviewed(model.progress_unit.capitalize(), f"{prefix}.{model.limit_field}", *of)
         lines["limits"].append(limit)
+        known = {path for _, path in model.reviewed}
+        others = [(word, path) for word, path in _OTHER_LIMITS if path not in known]
+        lines["limits"] += [Reviewed(word, f"{prefix}.{path}", *of, only_set=True) for word, path in others]
     return lines
 
 

@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.test import Client
 from pydantic import BaseModel, Field
 
+from cloud.forecast import forecast
 from tests.factories import make_project, make_spec, make_user
 from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.form_tree import part_of
@@ -17,6 +18,7 @@ from webapp.jobs.form.forms import Reviewed, SpecForm, is_short, job_form, revie
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_fields import Shape, as_typed, clean_value
 from webapp.jobs.spec import JobSpec
+from webapp.money.amounts import picodollars
 
 
 class Walk(BaseModel):
@@ -202,6 +204,44 @@ def test_the_short_form_asks_what_a_launch_decides() -> None:
             )
 
 
+def shown_at_once(spec: JobSpec) -> set[str]:
+    """The stop rules that the short form shows, as it is drawn."""
+    form = job_form(start=spec)
+    short = part_of(form.tree, is_short).leaves()
+    return {
+        leaf.path[-1]
+        for leaf in short
+        if leaf.is_chosen and leaf.path[:2] == ("training", "stop") and not leaf.advanced
+    }
+
+
+@pytest.mark.parametrize("name", presets())
+def test_the_short_form_of_each_preset_shows_the_rule_that_ends_the_job_first(name: str) -> None:
+    """Its most actors in every round show whether rounds end the job before its steps do."""
+    spec = presets()[name].spec
+    training, shown = spec.training, shown_at_once(spec)
+    stop = training.stop
+    assert stop.minutes is None
+    progress = training.limit_field.rpartition(".")[2]
+    most = (stop.rounds or 0) * training.scaling.largest * training.progress_a_call
+    rounds_first = stop.rounds is not None and (stop.progress_limit is None or most <= stop.progress_limit)
+    assert ("rounds" if rounds_first else progress) in shown
+
+
+def test_the_rounds_of_nitro_end_it_and_are_shown() -> None:
+    spec = presets()["hopper-nitro"].spec
+    found = forecast(spec.training, spec.platform, picodollars(spec.budget_usd))
+    assert found.ends_by == "rounds"
+    assert shown_at_once(spec) == {"rounds", "env_steps"}
+
+
+def test_every_limit_that_is_set_is_in_the_short_form() -> None:
+    assert shown_at_once(make_spec(training__stop__minutes=5)) == {"env_steps", "minutes"}
+    rows = {"training__stop__rounds": None, "training__stop__samples": 10_000}
+    assert shown_at_once(make_spec("siren-digits", **rows)) == {"samples", "rounds"}
+    assert shown_at_once(make_spec("siren-digits")) == {"rounds"}, "an empty limit waits under More settings"
+
+
 @pytest.mark.parametrize(
     "kind", ["boosting", "noise_scale", "doubling", "chance", "reward_ratio", "scale_in"]
 )
@@ -231,7 +271,7 @@ def test_the_models_fields_all_have_titles() -> None:
         assert leaf.info.title or leaf.name.endswith(".kind"), leaf.name
 
 
-def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> None:
+def test_the_review_names_what_is_learned_and_the_limits_that_end_it() -> None:
     lines = reviewed(job_form(start=make_spec()))
     assert lines == {
         "learned": [
@@ -243,7 +283,10 @@ def test_the_review_names_what_is_learned_and_the_limit_of_its_progress() -> Non
         ],
         "limits": [
             Reviewed("Steps", "training.stop.env_steps", "reinforcement", True),
+            Reviewed("Rounds", "training.stop.rounds", "reinforcement", True, only_set=True),
+            Reviewed("Minutes", "training.stop.minutes", "reinforcement", True, only_set=True),
             Reviewed("Samples", "training.supervised.stop.samples", "supervised", False),
+            Reviewed("Minutes", "training.supervised.stop.minutes", "supervised", False, only_set=True),
         ],
     }
 
