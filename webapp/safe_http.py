@@ -123,8 +123,9 @@ def post(
     *,
     within_s: float = WITHIN_S,
     most_bytes: int = 0,
+    method: str = "POST",
 ) -> Answer:
-    """Post to an address that was just checked, and return the answer. Raises Refused or Unreachable."""
+    """Post (or PUT) to an address that was just checked, and return the answer. Raises Refused or Unreachable."""
     ends_s = time.monotonic() + within_s
     target = target_of(url)
     failure: Exception | None = None
@@ -133,7 +134,7 @@ def post(
         if left_s <= 0:
             break
         try:
-            return _exchange(target, address, body, headers, left_s, most_bytes)
+            return _exchange(target, address, method, body, headers, left_s, most_bytes)
         except ConnectionRefusedError as error:  # the next address may listen; nothing was sent to this one
             failure = error
         except (OSError, http.client.HTTPException) as error:
@@ -160,6 +161,7 @@ class _Pinned(http.client.HTTPConnection):
 def _exchange(
     target: Target,
     address: str,
+    method: str,
     body: bytes,
     headers: Mapping[str, str],
     within_s: float,
@@ -171,7 +173,7 @@ def _exchange(
     watchdog.daemon = True
     watchdog.start()
     try:
-        connection.request("POST", target.path, body=body, headers=dict(headers))
+        connection.request(method, target.path, body=body, headers=dict(headers))
         answer = connection.getresponse()
         content = answer.read(most_bytes) if most_bytes else b""
         return Answer(answer.status, _seconds(answer.getheader("Retry-After")), content)

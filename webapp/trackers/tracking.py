@@ -55,6 +55,9 @@ class Tracking(Protocol):
     def end(self, end: End, figures: Mapping[str, float]) -> None:
         """Record how the run ended. A paused one stays open."""
 
+    def keep(self, files: Mapping[str, bytes]) -> None:
+        """Keep the files of the policy beside the run, once it has ended, where the tracker takes files."""
+
     def close(self) -> None:
         """Let go of everything, at once and without raising."""
 
@@ -84,6 +87,7 @@ class Stream:
         self._waiting: list[Row] = []
         self._left_out = 0
         self._end: tuple[End, Mapping[str, float]] | None = None
+        self._files: Mapping[str, bytes] = {}
         self._ending = False
         self._abandoned = threading.Event()
         self._changed = threading.Condition()
@@ -116,12 +120,17 @@ class Stream:
             self._changed.notify()
 
     def close(
-        self, grace_s: float, end: End | None = None, figures: Mapping[str, float] | None = None
+        self,
+        grace_s: float,
+        end: End | None = None,
+        figures: Mapping[str, float] | None = None,
+        files: Mapping[str, bytes] | None = None,
     ) -> None:
         """Send what waits and how the run ended, within the grace at most. Without an end the run may go on."""
         ends_s = time.monotonic() + grace_s
         with self._changed:
             self._end = None if end is None else (end, figures or {})
+            self._files = files or {}
             self._ending = True
             self._changed.notify()
         self._thread.join(max(0.0, ends_s - time.monotonic()))
@@ -141,6 +150,8 @@ class Stream:
             if self._end is not None:
                 end, figures = self._end
                 self._patiently(lambda: self._run.end(end, figures))
+                if self._files:
+                    self._patiently(lambda: self._run.keep(self._files))
         except NotTracked as refusal:
             self._fail(str(refusal))
         except Exception as error:

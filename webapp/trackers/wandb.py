@@ -74,6 +74,9 @@ class WandbRun:
         self._write({"end": end, "summary": dict(figures)})
         self._answer(_END_WITHIN_S)
 
+    def keep(self, files: Mapping[str, bytes]) -> None:
+        """W&B gets figures only."""
+
     def close(self) -> None:
         process = self._process
         if process is not None:

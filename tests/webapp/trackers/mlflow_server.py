@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 _API = "/api/2.0/mlflow/"
+_FILE = re.compile(r"/api/2\.0/mlflow-artifacts/artifacts/1/(\w+)/artifacts/(.+)")
 _NAME = re.compile(r"name = '([^']*)'")
 _TAG = re.compile(r"tags\.`([^`]+)` = '([^']*)'")
 
@@ -25,6 +26,7 @@ class KeptRun:
     tags: dict[str, str]
     status: str = "RUNNING"
     parameters: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
     metrics: list[dict[str, Any]] = field(default_factory=list)
 
     def curve(self, key: str) -> list[tuple[int, float]]:
@@ -41,6 +43,7 @@ class MlflowServer:
         self.answers: list[int] = []
         self.authorizations: list[str | None] = []
         self.largest = 0
+        self.artifacts = "mlflow-artifacts:/1"
         self.open = threading.Event()
         self.open.set()
 
@@ -52,6 +55,17 @@ class MlflowServer:
     def run(self) -> KeptRun:
         (only,) = self.runs.values()
         return only
+
+    def _info(self, run_id: str) -> dict[str, str]:
+        return {"run_id": run_id, "artifact_uri": f"{self.artifacts}/{run_id}/artifacts"}
+
+    def take_file(self, path: str, content: bytes) -> int:
+        """The status of a file's upload."""
+        found = _FILE.fullmatch(path)
+        if found is None:
+            return 404
+        self.runs[found[1]].files[found[2]] = content
+        return 200
 
     def take(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """The status and answer to a request."""
@@ -68,12 +82,12 @@ class MlflowServer:
             case "runs/search":
                 ((key, value),) = _TAG.findall(body["filter"])
                 ids = [run_id for run_id, run in self.runs.items() if run.tags.get(key) == value]
-                return 200, {"runs": [{"info": {"run_id": one}} for one in ids]} if ids else {}
+                return 200, {"runs": [{"info": self._info(one)} for one in ids]} if ids else {}
             case "runs/create":
                 run_id = f"run{len(self.runs) + 1}"
                 tags = {tag["key"]: tag["value"] for tag in body["tags"]}
                 self.runs[run_id] = KeptRun(body["run_name"], body["experiment_id"], tags)
-                return 200, {"run": {"info": {"run_id": run_id}}}
+                return 200, {"run": {"info": self._info(run_id)}}
             case "runs/log-batch":
                 run = self.runs[body["run_id"]]
                 metrics, parameters = body.get("metrics", []), body.get("params", [])
@@ -105,6 +119,14 @@ def mlflow_server() -> Iterator[MlflowServer]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        def do_PUT(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.authorizations.append(self.headers.get("Authorization"))
+            self.send_response(kept.take_file(self.path, content))
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
 
         def handle(self) -> None:
             try:

@@ -53,6 +53,18 @@ class TestMlflow:
         assert kept.curve("final/evaluation") == [(0, 5.0)]
         assert 100 < server.largest <= 1000
 
+    def test_files_go_through_the_server_and_nowhere_else(self, server: MlflowServer) -> None:
+        run = MlflowRun(server.address, "Hopper", Secret("abc"))
+        run.begin(FACTS)
+        run.keep({"policy.onnx": b"weights", "read me.md": b"card"})
+        assert server.run.files == {"policy/policy.onnx": b"weights", "policy/read%20me.md": b"card"}
+        assert set(server.authorizations) == {"Bearer abc"}
+        server.artifacts = "s3://bucket/1"
+        other = MlflowRun(server.address, "Walker", None)
+        other.begin(RunFacts("job_b", "Second", {}, {}))
+        other.keep({"policy.onnx": b"weights"})
+        assert not server.runs["run2"].files
+
     def test_the_jobs_next_process_goes_on_in_the_same_run(self, server: MlflowServer) -> None:
         first = MlflowRun(server.address, "Hopper", None)
         url = first.begin(FACTS)
@@ -127,6 +139,9 @@ class _Kept:
 
     def end(self, end: End, figures: Mapping[str, float]) -> None:
         self.ends.append((end, figures))
+
+    def keep(self, files: Mapping[str, bytes]) -> None:
+        pass
 
     def close(self) -> None:
         self.closed = True
@@ -318,6 +333,8 @@ class TestAJob:
         assert not kept.curve("cost/spent_usd"), "what no one pays is not called spent"
         assert TrackedRun.objects.get().url == f"{server.address}/#/experiments/1/runs/run1"
         assert not TrackedRun.objects.get().problem
+        assert kept.files["policy/policy.onnx"]
+        assert {"policy/policy.onnx"} < set(kept.files)
 
     def test_it_runs_to_its_end_without_a_tracker_that_is_set(
         self, project: Any, server: MlflowServer, monkeypatch: pytest.MonkeyPatch

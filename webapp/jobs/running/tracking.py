@@ -69,13 +69,14 @@ class Trackers:
     def close(self, stopped: Stopped | None = None, *, handed_over: bool = False) -> None:
         """Send what waits, and how the run ended. Without an end, the run is left to the job's next process."""
         streams, self._streams = self._streams, {}
+        files = self._policy() if Kind.MLFLOW in streams and stopped is not None and not handed_over else {}
         ends_s = time.monotonic() + (_GRACE_AT_HAND_OVER_S if handed_over else _GRACE_S)
         for kind, stream in streams.items():
             if stopped is None:
                 stream.close(0.0)
             else:
                 grace_s = max(0.0, ends_s - time.monotonic())
-                stream.close(grace_s, _end_of(stopped), self._final_figures(stopped))
+                stream.close(grace_s, _end_of(stopped), self._final_figures(stopped), files)
                 self._note(kind, stream.url, stream.problem)
 
     def _offer(self, step: int, platform_s: float, figures: dict[str, float]) -> None:
@@ -94,6 +95,20 @@ class Trackers:
         if self._spent_name in self._last:
             found[f"final/{self._spent_name.rpartition('/')[2]}"] = self._last[self._spent_name]
         return {name: score for name, score in found.items() if math.isfinite(score)}
+
+    def _policy(self) -> dict[str, bytes]:
+        """The files of the best checkpoint's policy, else of the newest; none if there is none that can be read."""
+        from training.checkpoints import CheckpointError
+        from webapp.jobs.policies.downloads import checkpoint, checkpoint_path, policy_files
+
+        try:
+            chosen = checkpoint(self._job, "")
+            if chosen is None:
+                return {}
+            return policy_files(self._job, checkpoint_path(self._job.pk, chosen.name), chosen.sha256)
+        except (CheckpointError, OSError, DatabaseError):  # the run's own end matters more
+            log.exception("the policy is not sent to MLflow")
+            return {}
 
     def _look(self) -> None:
         """Note new addresses and problems, every few seconds at most."""
