@@ -24,6 +24,9 @@ class PlatformKind(StrEnum):
 COMPUTE_HERE = (PlatformKind.LOCAL, PlatformKind.SIMULATED)
 """Their actors run on this machine and need no account. A simulated cloud's calls really run here, in virtual time;
 jobs on other platforms only learn here, and what they rent elsewhere is paid while they wait."""
+RENT_ENDS_WITH_RUN = (PlatformKind.LOCAL, PlatformKind.HOSTS, PlatformKind.RAY)
+"""Their rents are for machines that stay, while a run of the job uses them. Containers and functions kept ready outlive
+their run, and a simulated cloud's time is not that of a clock."""
 CLOUD_OF: Mapping[PlatformKind, Cloud] = {
     PlatformKind.AWS_LAMBDA: "aws",
     PlatformKind.AZURE_CONTAINER: "azure",

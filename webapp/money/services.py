@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
+from cloud.platform_kinds import RENT_ENDS_WITH_RUN
 from cloud.pricing import total
+from cloud.rents.slices import SLICE_S
+from cloud.timing import to_ns
 from training.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
@@ -100,29 +104,40 @@ def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
     """Book open charges of epochs before `before_epoch` at their whole reservation; returns their number.
 
     What those calls cost is unknown, so the bill assumes the agreed worst case until `correct` has a metered
-    figure.
+    figure. Rent that ends with its run is booked until now: the next run pays for the rest of that time.
     """
-    account = Account.objects.select_for_update().get(job_id=job_id)
-    left = Charge.objects.filter(account=account, state=ChargeState.OPEN, epoch__lt=before_epoch)
-    amounts = dict(left.values_list("pk", "reserved_picodollars"))
-    if not amounts:
+    account = Account.objects.select_for_update(of=("self",)).select_related("job").get(job_id=job_id)
+    rows = Charge.objects.filter(account=account, state=ChargeState.OPEN, epoch__lt=before_epoch)
+    left = list(rows.only("kind", "reserved_picodollars", "opened_at"))
+    if not left:
         return 0
-    total = sum(amounts.values())
     chain = Chain(account.pk, clock.now())
-    Charge.objects.filter(pk__in=amounts).update(
+    rows.update(
         state=ChargeState.SETTLED,
         basis=Basis.ASSUMED,
         settled_picodollars=F("reserved_picodollars"),
         resolved_at=chain.now,
     )
+    spent = sum(charge.reserved_picodollars for charge in left)
+    if account.job.spec["platform"]["kind"] in RENT_ENDS_WITH_RUN:
+        for rent in (charge for charge in left if charge.kind == RENT):
+            used = _rent_until(rent, clock.now())
+            Charge.objects.filter(pk=rent.pk).update(settled_picodollars=used)
+            spent -= rent.reserved_picodollars - used
     Account.objects.filter(pk=account.pk).update(
-        reserved_picodollars=F("reserved_picodollars") - total,
-        spent_picodollars=F("spent_picodollars") + total,
+        reserved_picodollars=F("reserved_picodollars") - sum(charge.reserved_picodollars for charge in left),
+        spent_picodollars=F("spent_picodollars") + spent,
     )
-    chain.book(total)
+    chain.book(spent)
     before = account.spent_picodollars + account.overrun_picodollars
-    note_crossings(account, before, before + total, chain.now)
-    return len(amounts)
+    note_crossings(account, before, before + spent, chain.now)
+    return len(left)
+
+
+def _rent_until(charge: Charge, now: datetime) -> int:
+    """Return the part of an open slice that can have passed by now: it began after it was reserved."""
+    passed_ns = max(0, to_ns((now - charge.opened_at).total_seconds()))
+    return min(charge.reserved_picodollars, -(-charge.reserved_picodollars * passed_ns // to_ns(SLICE_S)))
 
 
 @transaction.atomic

@@ -6,8 +6,9 @@ import pytest
 
 from tests.factories import FixedClock, make_running_job
 from tests.ledger_contract import reservation, settlement
-from training.ports import Settlement
+from training.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
+from webapp.jobs.models import Job
 from webapp.money.budgets import create_budget
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
@@ -128,6 +129,29 @@ def test_late_rent_is_booked_once_and_beyond_the_budget_if_it_must_be() -> None:
     account = Account.objects.get(job=job)
     assert (account.spent_picodollars, account.overrun_picodollars, account.frozen) == (limit, 60, True)
     assert list(money_findings()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "passed_s", "booked"), [("ray", 15, 15), ("ray", 90, 60), ("azure_container", 15, 60)]
+)
+def test_a_dead_runs_slice_of_rent_is_booked_until_now_where_it_ends_with_the_run(
+    kind: str, passed_s: int, booked: int
+) -> None:
+    """The next run on the same machines begins a slice of its own."""
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock)
+    Job.objects.filter(pk=job.pk).update(spec={**job.spec, "platform": {"kind": kind}})
+    budget = create_budget(project=job.project, name="All", limit_picodollars=USD, clock=clock)
+    ledger = DatabaseLedger(job.account.pk, epoch, clock=clock)
+    ledger.reserve([Reservation("rent-nodes-1", "rent", 1, 60), reservation("a", 7)])
+    clock.forward(passed_s)
+    assert settle_leftovers(job_id=job.pk, before_epoch=epoch + 1, clock=clock) == 2
+    account = Account.objects.get(job=job)
+    assert (account.spent_picodollars, account.reserved_picodollars) == (booked + 7, 0)
+    assert list(money_findings()) == []
+    close_books(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    budget.refresh_from_db()
+    assert (budget.spent_picodollars, budget.reserved_picodollars) == (booked + 7, 0)
 
 
 def test_a_share_is_crossed_by_what_reaches_it_and_by_nothing_after_that() -> None:
