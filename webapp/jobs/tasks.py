@@ -31,7 +31,7 @@ from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
 from webapp.jobs.running.leases import is_idle, new_owner
 from webapp.jobs.running.recovery import check_jobs, hand_back, record_exit
-from webapp.jobs.running.storage_wait import resume_with_storage
+from webapp.jobs.running.storage_wait import leave_to_others, resume_with_storage
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,8 @@ def _command(job_id: str, owner: str) -> list[str]:
 def launch_job(job_id: str) -> None:
     """Run the job's process until the job needs none. Does nothing if the job is watched already.
 
-    A job that computes on this machine waits for a free core; the longest waiting job is first.
+    A job that computes on this machine waits for a free core; the longest waiting job is first. One whose checkpoints
+    another machine has is left to that machine.
     """
     job = Job.objects.filter(pk=job_id).first()
     if job is None or not _wants_process(job_id):
@@ -124,6 +125,8 @@ def launch_job(job_id: str) -> None:
     on_core = needs_core(job)
     if on_core and not _has_turn(job):
         _note_waiting(job)
+        return
+    if leave_to_others(job):
         return
     with watched.claim(job_id, on_core=on_core) as ours:
         while ours and _wants_process(job_id):

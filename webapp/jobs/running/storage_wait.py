@@ -32,6 +32,8 @@ _TRY_EVERY_S = 1.0
 WAITS_IN_PLACE_S = 15 * 60.0
 """After so long the run pauses: its platform is released, and rounds since the last checkpoint are repeated later."""
 TRIED_AGAIN_AFTER = timedelta(seconds=10)
+LEFT_TO_OTHERS_FOR = timedelta(minutes=2)
+"""For so long a machine that cannot read a job's checkpoints leaves the job to machines that can."""
 _PROBE = ".can-write"
 _SPARE_BYTES = 2**16
 _JOBS_AT_ONCE = 100
@@ -90,6 +92,21 @@ def resume_with_storage(*, clock: Clock = SYSTEM_CLOCK) -> None:
                 LimitTooLow, NoRoom
             ):  # budgets may have filled meanwhile: asked again later
                 services.go_on_with_storage(job=job, clock=clock)
+
+
+def leave_to_others(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """Return whether to leave a job that waits for a worker to another machine, because none of its checkpoints can be
+    read on this one. Its row then says so; that is no event. Without another machine the job is run here after a while,
+    and pauses with the reason.
+    """
+    if clock.now() - job.since >= LEFT_TO_OTHERS_FOR or can_read_checkpoint(job.pk):
+        return False
+    reason = (
+        f"Waits for a machine that can read its checkpoints: there are none in {checkpoint_folder(job.pk)}."
+    )
+    waiting = Job.objects.filter(pk=job.pk, observed__in=(Observed.QUEUED, Observed.RECOVERING))
+    waiting.exclude(reason=reason).update(reason=reason)
+    return True
 
 
 def can_read_checkpoint(job_id: str) -> bool:

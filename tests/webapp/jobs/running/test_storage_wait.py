@@ -20,8 +20,9 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import EventKind, Job
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.runner import run_job
-from webapp.jobs.running.storage_wait import resume_with_storage
+from webapp.jobs.running.storage_wait import LEFT_TO_OTHERS_FOR, leave_to_others, resume_with_storage
 from webapp.jobs.services import CannotStartOver, pause_job, start_over
+from webapp.jobs.tasks import launch_job
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -127,27 +128,55 @@ def test_a_run_waits_for_its_disk_and_repeats_no_round(spoil: Callable[[Path], C
         assert_whole(job)
 
 
+class _AwayAfterRound(_AfterRound):
+    """Takes the folder away between two rounds, once this round is over, and brings it back after three waits."""
+
+    waits = 0
+
+    def is_set(self) -> bool:
+        folder = checkpoint_folder(self._job_id)
+        if not self.waits and folder.exists() and super().is_set():
+            folder.rename(folder.with_name("away"))
+        return False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits += 1
+        folder = checkpoint_folder(self._job_id)
+        assert not folder.exists(), "a folder was made in place of the one that is away"
+        if self.waits == 3:
+            folder.with_name("away").rename(folder)
+        return False
+
+
 def test_a_running_job_whose_folder_is_away_waits_and_makes_no_other() -> None:
     job = _job()
-    folder = checkpoint_folder(job.pk)
-    away = folder.with_name("away")
     _run(job, until_round=2)
-    events = job.last_seq
-    with _running(job):
-        wait_until(lambda: Job.objects.get(pk=job.pk).round_no > 2, within_s=60, what="it has resumed")
-        folder.rename(away)
-        wait_until(
-            lambda: _waits(job) or Job.objects.get(pk=job.pk).observed == "succeeded",
-            within_s=60,
-            what="it waits",
-        )
-        if not folder.exists():
-            away.rename(folder)
+    outage = _AwayAfterRound(job.pk, 3)
+    run_job(job.pk, owner=os.urandom(8).hex(), hand_over=outage)
     job.refresh_from_db()
-    assert (job.observed, job.round_no) == ("succeeded", 6)
-    assert not away.exists()
-    assert job.last_seq > events
+    assert outage.waits >= 3
+    assert (job.observed, job.round_no, job.crashes) == ("succeeded", 6, 0)
+    assert job.events.filter(kind=EventKind.RESUMED).count() == 1  # after the first run, and no other
     assert_whole(job)
+
+
+def test_a_machine_without_a_jobs_checkpoints_leaves_the_job_to_the_one_that_has_them(
+    settings: Any, tmp_path: Path
+) -> None:
+    job = _job()
+    _run(job, until_round=4)
+    first_data, events, epoch = settings.STARLING_DATA, job.last_seq, job.lease_epoch
+    settings.STARLING_DATA = tmp_path
+    for _ in range(3):
+        launch_job(job.pk)
+    job.refresh_from_db()
+    assert (job.observed, job.last_seq, job.lease_epoch) == ("recovering", events, epoch)
+    assert job.reason.startswith("Waits for a machine that can read its checkpoints")
+    assert not leave_to_others(job, clock=FixedClock(job.since + LEFT_TO_OTHERS_FOR))
+    settings.STARLING_DATA = first_data
+    assert not leave_to_others(job)
+    _run(job)
+    assert (job.observed, job.round_no) == ("succeeded", 6)
 
 
 def test_checkpoints_that_cannot_be_read_pause_the_job_and_it_goes_on_once_they_are_back() -> None:
