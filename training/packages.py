@@ -10,6 +10,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
+_SHIPPED = {"gymnasium", "ale_py"}
+"""Packages whose environments every actor has: what is shipped to functions and containers holds these."""
+
 _enabled: list[str] = []
 _loaded: set[str] = set()
 
@@ -45,3 +48,16 @@ def load() -> None:
         if callable(register):
             register()
         _loaded.add(name)
+
+
+def package_of(environment_id: str) -> str:
+    """Return the further package that an environment is of; empty for those that every actor has."""
+    import gymnasium
+
+    spec = gymnasium.registry.get(environment_id)
+    if spec is None or spec.entry_point is None:
+        return ""
+    entry = spec.entry_point
+    module = entry.partition(":")[0] if isinstance(entry, str) else entry.__module__
+    package = str(module).partition(".")[0]
+    return "" if package in _SHIPPED else package

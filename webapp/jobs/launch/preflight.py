@@ -22,6 +22,7 @@ from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
+from training import packages
 from training.architectures import CNN, towers
 from training.environments.measuring import NotMeasured, measured_apart
 from training.environments.model import EnvironmentSpec
@@ -101,7 +102,28 @@ def platform_obstacle(spec: JobSpec) -> Problem | None:
         or price_obstacle(spec.platform, spec.training.memory_mb)
         or gpu_obstacle(spec)
         or torch_obstacle(spec)
+        or package_obstacle(spec)
         or pool_obstacle(spec)
+    )
+
+
+def package_obstacle(spec: JobSpec) -> Problem | None:
+    """Return why actors of this platform lack the environment's package; None if they have it."""
+    training = spec.training
+    if not isinstance(training, TrainingSpec) or not isinstance(
+        spec.platform, LambdaOptions | AzureContainerOptions
+    ):
+        return None
+    package = packages.package_of(training.environment.id)
+    if not package:
+        return None
+    path = "training.environment.id"
+    where = "functions" if isinstance(spec.platform, LambdaOptions) else "containers"
+    return Problem(
+        path,
+        f"Environment ({path}): {training.environment.id} is of the package {package}, which {where} do not get."
+        " It runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
+        " package.",
     )
 
 

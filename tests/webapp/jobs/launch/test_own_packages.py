@@ -1,0 +1,64 @@
+"""A package of the operator's own is not shipped to functions or containers, and a launch there is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import pytest
+
+from cloud.aws_lambda import LambdaOptions
+from cloud.azure_container import AzureContainerOptions
+from cloud.local import LocalOptions
+from cloud.simulated_options import SimulatedOptions
+from tests.factories import make_spec
+from training import packages
+from webapp.jobs.launch.preflight import platform_obstacle
+from webapp.jobs.spec import JobSpec
+
+
+class Corridor(gymnasium.Env[Any, Any]):
+    """As a package of the operator's own registers it."""
+
+    __module__ = "our_envs"
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    gymnasium.register("Corridor-v0", entry_point=Corridor)
+    yield
+    gymnasium.registry.pop("Corridor-v0")
+
+
+def spec_of(platform: Any, environment: str) -> JobSpec:
+    document = make_spec().model_dump(mode="json")
+    document["training"]["environment"]["id"] = environment
+    return JobSpec.model_validate({**document, "platform": platform.model_dump(mode="json")})
+
+
+@pytest.mark.parametrize(
+    ("options", "where"), [(LambdaOptions, "functions"), (AzureContainerOptions, "containers")]
+)
+def test_a_launch_where_actors_lack_the_package_is_refused_with_where_it_runs(
+    options: Any, where: str
+) -> None:
+    found = platform_obstacle(spec_of(options(connection="con_aaaaaaaaaa"), "Corridor-v0"))
+    assert found is not None
+    assert found.path == "training.environment.id"
+    assert found.sentence == (
+        f"Environment (training.environment.id): Corridor-v0 is of the package our_envs, which {where} do not get. It"
+        " runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
+        " package."
+    )
+    assert platform_obstacle(spec_of(options(connection="con_aaaaaaaaaa"), "CartPole-v1")) is None
+
+
+@pytest.mark.parametrize("options", [LocalOptions, SimulatedOptions])
+def test_it_runs_where_processes_of_this_machine_do(options: Any) -> None:
+    assert platform_obstacle(spec_of(options(), "Corridor-v0")) is None
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "Hopper-v5", "ALE/Breakout-v5", "Blackjack-v1"])
+def test_every_actor_has_gymnasiums_own_and_ataris(name: str) -> None:
+    assert packages.package_of(name) == ""
