@@ -296,4 +296,4 @@ def test_a_process_that_cannot_even_start_is_not_tried_for_ever(monkeypatch: pyt
     job.refresh_from_db()
     assert job.observed == "failed"
     assert len(starts) == CRASHES_ALLOWED + 1
-    assert "exit code 1" in job.reason
+    assert "exit code 2" in job.reason
