@@ -207,7 +207,7 @@ def test_the_form_draws_one_kind_at_a_time() -> None:
     lines = [line for part in reviewed(form).values() for line in part if line.selected]
     assert [(line.word, str(form[line.control].value())) for line in lines] == [
         *(("Dimension", "4"), ("Rate", "0.3")),
-        ("Samples", ""),
+        *(("Samples", ""), ("Rounds", "6"), ("Minutes", "")),
     ]
     assert all(line.control in form.fields for part in reviewed(form).values() for line in part)
     typed = {name: form[name].value() for name in form.fields} | {"training.quadratic.rate": "0.5"}
