@@ -24,14 +24,19 @@ class Box(models.Model):
 
 
 class BoxToken(models.Model):
-    """The hash of a token that opens one box, until its job is over. The token itself was shown once."""
+    """The hash of a token that opens one box. The token was shown once. `queries.valid_tokens` says when it ends.
+
+    Without a maker, it is a token of containers that Starling starts.
+    """
 
     box = models.ForeignKey(Box, models.CASCADE, related_name="tokens")
     sha256 = models.CharField(max_length=64)
     made_at = models.DateTimeField()
     made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
+    access_epoch = models.PositiveIntegerField(default=0)
+    """The maker's, when it was made."""
 
     def __str__(self) -> str:
         return f"token {self.pk}"

@@ -1,11 +1,15 @@
-"""The pullers of a job, for its process and its page."""
+"""The pullers of a job, for its process and its page, and the tokens that let them in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
 from training.ports import Puller
-from webapp.gateway.models import CallState, PulledCall, SeenPuller
+from webapp.accounts.models import Membership, Role
+from webapp.gateway.models import BoxToken, CallState, PulledCall, SeenPuller
+from webapp.job_states import TERMINAL
 
 # A waiting puller calls every 25 s at the latest, a working one every few seconds.
 PRESENT_S = 40.0
@@ -44,3 +48,20 @@ def machines(job_id: str, now_unix_s: float) -> Machines:
         actors=len(here),
         working=sum(one.call_id is not None for one in here),
     )
+
+
+def valid_tokens() -> QuerySet[BoxToken]:
+    """The tokens that open their box now.
+
+    A token ends with its job. It also ends when its maker is removed from the project or may only view it, and with
+    everything that ends the maker's sessions: a new password, signing out everywhere, an account that is switched off.
+    """
+    # Of this membership: a maker who left and was added again makes a new token.
+    may_run = Membership.objects.filter(
+        user=OuterRef("made_by"),
+        project=OuterRef("box__job__project"),
+        role__in=[role for role in Role if role.allows(Role.EDITOR)],
+        created_at__lte=OuterRef("made_at"),
+    )
+    makers = Q(made_by__is_active=True, made_by__access_epoch=F("access_epoch")) & Exists(may_run)
+    return BoxToken.objects.filter(makers | Q(made_by=None)).exclude(box__job__observed__in=TERMINAL)

@@ -70,11 +70,15 @@ def _empty(job_id: str) -> None:
 
 @transaction.atomic
 def new_token(*, job_id: str, user: Any = None, clock: Clock = SYSTEM_CLOCK) -> str:
-    """A token that opens the job's box until the job is over. Only its hash is kept."""
+    """A token that opens the job's box until it ends (`queries.valid_tokens`). Only its hash is kept."""
     Box.objects.get_or_create(pk=job_id, defaults={"stay_until_unix_s": clock.now().timestamp() + _EARLY_S})
     secret = secrets.token_urlsafe(32)
     row = BoxToken.objects.create(
-        box_id=job_id, sha256=digest(secret), made_at=clock.now(), made_by=user if user else None
+        box_id=job_id,
+        sha256=digest(secret),
+        made_at=clock.now(),
+        made_by_id=user.pk if user else None,
+        access_epoch=user.access_epoch if user else 0,
     )
     old = BoxToken.objects.filter(box_id=job_id).order_by("-pk").values_list("pk", flat=True)[TOKENS_KEPT:]
     BoxToken.objects.filter(pk__in=list(old)).delete()

@@ -16,7 +16,8 @@ from cloud.gateway import store as gateway
 from cloud.gateway.store import Caller, HandOut, LeasedCall
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import services
-from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
+from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller
+from webapp.gateway.queries import valid_tokens
 from webapp.gateway.services import digest, due, sweep
 from webapp.job_states import TERMINAL, Observed
 
@@ -32,12 +33,8 @@ class DatabaseStore:
         number, _, secret = token.partition(".")
         if not number.isdecimal() or len(number) > 18:
             return None
-        row = (
-            BoxToken.objects.filter(pk=int(number))
-            .values_list("sha256", "box_id", "box__job__observed")
-            .first()
-        )
-        if row is None or not hmac.compare_digest(digest(secret), row[0]) or row[2] in TERMINAL:
+        row = valid_tokens().filter(pk=int(number)).values_list("sha256", "box_id").first()
+        if row is None or not hmac.compare_digest(digest(secret), row[0]):
             return None
         return str(row[1])
 

@@ -1,0 +1,72 @@
+"""A machine's token ends with its maker's right to run the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories import make_running_job, make_spec, make_user
+from tests.members import add_member
+from webapp.accounts.models import User
+from webapp.gateway import services
+from webapp.gateway.store import DatabaseStore
+from webapp.jobs.models import Job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def job() -> Job:
+    return make_running_job(spec=make_spec(platform={"kind": "hosts", "machines": 2}))[0]
+
+
+@pytest.fixture
+def editor(job: Job) -> User:
+    person = make_user()
+    add_member(job.project, person.email, "editor")
+    return person
+
+
+@pytest.fixture
+def token(job: Job, editor: User) -> str:
+    """A token that the editor made. It opens the job's mailbox."""
+    made = services.new_token(job_id=job.pk, user=editor)
+    assert DatabaseStore().admitted(made) == job.pk
+    return made
+
+
+class TestATokenEndsWithItsMaker:
+    def test_who_is_removed_from_the_project_and_stays_ended_when_they_return(
+        self, job: Job, editor: User, token: str
+    ) -> None:
+        job.project.memberships.get(user=editor).delete()
+        assert DatabaseStore().admitted(token) is None
+        add_member(job.project, editor.email, "editor")
+        assert DatabaseStore().admitted(token) is None
+        assert DatabaseStore().admitted(services.new_token(job_id=job.pk, user=editor)) == job.pk
+
+    def test_who_may_only_view_the_project_now(self, job: Job, editor: User, token: str) -> None:
+        job.project.memberships.filter(user=editor).update(role="viewer")
+        assert DatabaseStore().admitted(token) is None
+
+    def test_who_sets_a_new_password(self, job: Job, editor: User, token: str) -> None:
+        editor.set_password("another long passphrase")
+        editor.save()
+        assert DatabaseStore().admitted(token) is None
+        assert DatabaseStore().admitted(services.new_token(job_id=job.pk, user=editor)) == job.pk
+
+    def test_who_signs_out_everywhere(self, editor: User, token: str) -> None:
+        editor.end_access()
+        assert DatabaseStore().admitted(token) is None
+
+    def test_whose_account_is_switched_off(self, editor: User, token: str) -> None:
+        editor.is_active = False
+        editor.save()
+        assert DatabaseStore().admitted(token) is None
+
+    def test_whose_account_is_deleted(self, editor: User, token: str) -> None:
+        editor.delete()
+        assert DatabaseStore().admitted(token) is None
+
+
+def test_a_token_of_starling_s_own_containers_has_no_maker_to_end_with(job: Job) -> None:
+    assert DatabaseStore().admitted(services.new_token(job_id=job.pk)) == job.pk
