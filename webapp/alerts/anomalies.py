@@ -18,6 +18,7 @@ from webapp.alerts.models import About, Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import Observed
+from webapp.jobs.charts.figures import SPENT, spent_picodollars
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.models import Charge, ChargeState, LaunchForecast
 
@@ -196,9 +197,10 @@ def burn_rate(job: Job) -> float | None:
     """Picodollars a second over the last rounds, at least five minutes of the platform's time. None if too few."""
     rows = Round.objects.filter(job=job).order_by("-round_no")[:_ROUNDS_LOOKED_AT]
     last: tuple[float, int] | None = None
-    for number, (started_s, total_s, spent) in enumerate(
-        rows.values_list("report__started_s", "report__total_s", "report__spend__spent_picodollars")
+    for number, (started_s, total_s, booked, accrued) in enumerate(
+        rows.values_list("report__started_s", "report__total_s", *SPENT)
     ):
+        spent = spent_picodollars(booked, accrued)
         if spent is None:
             return None
         if last is None:

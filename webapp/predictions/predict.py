@@ -28,7 +28,7 @@ from training.curve_forecast import CurveBand, predict_score, smoothed
 from training.scaling.fixed import Fixed
 from training.tasks.kinds import task_of
 from webapp.job_states import ACTIVE, Observed
-from webapp.jobs.charts.figures import SCORE
+from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.spec import JobSpec
@@ -145,14 +145,22 @@ def points_of(job: Job) -> list[Point]:
             "report__total_env_steps",
             "report__started_s",
             "report__total_s",
-            "report__spend__spent_picodollars",
+            *SPENT,
             "report__actors",
             SCORE,
         )
     )
     return [
-        Point(number, steps, started, took, (spent or 0) / PICODOLLARS_PER_USD, actors, score)
-        for number, steps, started, took, spent, actors, score in rows
+        Point(
+            number,
+            steps,
+            started,
+            took,
+            (spent_picodollars(booked, accrued) or 0) / PICODOLLARS_PER_USD,
+            actors,
+            score,
+        )
+        for number, steps, started, took, booked, accrued, actors, score in rows
     ]
 
 

@@ -21,6 +21,7 @@ from training.tasks.training import TrainingFacts
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration
 from webapp.job_states import Observed
+from webapp.jobs.charts.figures import SPENT, spent_picodollars
 from webapp.jobs.models import Job, Round
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.money.budget_chain import headroom, lock_budgets, period_end, roll_over
@@ -40,8 +41,7 @@ _FIGURES = (
     "round_no",
     "report__started_s",
     "report__total_s",
-    "report__spend__spent_picodollars",
-    "report__spend__accrued_picodollars",
+    *SPENT,
     "report__total_env_steps",
 )
 
@@ -116,9 +116,9 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
     if not wanted:
         return found
     rows = Round.objects.filter(wanted).order_by("round_no")
-    for pk, round_no, started_s, total_s, spent, accrued, steps in rows.values_list("job_id", *_FIGURES):
-        if spent is not None:
-            found[pk].append(_Point(round_no, started_s + total_s, spent + (accrued or 0), steps))
+    for pk, round_no, started_s, total_s, booked, accrued, steps in rows.values_list("job_id", *_FIGURES):
+        if (spent := spent_picodollars(booked, accrued)) is not None:
+            found[pk].append(_Point(round_no, started_s + total_s, spent, steps))
     return found
 
 

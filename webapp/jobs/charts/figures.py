@@ -64,10 +64,19 @@ def _detector_share(report: Report) -> float:
     return float(products / (products + (work.get("minibatches") or 0))) if products else 0.0
 
 
-def _spent(report: Report) -> float | None:
+SPENT = ("report__spend__spent_picodollars", "report__spend__accrued_picodollars")
+"""Where a stored round has what was booked by its end, and the rent until then that is not booked yet."""
+
+
+def spent_picodollars(booked: int | None, accrued: int | None) -> int | None:
+    """Return what a job has spent by the end of a round; None for a round without a record of it."""
+    return None if booked is None else booked + (accrued or 0)
+
+
+def spent_usd(report: Report) -> float | None:
     spend = _part(report, "spend")
-    spent = spend.get("spent_picodollars")
-    return None if spent is None else (spent + spend.get("accrued_picodollars", 0)) / USD
+    spent = spent_picodollars(spend.get("spent_picodollars"), spend.get("accrued_picodollars"))
+    return None if spent is None else spent / USD
 
 
 SCORE = "report__episode_return_mean"
@@ -77,7 +86,7 @@ AXES: dict[str, Read] = {
     "round": lambda report: report["round_no"],
     "steps": lambda report: report["total_env_steps"],
     "platform_s": lambda report: report["started_s"] + report["total_s"],
-    "spent_usd": _spent,
+    "spent_usd": spent_usd,
 }
 """The horizontal axes of every chart, beside this machine's clock (`wall_s`)."""
 

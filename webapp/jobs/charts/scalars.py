@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webapp.jobs.charts.figures import LINES, USD
+from webapp.jobs.charts.figures import LINES, USD, spent_usd
 
 EVALUATION = "eval/mean_reward"
 SPENT = "cost/spent_usd"
@@ -28,9 +28,8 @@ def scalars_of(report: Mapping[str, Any], cost_so_far: int) -> Iterator[tuple[st
     found = [(line.tag, line.read(report)) for line in LINES.values()]
     found += [(tag, _at(report, path)) for tag, path in TAGS.items()]
     yield from ((tag, float(value)) for tag, value in found if value is not None and math.isfinite(value))
-    spend = report.get("spend") or {}
-    spent = spend.get("spent_picodollars")
-    yield SPENT, (cost_so_far if spent is None else spent) / USD
+    spent = spent_usd(report)
+    yield SPENT, cost_so_far / USD if spent is None else spent
     yield "rollout/round", float(report["round_no"])
 
 

@@ -18,7 +18,7 @@ from django.db.models import F, Q
 
 from training.tasks.score import Score
 from webapp.job_states import TERMINAL
-from webapp.jobs.charts.figures import SCORE
+from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars
 from webapp.jobs.charts.history import History
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.jobs.scores import Basis, basis_of
@@ -195,12 +195,12 @@ def _rounds(jobs: Sequence[Job], evaluations: Mapping[str, Mapping[int, float]])
         .order_by("job", "round_no")
         .values_list(
             *("job", "report__total_env_steps", "round_no", "at", "report__started_s", "report__total_s"),
-            *("report__spend__spent_picodollars", SCORE),
+            *(*SPENT, SCORE),
         )
     )
-    for pk, steps, round_no, at, started_s, total_s, spent, mean in values:
+    for pk, steps, round_no, at, started_s, total_s, booked, accrued, mean in values:
         wall_s = (at - start).total_seconds() if (start := began[pk]) else 0.0
-        usd = (spent or 0) / PICODOLLARS_PER_USD
+        usd = (spent_picodollars(booked, accrued) or 0) / PICODOLLARS_PER_USD
         points[pk].append((steps, round_no, wall_s, started_s + total_s, usd, mean))
     return points
 

@@ -13,10 +13,13 @@ from tests.training.specs import cartpole, descent
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burn_of
 from webapp.jobs.charts.history import series_of
+from webapp.jobs.charts.scalars import scalars_of
+from webapp.jobs.charts.score_curves import curves_of
 from webapp.jobs.models import Job, Round
 from webapp.jobs.queries import header
 from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
+from webapp.predictions.predict import points_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,3 +92,11 @@ def test_rent_that_is_not_booked_yet_counts_in_forecasts_and_charts() -> None:
     drawn = series_of(job)["columns"]["spent_usd"]
     assert round(drawn[-1] * 10**12) == outcome
     assert Decimal(header(job)["spent_usd"]) * 10**12 == outcome
+    # Before the last slice is booked, every page and file reads the same figure.
+    drawn = pytest.approx(series_of(job)["columns"]["spent_usd"][-2], rel=1e-4)
+    before_last = Round.objects.filter(job=job).order_by("-round_no")[1]
+    assert before_last.report["spend"]["accrued_picodollars"] > 0
+    assert dict(scalars_of(before_last.report, 0))["cost/spent_usd"] == drawn
+    assert points_of(job)[-2].usd == drawn
+    (curve,) = curves_of([job]).values()
+    assert any(usd == drawn for usd in (curve.training or curve).usd)
