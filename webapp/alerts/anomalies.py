@@ -21,6 +21,7 @@ from webapp.job_states import Observed
 from webapp.jobs.charts.figures import SPENT, spent_picodollars
 from webapp.jobs.models import Event, EventKind, Job, Round
 from webapp.money.models import Charge, ChargeState, LaunchForecast
+from webapp.money.queries import cap_of
 
 BURN_TIMES = 3.0
 BURN_OVER_TIMES = 2.0
@@ -39,6 +40,8 @@ class Facts:
 
     name: str
     limit_picodollars: int
+    cap_picodollars: int
+    """What it can cost at most, under its limit and the budgets above."""
     unreal: bool
     expected_picodollars_per_s: float | None = None
     burn_picodollars_per_s: float | None = None
@@ -68,7 +71,7 @@ def burn(facts: Facts) -> Finding | None:
         Severity.WARNING,
         f"{facts.name} spends {display_usd(round(seen * _PER_HOUR))} an hour, {times:.1f} times what was forecast"
         f" ({display_usd(round(expected * _PER_HOUR))}). Look at its actors and failed calls, or stop it;"
-        f" it cannot spend more than {display_usd(facts.limit_picodollars)} in all.",
+        f" it cannot spend more than {display_usd(facts.cap_picodollars)} in all.",
     )
 
 
@@ -175,6 +178,7 @@ def facts_of(job: Job, now: datetime, open_kinds: frozenset[str] = frozenset()) 
     return Facts(
         name=job.name,
         limit_picodollars=job.account.limit_picodollars,
+        cap_picodollars=cap_of(job.account, now).total,
         unreal=bool(job.unreal),
         expected_picodollars_per_s=expected_rate(job),
         burn_picodollars_per_s=burn_rate(job),

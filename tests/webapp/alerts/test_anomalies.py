@@ -16,10 +16,11 @@ from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, Kind, State
 from webapp.jobs.launch import forecasts
 from webapp.jobs.models import Event, EventKind, Job, Round
+from webapp.money.budgets import create_budget
 from webapp.money.models import Charge, ChargeState
 
 USD = 10**12
-WELL = Facts(name="Hopper", limit_picodollars=USD, unreal=False)
+WELL = Facts(name="Hopper", limit_picodollars=USD, cap_picodollars=USD, unreal=False)
 
 
 # Rules
@@ -34,6 +35,22 @@ def test_a_job_that_does_as_forecast_is_left_alone() -> None:
         WELL, expected_picodollars_per_s=1e9, burn_picodollars_per_s=2.9e9, settled_calls=900, failed_calls=40
     )
     assert _kinds(WELL) == _kinds(fine) == set()
+
+
+def test_an_alert_names_what_the_budgets_above_leave() -> None:
+    fast = replace(
+        WELL, expected_picodollars_per_s=1e8, burn_picodollars_per_s=9e8, cap_picodollars=USD // 25
+    )
+    (found,) = anomalies.findings(fast)
+    assert found.sentence.endswith("it cannot spend more than $0.0400 in all.")
+
+
+@pytest.mark.django_db
+def test_the_facts_of_a_job_count_the_budgets_above_it() -> None:
+    job, _ = make_running_job()
+    create_budget(project=job.project, name="Tiny", limit_picodollars=USD // 25)
+    facts = anomalies.facts_of(Job.objects.get(pk=job.pk), NOW)
+    assert (facts.limit_picodollars, facts.cap_picodollars) == (USD, USD // 25)
 
 
 def test_burn_rings_above_three_times_and_stays_until_below_two() -> None:
@@ -92,7 +109,7 @@ def test_whatever_the_facts_each_rule_speaks_once_and_what_rings_keeps_ringing(
     spent: int,
     open_kinds: frozenset[str],
 ) -> None:
-    facts = Facts("Job", USD, False, expected, burn, failed, settled, spent, open_kinds)
+    facts = Facts("Job", USD, USD, False, expected, burn, failed, settled, spent, open_kinds)
     kinds = [found.kind for found in anomalies.findings(facts)]
     assert len(kinds) == len(set(kinds)) <= 3
     assert set(kinds) <= _kinds(replace(facts, open_kinds=frozenset(kinds))), (
