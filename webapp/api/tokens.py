@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q, QuerySet
 
 from webapp.api.models import ApiToken, Caller, Deed, Scope
@@ -81,7 +81,7 @@ def caller_of_key(key: str, *, clock: Clock = SYSTEM_CLOCK) -> Caller | None:
     if token is None:
         return None
     if token.last_used_at is None or now - token.last_used_at >= _USED_AGAIN_AFTER:
-        with suppress(OperationalError):  # a read needs no write: the disk may be full
+        with suppress(DatabaseError):  # a read needs no write: the disk may be full
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     callers: QuerySet[Caller] = QuerySet(Caller)
     caller = callers.get(pk=token.user_id)

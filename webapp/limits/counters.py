@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 
 from webapp.limits.models import Counted
@@ -107,7 +107,7 @@ class Pace:
             if share is None or not share.mine or now_unix_s - share.taken_unix_s > _SHARE_HOLDS_S:
                 try:
                     share = _taken(key, a_minute, now_unix_s)
-                except OperationalError:  # a full disk: reads need no write, so this process counts by itself
+                except DatabaseError:  # a full disk: reads need no write, so this process counts by itself
                     share = Share(max(1, a_minute // _SHARES_A_MINUTE), 0.0, now_unix_s)
             allowed = share.mine >= 1
             self._shares[key] = share = share._replace(mine=share.mine - allowed)

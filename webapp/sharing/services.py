@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
@@ -137,7 +137,7 @@ def find_link(secret: str, clock: Clock = SYSTEM_CLOCK) -> SharedLink | None:
     rows = working_links(now).select_related("project", "job__account", "job__project")
     link = rows.filter(secret_sha256=_digest(secret)).first()
     if link is not None and (link.last_used_at is None or now - link.last_used_at >= _USED_AGAIN_AFTER):
-        with suppress(OperationalError):  # a read needs no write: the disk may be full
+        with suppress(DatabaseError):  # a read needs no write: the disk may be full
             SharedLink.objects.filter(pk=link.pk).update(last_used_at=now)
     return link
 
