@@ -98,6 +98,7 @@ DOORS: dict[str, Door] = {
     "datasets:delete": Door("editor", "post"),
     "jobs:machines": Door("viewer"),
     "jobs:machine_join": Door("editor", "post"),
+    "jobs:machine_token_end": Door("editor", "post"),
     "jobs:actor_package": Door("editor"),
     "jobs:list": Door("viewer"),
     "jobs:act": Door("editor", "post"),
@@ -223,7 +224,7 @@ Those of the API itself are in test_api_doors.py."""
 ALSO_ABSENT = {
     *("reports:file", "reports:built"),
     *("jobs:policy_zip", "jobs:film_ask", "jobs:film", "jobs:log_file"),
-    *("jobs:machines", "jobs:machine_join", "jobs:actor_package"),
+    *("jobs:machines", "jobs:machine_join", "jobs:machine_token_end", "jobs:actor_package"),
 }
 """These have nothing to show for a job that never ran here: 404 for those who may."""
 ROLES = ("viewer", "editor", "owner")

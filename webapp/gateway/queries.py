@@ -65,3 +65,10 @@ def valid_tokens() -> QuerySet[BoxToken]:
     )
     makers = Q(made_by__is_active=True, made_by__access_epoch=F("access_epoch")) & Exists(may_run)
     return BoxToken.objects.filter(makers | Q(made_by=None)).exclude(box__job__observed__in=TERMINAL)
+
+
+def tokens_of_people(job_id: str) -> QuerySet[BoxToken]:
+    """The job's valid tokens that people made, in the order in which they were made."""
+    return (
+        valid_tokens().filter(box_id=job_id, made_by__isnull=False).select_related("made_by").order_by("pk")
+    )

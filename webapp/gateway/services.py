@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from webapp import doorbell
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.gateway import queries
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
 from webapp.job_states import TERMINAL
 
@@ -83,6 +84,12 @@ def new_token(*, job_id: str, user: Any = None, clock: Clock = SYSTEM_CLOCK) -> 
     old = BoxToken.objects.filter(box_id=job_id).order_by("-pk").values_list("pk", flat=True)[TOKENS_KEPT:]
     BoxToken.objects.filter(pk__in=list(old)).delete()
     return f"{row.pk}.{secret}"
+
+
+def end_token(*, job_id: str, number: int) -> bool:
+    """End a person's token of this job. Returns whether there was a valid one."""
+    deleted, _ = BoxToken.objects.filter(pk__in=queries.tokens_of_people(job_id).filter(pk=number)).delete()
+    return deleted > 0
 
 
 def digest(secret: str) -> str:

@@ -6,8 +6,9 @@ import shlex
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
@@ -40,6 +41,7 @@ def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
         "machines_over": over,
         "machines_words": "" if over else words(found, options),
         "only_here": is_loopback(),
+        "machine_tokens": queries.tokens_of_people(job.pk),
     }
 
 
@@ -89,6 +91,23 @@ def machine_join(request: HttpRequest, project: Project, job_id: str) -> HttpRes
         options = HostsOptions.model_validate(job.spec["platform"])
         context |= {"command": new_command(job, request.user), "processes": options.processes}
     return render(request, "jobs/machines/join.html", context)
+
+
+@project_action("editor")
+def machine_token_end(request: HttpRequest, project: Project, job_id: str, number: int) -> HttpResponse:
+    """End a token, so that machines with it are refused."""
+    job = _job(project, job_id)
+    end_token(job, number)
+    messages.success(
+        request, f"Token {number} ended. Machines that use it are refused from their next request on."
+    )
+    return redirect("jobs:detail", project.slug, job.pk)
+
+
+def end_token(job: Job, number: int) -> None:
+    """Raise Http404 if the job has no such valid token."""
+    if not services.end_token(job_id=job.pk, number=number):
+        raise Http404("This job has no such token, or it has ended.")
 
 
 @project_page(needs="editor")

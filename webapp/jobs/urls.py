@@ -31,6 +31,11 @@ urlpatterns = [
     path("p/<slug:slug>/numbers/<str:profile>/<str:stack>/", bill_panel.numbers, name="numbers"),
     path("p/<slug:slug>/jobs/<str:job_id>/machines", machines.machines_panel, name="machines"),
     path("p/<slug:slug>/jobs/<str:job_id>/machines/join", machines.machine_join, name="machine_join"),
+    path(
+        "p/<slug:slug>/jobs/<str:job_id>/machines/tokens/<int:number>/end",
+        machines.machine_token_end,
+        name="machine_token_end",
+    ),
     path("p/<slug:slug>/jobs/<str:job_id>/machines/actor.zip", machines.actor_package, name="actor_package"),
     path("p/<slug:slug>/jobs/<str:job_id>/checkpoints/", job_page.job_checkpoints, name="checkpoints"),
     path("p/<slug:slug>/jobs/<str:job_id>/spec/", job_page.job_spec, name="spec"),

@@ -72,6 +72,8 @@ EDITORS = {
     "delete_job",
     "set_job_labels",
     "make_join_command",
+    "list_machine_tokens",
+    "end_machine_token",
     "get_actor_package",
     "set_job_actors",
     "act_on_alert",
@@ -130,7 +132,7 @@ OUTLASTING = {"make_link"}
 OWNERS = {name for name, scope in SCOPE_OF.items() if scope == "manage"} - OUTLASTING
 """What only owners may do has a scope of its own."""
 NOTHING_THERE = {
-    *("make_join_command", "get_actor_package"),
+    *("make_join_command", "list_machine_tokens", "end_machine_token", "get_actor_package"),
     *("get_checkpoint", "get_policy", "fork_job"),
     *("request_surface", "request_film"),
     "start_ab_test",
@@ -322,7 +324,7 @@ def scene(module_rows: None) -> Scene:
 
 
 def test_the_doors_are_as_many_as_there_should_be() -> None:
-    assert len(operations()) == 145
+    assert len(operations()) == 147
     assert {name: one.scope for name, one in operations().items()} == SCOPE_OF
     assert set(operations()) >= EDITORS | NOTHING_THERE | NOT_YET
     assert set(SCOPE_OF.values()) == set(SCOPES)

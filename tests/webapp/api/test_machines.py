@@ -11,7 +11,8 @@ import pytest
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from webapp.gateway.models import BoxToken
-from webapp.gateway.services import digest
+from webapp.gateway.services import digest, new_token
+from webapp.gateway.store import DatabaseStore
 from webapp.jobs.services import stop_job
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +41,24 @@ def test_the_command_holds_a_token_of_the_job_and_ends_with_it() -> None:
     stop_job(job=job, user=user)
     assert mine.post(place).status_code == 409
     assert BoxToken.objects.filter(box_id=job.pk).count() <= 1
+
+
+def test_editors_list_and_end_the_tokens_of_a_job() -> None:
+    user = make_user()
+    project = make_project(user)
+    job = make_job(project, user, make_spec(platform={"kind": "hosts", "machines": 2}))
+    token = new_token(job_id=job.pk, user=user)
+    new_token(job_id=job.pk)
+    mine = ApiCaller(user, ("jobs",))
+    place = f"/projects/{project.slug}/jobs/{job.pk}/machines/tokens"
+    (listed,) = mine.get(place).json()["results"]
+    assert (listed["id"], listed["made_by"]) == (int(token.partition(".")[0]), user.email)
+    assert token.partition(".")[2] not in mine.get(place).content.decode()
+    assert ApiCaller(user, ("read",))("DELETE", f"{place}/{listed['id']}").status_code == 403
+    assert mine("DELETE", f"{place}/{listed['id']}").status_code == 204
+    assert DatabaseStore().admitted(token) is None
+    assert mine.get(place).json()["results"] == []
+    assert mine("DELETE", f"{place}/{listed['id']}").status_code == 404
 
 
 def test_a_job_that_runs_elsewhere_has_no_such_command() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -9,10 +11,12 @@ from django.views.decorators.debug import sensitive_variables
 from pydantic import Field
 
 from webapp.api.auth import Token
+from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.history import a_file
 from webapp.api.schemas import Shape
+from webapp.gateway import queries
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines
 from webapp.jobs.launch.cloud_requirements import is_loopback
@@ -28,6 +32,12 @@ class JoinShape(Shape):
     only_here: bool = Field(description="The site's address leads to its own machine only.")
 
 
+class MachineTokenShape(Shape):
+    id: int = Field(description="The number before the dot in the token.")
+    made_by: str
+    made_at: datetime
+
+
 @router.post(
     "/projects/{slug}/jobs/{job_id}/machines",
     auth=Token("jobs"),
@@ -37,7 +47,10 @@ class JoinShape(Shape):
 )
 @sensitive_variables("command")
 def make_join_command(job: EditorsJob, person: Person) -> JoinShape:
-    """For jobs on machines of your own. It works for this job alone, on any number of machines, and ends with it."""
+    """For jobs on machines of your own. It works for this job alone, on any number of machines.
+
+    It ends with the job, and when its maker leaves the project or sets a new password.
+    """
     machines.require_hosts(job)
     if job.observed in TERMINAL:
         why, fix = "The job is over; it needs no machines any more.", "Launch it again first."
@@ -45,6 +58,30 @@ def make_join_command(job: EditorsJob, person: Person) -> JoinShape:
     command = machines.new_command(job, person)
     package = reverse("api_v1:get_actor_package", args=[job.project.slug, job.pk])
     return JoinShape(command=command, package=package, only_here=is_loopback())
+
+
+@router.get(
+    "/projects/{slug}/jobs/{job_id}/machines/tokens", summary="The tokens with which machines join a job"
+)
+def list_machine_tokens(
+    job: EditorsJob, after: After = 0, limit: Limit = 50
+) -> NumberedPage[MachineTokenShape]:
+    """The valid ones, in the order in which they were made. The tokens themselves are not stored."""
+    machines.require_hosts(job)
+    rows = queries.tokens_of_people(job.pk)
+    return oldest_first(rows, after, limit, lambda one: MachineTokenShape.of(one, made_by=str(one.made_by)))
+
+
+@router.delete(
+    "/projects/{slug}/jobs/{job_id}/machines/tokens/{number}",
+    auth=Token("jobs"),
+    response=204,
+    summary="End a token with which machines join a job",
+)
+def end_machine_token(job: EditorsJob, number: RowId) -> None:
+    """Machines that use it are refused from their next request on. Ending it again is a 404."""
+    machines.require_hosts(job)
+    machines.end_token(job, number)
 
 
 @router.get(
