@@ -24,4 +24,6 @@ def on_machines(project: Project, user: User, name: str, *present: str) -> Job:
     callers = [Caller(f"{unit}-{number}", unit) for unit in present for number in range(3)]
     if callers:
         DatabaseStore().hand_out(job.pk, callers)
+    for _ in present:
+        services.new_token(job_id=job.pk, user=user)
     return job

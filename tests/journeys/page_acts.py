@@ -96,6 +96,10 @@ def open_alert_menu(page: Page) -> None:
     page.click(".alert-more summary >> nth=0")
 
 
+def open_machine_tokens(page: Page) -> None:
+    page.click(".machine-tokens summary")
+
+
 def join(page: Page) -> None:
     page.click(".machines button")
     page.wait_for_selector(".join")
