@@ -85,7 +85,10 @@ class Puller:
                 time.sleep(min(10.0, 0.2 * 2 ** min(fails, 6)) * random.uniform(0.5, 1.0))
                 continue
             except Refused as error:
-                return WRONG, f"the gateway refuses this token ({error}): the run is over, or it is another's"
+                return (
+                    WRONG,
+                    f"the gateway refuses this token ({error}): the run is over, or the token has ended",
+                )
             answered_s, fails = time.monotonic(), 0
             self._heartbeat.live(lease.live_s)
             if lease.word == "leave":

@@ -98,9 +98,7 @@ def machine_token_end(request: HttpRequest, project: Project, job_id: str, numbe
     """End a token, so that machines with it are refused."""
     job = _job(project, job_id)
     end_token(job, number)
-    messages.success(
-        request, f"Token {number} ended. Machines that use it are refused from their next request on."
-    )
+    messages.success(request, f"Token {number} ended. Machines that use it are refused within half a minute.")
     return redirect("jobs:detail", project.slug, job.pk)
 
 

@@ -79,7 +79,7 @@ def list_machine_tokens(
     summary="End a token with which machines join a job",
 )
 def end_machine_token(job: EditorsJob, number: RowId) -> None:
-    """Machines that use it are refused from their next request on. Ending it again is a 404."""
+    """Machines that use it are refused within half a minute. Ending it again is a 404."""
     machines.require_hosts(job)
     machines.end_token(job, number)
 
