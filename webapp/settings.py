@@ -211,8 +211,8 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3.0
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
-# In memory: the default scheduler keeps its state in a pickle, and ours is in the database anyway.
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+# In memory, by a clock that no one sets: the default scheduler keeps its state in a pickle; ours is in the database.
+CELERY_BEAT_SCHEDULER = "webapp.celery:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
