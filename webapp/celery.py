@@ -88,7 +88,7 @@ class SteadyEntry(ScheduleEntry):  # type: ignore[misc]
 
 
 class SteadyScheduler(Scheduler):  # type: ignore[misc]
-    """Beat's schedule in memory. What comes next is ordered by the same clock."""
+    """Keeps the schedule in memory, ordered by the same clock."""
 
     Entry = SteadyEntry
 
