@@ -49,7 +49,7 @@ MEASURED = (
     "explained_variance",
 )
 _UNMEASURED = {"weight": 1.0, "effective": 1.0}
-"""What stands for a figure that no gradient has; for others it is 0."""
+"""The values of figures that no gradient has; for others it is 0."""
 MOMENTS = ("observation", "return")
 EPISODE_MEANS = ("episode_return_mean", "episode_length_mean")
 NUMBER_LIMIT = 1e15

@@ -16,6 +16,7 @@ from webapp.formatting import display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining
 
 _LAST_EPISODES = 20
+_FEW_EPISODES = 5
 
 
 class Worth(StrEnum):
@@ -89,7 +90,14 @@ def _by_plan(rows: Iterable[Episode]) -> list[Trials]:
 
 
 def verdict_of(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
-    """Return the verdict by a training's or version's facts."""
+    """Return the verdict by a training's or version's facts, and say where few episodes leave it to chance."""
+    verdict = _verdict(facts, spec)
+    count = (facts.get("own") or {}).get("count", facts["episodes"])
+    few = verdict.worth != Worth.UNCONFIRMED and count < _FEW_EPISODES
+    return verdict._replace(sentence=f"{verdict.sentence} More episodes may turn this.") if few else verdict
+
+
+def _verdict(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
     own, fixed = (Trials(**facts[key]) if facts.get(key) else None for key in ("own", "fixed"))
     if own is None and facts["episodes"]:  # kept before there were verdicts
         own = Trials(facts["episodes"], facts["reached"], 0.0, 0)

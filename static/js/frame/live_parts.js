@@ -1,5 +1,5 @@
 /**
- * A page that draws itself anew while something on it still runs: it is fetched as a whole, and parts that differ are
+ * A page that follows what still runs on it: it is fetched again as a whole, and parts that differ are
  * replaced. `[data-live-parts]` are the parts, `[data-waiting]` among them says that there is more to come.
  */
 import { setElapsed } from "./clocks.js";

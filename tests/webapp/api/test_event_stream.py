@@ -63,11 +63,11 @@ def test_events_come_as_they_happen_and_from_the_last_one_on(scene: Scene) -> No
     assert first["payload"]["text"].startswith("Submitted by")
     scene.say("one")
     scene.say("two")
-    told = [next(events), next(events)]
-    assert [one["payload"]["text"] for one in told] == ["one", "two"]
+    first_two = [next(events), next(events)]
+    assert [one["payload"]["text"] for one in first_two] == ["one", "two"]
     stream.close()
-    resumed = _events(scene.open(after=told[0]["seq"]))
-    assert next(resumed) == told[1]
+    resumed = _events(scene.open(after=first_two[0]["seq"]))
+    assert next(resumed) == first_two[1]
 
 
 def test_a_stream_ends_when_its_job_is_over(scene: Scene) -> None:

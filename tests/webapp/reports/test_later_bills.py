@@ -1,6 +1,6 @@
 """A later bill of the same account and month is the month's bill: what the earlier one said is replaced, not added to.
 
-Clouds write a month's bill anew each day. AWS's line ids are others each time, and FOCUS and Azure have none.
+Clouds write a month's bill again each day. AWS's line ids are others each time, and FOCUS and Azure have none.
 """
 
 from __future__ import annotations

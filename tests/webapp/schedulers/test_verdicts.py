@@ -24,7 +24,7 @@ def episode(training: SchedulerTraining, kind: EpisodeKind, number: int, **figur
 
 
 def judged(training: SchedulerTraining) -> Version:
-    """Store the facts anew, as its end does."""
+    """Store the facts again, as its end does."""
     version: Version = training.version
     version.facts = persist.facts(training)
     version.save()
@@ -43,7 +43,7 @@ def test_one_that_never_reached_its_target_and_is_dearer_than_a_fixed_number_is_
     assert verdict_of(version.facts, training.parsed_spec) == (
         Worth.DO_NOT_USE,
         "It reached a return of 475.0 in 0 of 2 real episodes. 1 actor in every round took $0.00200 simulated to"
-        " reach it.",
+        " reach it. More episodes may turn this.",
     )
     status = status_of(training)
     assert (status.word, status.tone) == ("Do not use", "warning")
@@ -74,6 +74,17 @@ def test_what_it_took_for_each_time_at_the_target_decides(
             episode(training, kind, number, **figures)
     version = judged(training)
     assert verdict_of(version.facts, training.parsed_spec).worth == worth
+
+
+@pytest.mark.parametrize(("count", "few"), [(4, True), (5, False)])
+def test_a_verdict_by_few_episodes_says_that_more_may_turn_it(count: int, few: bool) -> None:
+    training = make_rows(make_project(), scheduling__objective="cost")
+    episode(training, EpisodeKind.GRID, 1, cost_picodollars=2 * 10**9)
+    for number in range(count):
+        episode(training, EpisodeKind.REAL, number)
+    verdict = verdict_of(judged(training).facts, training.parsed_spec)
+    assert verdict.worth == Worth.USEFUL
+    assert verdict.sentence.endswith("More episodes may turn this.") == few
 
 
 def test_fixed_numbers_that_another_training_of_the_project_recorded_count_if_the_target_is_the_same() -> (
