@@ -176,9 +176,10 @@ class Model:
                 budget.spent -= less
                 budget.overrun += over
         charge.amount, charge.assumed = amount, False
-        job.overrun += over
-        job.frozen = job.frozen or over > 0
-        job.granted -= less if above else 0
+        paid_back = min(less, job.overrun)
+        job.overrun += over - paid_back
+        job.frozen = job.overrun > 0
+        job.granted -= less - paid_back if above else 0
         return True
 
     def raise_limit(self, job: ModelJob, limit: int) -> bool:

@@ -156,7 +156,8 @@ def correct(
     """Replace a charge's assumed cost by the metered one, here and in all budgets above; False if it is not
     assumed (still open, released or metered already), with nothing changed.
 
-    What was booked too much is free again at once. A charge counts on the day of its first booking.
+    What was booked too much first pays for overruns, and an account without any thaws; the rest is free again at
+    once. A charge counts on the day of its first booking.
     """
     if settlement.basis != Basis.METERED.value:
         raise ValueError(f"{name} would be corrected by an assumption; only a metered figure may do that")
@@ -176,12 +177,14 @@ def correct(
     charge.lines = [asdict(line) for line in settlement.lines]
     charge.save()
     chain = Chain(account.pk, now)
-    held_above = less if chain.budgets else 0
+    paid_back = min(less, account.overrun_picodollars)
+    overrun = account.overrun_picodollars + over - paid_back
+    free_again = less - paid_back
     Account.objects.filter(pk=account.pk).update(
-        spent_picodollars=F("spent_picodollars") - less,
-        granted_picodollars=F("granted_picodollars") - held_above,
-        overrun_picodollars=F("overrun_picodollars") + over,
-        frozen=account.frozen or over > 0,
+        spent_picodollars=F("spent_picodollars") - free_again,
+        granted_picodollars=F("granted_picodollars") - (free_again if chain.budgets else 0),
+        overrun_picodollars=overrun,
+        frozen=overrun > 0,
     )
     chain.correct(less, over, charge.resolved_at or now)
     before = account.spent_picodollars + account.overrun_picodollars

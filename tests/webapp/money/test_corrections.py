@@ -85,6 +85,32 @@ def test_a_bill_above_the_worst_case_is_an_overrun_and_freezes() -> None:
     assert (account.spent_picodollars, account.overrun_picodollars, account.frozen) == (60, 15, True)
 
 
+@pytest.mark.parametrize("below_a_budget", [False, True])
+def test_an_account_thaws_once_corrections_have_paid_for_its_overrun(below_a_budget: bool) -> None:
+    clock = FixedClock()
+    job, epoch = make_running_job(clock=clock)
+    if below_a_budget:
+        create_budget(project=job.project, name="All", limit_picodollars=USD, clock=clock)
+    ledger = DatabaseLedger(job.account.pk, epoch, clock=clock)
+    ledger.reserve([reservation(name, 60) for name in ("a", "b", "c", "d")])
+    ledger.settle([settlement("d", 75)])
+    settle_leftovers(job_id=job.pk, before_epoch=epoch + 1, clock=clock)
+    assert _correct(job, epoch, clock, 65)
+
+    def figures() -> tuple[int, int, bool]:
+        account = Account.objects.get(job=job)
+        return account.spent_picodollars, account.overrun_picodollars, account.frozen
+
+    assert figures() == (240, 20, True)
+    assert _correct(job, epoch, clock, 45, "b")
+    assert figures() == (240, 5, True), "too little was freed"
+    assert ledger.reserve([reservation("e", 1)]) == [False]
+    assert _correct(job, epoch, clock, 25, "c")
+    assert figures() == (210, 0, False)
+    assert ledger.reserve([reservation("e", 1)]) == [True]
+    assert list(money_findings()) == []
+
+
 def test_the_budgets_above_get_back_what_was_assumed_too_much() -> None:
     clock = FixedClock()
     job, epoch = make_running_job(clock=clock)
