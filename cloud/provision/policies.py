@@ -39,10 +39,14 @@ class AwsScope:
     prefix: str = DEFAULT_PREFIX
     own_arn: str = ""
     """The role or user of the policy; empty: the role that our template creates."""
+    stack_partition: str = ""
+    """The text for which CloudFormation fills in the partition; empty: the partition follows from the region."""
 
     @property
     def partition(self) -> str:
         """The one of AWS's separate clouds that has the region."""
+        if self.stack_partition:
+            return self.stack_partition
         if self.region.startswith("cn-"):
             return "aws-cn"
         return "aws-us-gov" if self.region.startswith("us-gov-") else "aws"
@@ -162,7 +166,7 @@ def cloudformation(scope: AwsScope, trust: Document | None = None) -> Document:
 
     Deleting the stack deletes all of it.
     """
-    here = replace(scope, account="${AWS::AccountId}", own_arn="")
+    here = replace(scope, account="${AWS::AccountId}", own_arn="", stack_partition="${AWS::Partition}")
     resources = {"ActorRole": _role(here.actor_role_name, actor_trust(), actor_policy(here))}
     if trust is None:
         resources.update(_user(here))
@@ -176,7 +180,7 @@ def cloudformation(scope: AwsScope, trust: Document | None = None) -> Document:
         "Resources": resources,
         "Outputs": output,
     }
-    filled: Document = _with_account_filled_in(stack)
+    filled: Document = _with_substitutions(stack)
     return filled
 
 
@@ -205,13 +209,13 @@ def _role(name: str, trust: Document, policy: Document) -> Document:
     return {"Type": "AWS::IAM::Role", "Properties": properties}
 
 
-def _with_account_filled_in(part: Any) -> Any:
+def _with_substitutions(part: Any) -> Any:
     """Return the document with Fn::Sub around texts with ${AWS::…}: CloudFormation fills in only those."""
     match part:
         case dict():
-            return {key: _with_account_filled_in(value) for key, value in part.items()}
+            return {key: _with_substitutions(value) for key, value in part.items()}
         case list():
-            return [_with_account_filled_in(value) for value in part]
+            return [_with_substitutions(value) for value in part]
         case str() if "${AWS::" in part:
             return {"Fn::Sub": part}
     return part

@@ -28,7 +28,8 @@ def variables_for(aws: AwsEmulator, ours: Key) -> dict[str, str]:
 def made_from(aws: AwsEmulator, template: dict[str, Any]) -> str:
     """Both roles of the template; the ARN of the one that is for us."""
     filled = json.loads(
-        json.dumps(template).replace("${AWS::AccountId}", aws.account.id), object_hook=_filled
+        json.dumps(template).replace("${AWS::AccountId}", aws.account.id).replace("${AWS::Partition}", "aws"),
+        object_hook=_filled,
     )
     resources = filled["Resources"]
     _role(aws, resources["ActorRole"]["Properties"], service="lambda.amazonaws.com")
