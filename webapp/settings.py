@@ -34,6 +34,11 @@ STARLING_TRAJECTORY_CACHE_MB = variables.count("STARLING_TRAJECTORY_CACHE_MB", 0
 
 STARLING_RAY_CLUSTERS = [word.lower() for word in variables.words("STARLING_RAY_CLUSTERS")]
 
+# Connections of clients to one web process; 0 where its descriptors say how many
+STARLING_MAX_CONNECTIONS = variables.count("STARLING_MAX_CONNECTIONS", 0, least=0)
+STARLING_MAX_CONNECTIONS_AN_ADDRESS = variables.count("STARLING_MAX_CONNECTIONS_AN_ADDRESS", 0, least=0)
+STARLING_SILENT_CONNECTION_S = variables.count("STARLING_SILENT_CONNECTION_S", 10)
+
 # Connections to clouds
 STARLING_MASTER_KEYS = variables.words("STARLING_MASTER_KEYS")
 STARLING_PRICES = (

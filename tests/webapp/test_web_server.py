@@ -3,64 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import gc
 import tracemalloc
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from uvicorn import Config
-from uvicorn.server import ServerState
 
-from webapp.web_server import LimitedHttp, LimitedSocket, web_server
+from tests.limited_site import UPGRADE, served
+from webapp.web_server import web_server
 
 pytestmark = pytest.mark.asyncio
 _SENT_BYTES = 48 * 2**20
 _HELD_BYTES = 4 * 2**20
 
 
-async def _site(scope: Any, receive: Any, send: Any) -> None:
-    """Takes a body to its end, or a socket to its first message."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.accept"})
-        while (await receive())["type"] == "websocket.connect":
-            pass
-        return
-    while (await receive()).get("more_body"):
-        pass
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-    await send({"type": "http.response.body", "body": b"ok"})
-
-
-@asynccontextmanager
-async def _served() -> AsyncIterator[int]:
-    """The port of that site."""
-    config = Config(
-        _site,
-        http=LimitedHttp,
-        ws=LimitedSocket,
-        ws_max_size=4096,
-        ws_per_message_deflate=False,
-        lifespan="off",
-    )
-    config.load()
-    state = ServerState()
-    made = lambda: LimitedHttp(config, state, {})  # noqa: E731
-    server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for connection in list(state.connections):
-            connection.transport.abort()
-        await server.wait_closed()
-
-
 async def _sent(head: bytes, pieces: Iterable[bytes], *, read_head: bool = False) -> tuple[int, int]:
     """How much was sent before the site hung up, and the most memory held meanwhile. What comes back is not read."""
-    async with _served() as port:
+    async with served() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.transport.set_write_buffer_limits(2**16)
         writer.write(head)
@@ -109,12 +69,6 @@ async def test_what_is_beside_a_body_is_never_held_whole(head: bytes, piece: byt
     assert most_held < _HELD_BYTES
 
 
-_UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    b"Sec-WebSocket-Key: " + base64.b64encode(b"0" * 16) + b"\r\n\r\n"
-)
-
-
 def _frame(opcode: int, payload: bytes, *, last: bool = True) -> bytes:
     """A frame as browsers send it, masked with zeros."""
     size = len(payload)
@@ -136,15 +90,18 @@ _BEGUN = _frame(_TEXT, b"", last=False)
     ],
 )
 async def test_a_socket_holds_nothing_of_what_is_said_to_it(first: bytes, piece: bytes) -> None:
-    sent, most_held = await _sent(_UPGRADE, [first, *_many(piece)], read_head=True)
+    sent, most_held = await _sent(UPGRADE, [first, *_many(piece)], read_head=True)
     assert sent < _SENT_BYTES
     assert most_held < _HELD_BYTES
 
 
-async def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_head_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     monkeypatch.setattr("webapp.web_server.HEAD_WITHIN_S", 0.05)
+    settings.STARLING_SILENT_CONNECTION_S = 0.05
     for begun in (b"", b"GET / HT"):
-        async with _served() as port:
+        async with served() as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(begun)
             assert b"did not come" in await reader.read()
@@ -152,7 +109,7 @@ async def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
 
 
 async def test_ordinary_requests_and_bodies_in_chunks_pass() -> None:
-    async with _served() as port:
+    async with served() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         chunk = b"400\r\n" + b"x" * 1024 + b"\r\n"
         chunked = (

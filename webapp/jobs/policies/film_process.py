@@ -7,7 +7,7 @@ film: it is started with the first one and ended after ten minutes without.
 from __future__ import annotations
 
 import json
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -153,7 +153,10 @@ class ShortFilms:
             process.stdin.write(f"{wanted}\n")
         except OSError:  # it has ended; what it said follows
             pass
-        if not select.select([process.stdout], [], [], within_s)[0]:
+        with selectors.DefaultSelector() as answers:  # `select` knows no descriptor beyond 1,023
+            answers.register(process.stdout, selectors.EVENT_READ)
+            answered = answers.select(within_s)
+        if not answered:
             self._end()
             raise FilmFailed(_too_long(within_s))
         # An answer is written in one piece. None: the process has ended.

@@ -7,6 +7,7 @@ from typing import Any
 
 from cloud.workers.processes import die_with_parent
 from webapp.management.command import LineCommand
+from webapp.open_connections import raise_descriptor_limit
 
 _SIMULATED_NICENESS = 10
 """A virtual clock does not notice that its work gives way to pages and to training that people wait for."""
@@ -22,6 +23,7 @@ class Command(LineCommand):
 
     def handle(self, *args: Any, job_id: str, owner: str, parent: int | None, **options: Any) -> None:
         die_with_parent(parent)
+        raise_descriptor_limit()  # a call in flight to a cloud takes one
         # Ctrl-C reaches the whole group of processes; the supervisor decides who ends when.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # While these load, Python may not answer for seconds; SIGTERM then ends the process, which has no lease yet.
