@@ -30,12 +30,19 @@ class Client:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def open(cls, port: int, address: str) -> Client:
-        _opened.append(cls(*await asyncio.open_connection(_US, port, local_addr=(address, 0))))
+    async def open(cls, port: int, address: str, first: bytes = b"") -> Client:
+        """Open a connection. `first` has been sent when the site, which shares this thread, notices it."""
+        connection = socket.create_connection((_US, port), timeout=20, source_address=(address, 0))
+        connection.sendall(first)
+        connection.setblocking(False)
+        _opened.append(cls(*await asyncio.open_connection(sock=connection)))
         return _opened[-1]
 
-    async def ask(self, request: bytes, end: bytes = b"ok") -> bytes:
+    async def ask(self, request: bytes) -> bytes:
         self.send(request)
+        return await self.answer()
+
+    async def answer(self, end: bytes = b"ok") -> bytes:
         return await asyncio.wait_for(self._reader.readuntil(end), 20)
 
     def send(self, data: bytes) -> None:
@@ -48,8 +55,8 @@ class Client:
         except ConnectionError:
             return b""
 
-    async def drip(self, data: bytes) -> bytes:
-        """Send a byte every 20 ms until the site closes the connection. Returns what it said."""
+    async def drip(self, data: bytes) -> None:
+        """Send a byte every 20 ms until the site closes the connection. Its last words may be lost by that."""
         said = asyncio.ensure_future(self.rest())
         for byte in data:
             if said.done():
@@ -57,7 +64,6 @@ class Client:
             self.send(bytes([byte]))
             await asyncio.sleep(0.02)
         assert said.done(), "all of it was taken"
-        return said.result()
 
     def read_nothing(self) -> None:
         self._writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -155,18 +161,19 @@ async def test_what_is_no_request_does_not_keep_a_connection(
     monkeypatch.setattr("webapp.web_server.HEAD_WITHIN_S", 0.3)
     limits.STARLING_MAX_CONNECTIONS_AN_ADDRESS = 12
     async with _served() as port:
-        silent, blank, slow, again, early = await _silent(port, _ATTACKER, 5)
-        assert b"200 OK" in await again.ask(PAGE)
-        assert b"200 OK" in await early.ask(EARLY)
-        answers = await asyncio.gather(
+        again = await Client.open(port, _ATTACKER, PAGE)
+        early = await Client.open(port, _ATTACKER, EARLY)
+        assert b"200 OK" in await again.answer()
+        assert b"200 OK" in await early.answer()
+        silent, blank, slow = await _silent(port, _ATTACKER, 3)
+        words, *_ = await asyncio.gather(
             silent.rest(),
             blank.drip(b"\r\n" * 200),
             slow.drip(b"GET / HTTP/1.1\r\nX-Slow: " + b"a" * 400),
             again.drip(b"\r\n" * 200),
             early.drip(b"a" * 400),
         )
-        for answer in answers:
-            assert answer.startswith(b"HTTP/1.1 408 ")
+        assert words.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.asyncio
@@ -177,9 +184,9 @@ async def test_a_quiet_socket_and_a_quiet_stream_stay_and_count(
     monkeypatch.setattr("webapp.web_server.HEAD_WITHIN_S", _FIRST_BYTE_WITHIN_S)
     limits.STARLING_MAX_CONNECTIONS_AN_ADDRESS = 2
     async with _served() as port:
-        live, stream = await _silent(port, _ATTACKER, 2)
-        assert b"101 Switching" in await live.ask(UPGRADE, b"\r\n\r\n")
-        stream.send(NEVER)
+        live = await Client.open(port, _ATTACKER, UPGRADE)
+        stream = await Client.open(port, _ATTACKER, NEVER)
+        assert b"101 Switching" in await live.answer(b"\r\n\r\n")
         closed = [asyncio.ensure_future(one.rest()) for one in (live, stream)]
         await asyncio.sleep(4 * _FIRST_BYTE_WITHIN_S)
         assert not any(one.done() for one in closed)
