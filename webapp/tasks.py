@@ -57,10 +57,12 @@ def send_alerts() -> None:
 
 @shared_task(name="webapp.alerts.tasks.look_for_anomalies")
 def look_for_anomalies() -> None:
-    """Every half minute: watch disks, scan running jobs for anomalies, and hold the projects' rules against them."""
+    """Every half minute: watch disks, scan running jobs for anomalies, hold the projects' rules against them, and look
+    whether stopped jobs have room again."""
     disk_space.watch_disks()
     anomalies.scan_jobs()
     rules.scan_rules()
+    sources.end_stops_with_room()
     alerts.put_away_old()
 
 

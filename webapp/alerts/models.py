@@ -93,7 +93,8 @@ class Alert(models.Model):
 
     Without a project it belongs to the installation and is for its staff. `turn` counts how often it was sent: once
     when it began, and again when it grew worse or a snooze ended. `unreal` names the kind of money if no one pays it.
-    `over_words` say how it ended, if it ended by itself.
+    `over_words` say how it ended, if it ended by itself. `covers` are the keys of the ends that it reports, if it
+    is about several jobs.
     """
 
     project = models.ForeignKey(
@@ -106,6 +107,7 @@ class Alert(models.Model):
     dedupe_key = models.CharField(max_length=200)
     unreal = models.CharField(max_length=32, blank=True, default="")
     over_words = models.TextField(blank=True, default="")
+    covers = models.JSONField(blank=True, default=list)
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     told_at = models.DateTimeField()

@@ -6,7 +6,7 @@ are rows of the same transaction; the message that hurries them follows on commi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -47,14 +47,21 @@ def raise_alert(
     sentence: str,
     severity: str,
     dedupe_key: str,
+    covers: Sequence[str] = (),
     clock: Clock = SYSTEM_CLOCK,
 ) -> Alert:
     """Raise an alert and send it once. Raising an open alert again only updates it.
 
     An alert that grew worse is sent again, also if acknowledged or snoozed. Without a project it is for the staff.
+    `covers`: the keys of all that it reports, where it is one alert for several ends.
     """
     now, severity = clock.now(), Severity(severity).value
-    facts: dict[str, Any] = {"sentence": sentence, "severity": severity, "last_at": now}
+    facts: dict[str, Any] = {
+        "sentence": sentence,
+        "severity": severity,
+        "last_at": now,
+        "covers": list(covers),
+    }
     alert = _open_alert(project_id, dedupe_key)
     if alert is None:
         try:

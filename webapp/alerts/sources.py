@@ -5,17 +5,19 @@ Each look raises what was not raised yet. Two looks at once do no harm, and one 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models import CharField, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Concat
 
 from webapp.alerts import services, text
 from webapp.alerts.models import About, Alert, Kind, Severity, State
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import ACTIVE, Observed
+from webapp.jobs.launch.launch_budget import free_for_next_round
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.money.models import Account, Budget, Crossing, CrossingKind
@@ -97,7 +99,8 @@ def _about(limit_key: str) -> Q:
 def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """Raise an alert for each job that failed, finished or met its budget and has none. Returns how many.
 
-    The jobs of a group, as the seeds of one launch, finish with one alert, once the last of them has ended.
+    The jobs of a group, as the seeds of one launch, have one alert for all that failed, one for all that met their
+    budget, and one when the last of them has ended.
     """
     ended = list(_jobs_without_alert(clock.now())[:_AT_ONCE])
     for job in ended:
@@ -111,6 +114,9 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
             dedupe_key=job.end_key,
             clock=clock,
         )
+    fallen = [one for one in _fallen_members(clock.now()) if one.news][:_AT_ONCE]
+    for members in fallen:
+        _raise_fallen(members, clock)
     groups = _groups_without_alert(clock.now())[:_AT_ONCE]
     for key, group in groups:
         services.raise_alert(
@@ -122,7 +128,59 @@ def raise_job_ends(*, clock: Clock = SYSTEM_CLOCK) -> int:
             dedupe_key=key,
             clock=clock,
         )
-    return len(ended) + len(groups)
+    return len(ended) + len(fallen) + len(groups)
+
+
+@dataclass
+class _FallenMembers:
+    """The jobs of a group that lately failed, or that lately met their budget.
+
+    `ends` are the keys of these ends, `news` those that no alert covers.
+    """
+
+    group_id: int
+    observed: Observed
+    ends: set[str]
+    news: set[str]
+
+    @property
+    def key(self) -> str:
+        return f"{About.GROUP.subject(self.group_id)}:{self.observed.value}"
+
+
+def _fallen_members(now: datetime) -> list[_FallenMembers]:
+    """Groups with jobs that lately failed or met their budget. A job in several groups counts in the newest."""
+    fell = _ended_lately(now).filter(STOPPED_BY_BUDGET | Q(observed=Observed.FAILED), groups__isnull=False)
+    found: dict[str, _FallenMembers] = {}
+    for job in fell.annotate(group_id=Max("groups")).only("pk", "observed").order_by("pk"):
+        members = _FallenMembers(job.group_id, Observed(job.observed), set(), set())
+        found.setdefault(members.key, members).ends.add(job.end_key)
+    covered: dict[str, set[str]] = {}
+    for key, ends in Alert.objects.filter(dedupe_key__in=found).values_list("dedupe_key", "covers"):
+        covered.setdefault(key, set()).update(ends)
+    for key, members in found.items():
+        members.news = members.ends - covered.get(key, set())
+    return list(found.values())
+
+
+@transaction.atomic
+def _raise_fallen(members: _FallenMembers, clock: Clock) -> None:
+    """Raise the alert of a group's jobs, or update the one that was sent within a day."""
+    group = JobGroup.objects.get(pk=members.group_id)
+    kind, severity = _ENDS[members.observed]
+    where = {"project_id": group.project_id, "dedupe_key": members.key}
+    old = Alert.objects.filter(**where, told_at__lt=clock.now() - _NEWS_FOR).exclude(state=State.RESOLVED)
+    if old.exists():
+        services.resolve_alert(**where, silently=True, clock=clock)
+    services.raise_alert(
+        **where,
+        kind=kind,
+        subject=About.GROUP.subject(group.pk),
+        sentence=text.group_fallen_sentence(group, members.observed),
+        severity=severity,
+        covers=sorted(members.ends),
+        clock=clock,
+    )
 
 
 def _groups_without_alert(now: datetime) -> list[tuple[str, JobGroup]]:
@@ -141,7 +199,14 @@ def _groups_without_alert(now: datetime) -> list[tuple[str, JobGroup]]:
 
 
 def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
-    """Jobs that ended without an alert so far. The epoch of the lease identifies a run."""
+    """Jobs without a group that ended without an alert so far."""
+    ends = STOPPED_BY_BUDGET | Q(observed__in=(Observed.FAILED, Observed.SUCCEEDED))
+    raised = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
+    return _ended_lately(now).filter(ends, ~Exists(raised), groups=None).defer("spec").order_by("since")
+
+
+def _ended_lately(now: datetime) -> QuerySet[Any]:
+    """Jobs whose state is news, each with the key of its end. The epoch of the lease identifies a run."""
     key = Concat(
         Value(About.JOB.subject("")),
         F("pk"),
@@ -150,12 +215,7 @@ def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
         Value(":"),
         Cast("lease_epoch", CharField()),
     )
-    finished_alone = Q(observed=Observed.SUCCEEDED, groups=None)
-    news = Job.objects.filter(
-        STOPPED_BY_BUDGET | Q(observed=Observed.FAILED) | finished_alone, since__gte=now - _NEWS_FOR
-    )
-    raised = Alert.objects.filter(project_id=OuterRef("project_id"), dedupe_key=OuterRef("end_key"))
-    return news.annotate(end_key=key).filter(~Exists(raised)).defer("spec").order_by("since")
+    return Job.objects.filter(since__gte=now - _NEWS_FOR).annotate(end_key=key)
 
 
 # What is over
@@ -164,8 +224,8 @@ def _jobs_without_alert(now: datetime) -> QuerySet[Any]:
 def end_outdated(*, clock: Clock = SYSTEM_CLOCK) -> int:
     """End alerts of limits that were raised or reset, and of jobs that resumed. Returns how many."""
     unresolved = Alert.objects.exclude(state=State.RESOLVED)
-    goes_on = unresolved.filter(kind=Kind.JOB_STOPPED).filter(~Exists(_paused_job()))
-    passed = [(alert, "The job is no longer stopped.") for alert in goes_on]
+    stopped = unresolved.filter(kind=Kind.JOB_STOPPED)
+    passed = [(alert, text.GOES_ON) for alert in stopped if not _stopped_jobs(alert).exists()]
     for alert in unresolved.filter(kind__in=(Kind.BUDGET, Kind.FORECAST)):
         words = _reset_sentence(alert)
         if words:
@@ -191,9 +251,25 @@ def _reset_sentence(alert: Alert) -> str:
     return text.rearmed_sentence(one) if one.arming != int(parts[5]) else ""
 
 
-def _paused_job() -> QuerySet[Job]:
-    return (
-        Job.objects.filter(STOPPED_BY_BUDGET)
-        .annotate(subject=Concat(Value(About.JOB.subject("")), F("pk")))
-        .filter(subject=OuterRef("subject"))
-    )
+def end_stops_with_room(*, clock: Clock = SYSTEM_CLOCK) -> int:
+    """End alerts of jobs that their budget stopped and whose next round fits again: after a correction, in a new month,
+    once other jobs gave back what was set aside for them. Returns how many.
+    """
+    passed = 0
+    for alert in Alert.objects.filter(kind=Kind.JOB_STOPPED).exclude(state=State.RESOLVED):
+        now = clock.now()
+        free = [free_for_next_round(job, now) for job in _stopped_jobs(alert).select_related("account")]
+        if free and all(free):
+            passed += services.resolve_alert(
+                project_id=alert.project_id,
+                dedupe_key=alert.dedupe_key,
+                words=text.room_again_sentence(free),
+                clock=clock,
+            )
+    return passed
+
+
+def _stopped_jobs(alert: Alert) -> QuerySet[Job]:
+    """The jobs of the alert that are still stopped by their budget."""
+    about, _, which = alert.subject.partition(":")
+    return Job.objects.filter(STOPPED_BY_BUDGET, **{"groups" if about == About.GROUP else "pk": which})

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from django.db.models import Q
 
 from webapp.alerts import mail_consent
 from webapp.alerts.models import Channel, DeliveryState, Kind, MailConsent, Severity, Way
@@ -11,6 +14,7 @@ from webapp.alerts.senders import mail
 from webapp.formatting import Status, Tone, display_usd, format_moment, format_score, plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.reasons import STOPPED_BY_BUDGET
 from webapp.jobs.scores import score_name, score_of
 from webapp.money.models import Account, AtLine, Budget, Crossing, CrossingKind
 
@@ -174,6 +178,37 @@ def group_end_sentence(group: JobGroup) -> str:
     all_of_them = f"All {plural(counts[_FINISHED], 'job')}" if counts[_FINISHED] > 1 else "The job"
     ended = f"{counts[_FINISHED]:,} of {plural(counts.total(), 'job')}" if others else all_of_them
     return f"{ended} of {group.name} finished{f' ({others})' if others else ''}. Its page compares them."
+
+
+def group_fallen_sentence(group: JobGroup, observed: Observed) -> str:
+    """Which jobs of a group failed or met their budget, for which reasons, and what to do next."""
+    jobs = group.jobs.filter(STOPPED_BY_BUDGET if observed == Observed.PAUSED else Q(observed=observed))
+    fell = list(jobs.only("name", "reason", "observed").order_by("since", "pk"))
+    reasons = Counter(job.reason for job in fell if job.reason)
+    first = [
+        words if count == len(fell) else f"{plural(count, 'job')}: {words}"
+        for words, count in reasons.most_common(2)
+    ]
+    if len(reasons) > len(first):
+        first.append(f"There are {plural(len(reasons) - len(first), 'further reason')}.")
+    total = group.jobs.count()
+    whose = f"{len(fell):,} of {plural(total, 'job')} of {group.name}" if total > 1 else f"{group.name}"
+    if observed == Observed.PAUSED:
+        what, then = "stopped at the budget.", "Raise that budget and resume them on their pages."
+    else:
+        what, then = "failed.", "The group's page leads to each; a clone starts from the same settings."
+    return " ".join([f"{whose} {what}", *first, then])
+
+
+GOES_ON = "The job is no longer stopped."
+
+
+def room_again_sentence(free: Sequence[int]) -> str:
+    """What is free for the next rounds of jobs that their budget had stopped."""
+    if len(free) == 1:
+        return f"There is room for its next round again: {display_usd(free[0])} is free. Its page resumes it."
+    least = display_usd(min(free))
+    return f"There is room for their next rounds again: at least {least} is free for each. Their pages resume them."
 
 
 def end_sentence(job: Job) -> str:

@@ -16,12 +16,9 @@ from django.test import Client
 from tests.factories import FixedClock, make_job, make_project, make_running_job, make_spec, make_user
 from tests.members import add_member
 from webapp.alerts import queries, services, sources
-from webapp.alerts.message import message_of, path_to
+from webapp.alerts.message import message_of
 from webapp.alerts.models import Alert, Delivery, Kind, State
-from webapp.job_states import Observed
-from webapp.jobs.events.event_log import transition
-from webapp.jobs.models import Job, JobGroup
-from webapp.jobs.reasons import ReasonCode, StateChange
+from webapp.jobs.models import Job
 from webapp.jobs.services import raise_budget
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account, Crossing
@@ -217,94 +214,6 @@ def test_a_raised_limit_ends_what_was_reported_and_arms_again() -> None:
     _spend(job, 0.5, 0.6, clock)
     _scan(clock)
     assert Alert.objects.exclude(state=State.RESOLVED).count() == 1
-
-
-# Jobs
-
-
-def _ended(job: Job, to: Observed, code: str, clock: FixedClock) -> None:
-    Job.objects.filter(pk=job.pk).update(observed=Observed.RUNNING)
-    transition(job.pk, StateChange(to, ReasonCode(code), "That was it."), clock=clock)
-
-
-@pytest.mark.parametrize(
-    ("to", "code", "kind", "severity"),
-    [
-        (Observed.FAILED, "crashed", Kind.JOB_FAILED, "critical"),
-        (Observed.SUCCEEDED, "steps", Kind.JOB_FINISHED, "info"),
-        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "warning"),
-    ],
-)
-def test_the_end_of_a_job_is_reported_once(to: Observed, code: str, kind: str, severity: str) -> None:
-    clock = FixedClock()
-    job = make_job(clock=clock)
-    _ended(job, to, code, clock)
-    _scan(clock)
-    _scan(clock)
-    alert = Alert.objects.get()
-    assert (alert.kind, alert.severity, alert.subject) == (kind, severity, f"job:{job.pk}")
-    assert "That was it." in alert.sentence
-    services.settle(alert=alert, user=job.created_by, clock=clock)
-    assert sources.raise_job_ends(clock=clock) == 0, "an end that was put away is not news again"
-
-
-def test_a_group_finishes_with_one_alert_once_its_last_job_has_ended() -> None:
-    clock = FixedClock()
-    project = make_project()
-    group = JobGroup.objects.create(project=project, name="Hopper", of_seeds=True, created_at=clock.now())
-    jobs = [make_job(project=project, clock=clock) for _ in range(4)]
-    group.jobs.set(jobs)
-    for job in jobs[:3]:
-        _ended(job, Observed.SUCCEEDED, "steps", clock)
-        _scan(clock)
-    assert not Alert.objects.exists(), "one still runs"
-    _ended(jobs[3], Observed.FAILED, "crashed", clock)
-    for _ in range(2):
-        _scan(clock)
-    failed, finished = Alert.objects.order_by("kind")
-    assert (failed.kind, failed.subject) == (Kind.JOB_FAILED, f"job:{jobs[3].pk}")
-    assert (finished.kind, finished.subject) == (Kind.JOB_FINISHED, f"group:{group.pk}")
-    assert finished.sentence == "3 of 4 jobs of Hopper finished (1 failed). Its page compares them."
-    assert path_to(finished) == f"/p/{project.slug}/groups/{group.pk}/"
-    later = make_job(project=project, clock=clock, spec=make_spec("hopper-simulated"))
-    group.jobs.add(later)
-    _scan(clock)
-    assert Alert.objects.count() == 2
-    _ended(later, Observed.SUCCEEDED, "steps", clock)
-    _scan(clock)
-    newest = Alert.objects.order_by("pk").last()
-    assert newest is not None
-    assert newest.sentence == "4 of 5 jobs of Hopper finished (1 failed). Its page compares them."
-    assert newest.unreal == "partly simulated"
-
-
-def test_a_job_that_goes_on_ends_its_alert_and_its_next_stop_is_news() -> None:
-    clock = FixedClock()
-    job = make_job(clock=clock)
-    for epoch in (1, 2):
-        Job.objects.filter(pk=job.pk).update(lease_epoch=epoch)
-        _ended(job, Observed.PAUSED, "budget", clock)
-        _scan(clock)
-        assert Alert.objects.count() == epoch
-        Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
-        _scan(clock)
-        assert not Alert.objects.exclude(state=State.RESOLVED).exists()
-
-
-def test_what_somebody_stopped_and_what_ended_long_ago_is_no_news() -> None:
-    clock = FixedClock()
-    _ended(make_job(clock=clock), Observed.CANCELLED, "cancelled", clock)
-    _ended(make_job(clock=clock), Observed.FAILED, "crashed", clock)
-    clock.forward(86_401)
-    assert sources.raise_job_ends(clock=clock) == 0
-
-
-def test_a_simulated_jobs_alert_carries_the_word() -> None:
-    clock = FixedClock()
-    job = make_job(clock=clock, spec=make_spec("hopper-simulated"))
-    _ended(job, Observed.FAILED, "crashed", clock)
-    _scan(clock)
-    assert Alert.objects.get().unreal == "simulated"
 
 
 def test_a_budgets_alert_carries_the_word_of_the_money_below_it() -> None:
