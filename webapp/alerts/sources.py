@@ -168,16 +168,16 @@ def _raise_fallen(members: _FallenMembers, clock: Clock) -> None:
     """Raise the alert of a group's jobs, or update the one that was sent within a day."""
     group = JobGroup.objects.get(pk=members.group_id)
     kind, severity = _ENDS[members.observed]
-    where = {"project_id": group.project_id, "dedupe_key": members.key}
-    old = Alert.objects.filter(**where, told_at__lt=clock.now() - _NEWS_FOR).exclude(state=State.RESOLVED)
-    if old.exists():
-        services.resolve_alert(**where, silently=True, clock=clock)
+    project_id, sent = group.project_id, Alert.objects.filter(dedupe_key=members.key)
+    if sent.filter(told_at__lt=clock.now() - _NEWS_FOR).exclude(state=State.RESOLVED).exists():
+        services.resolve_alert(project_id=project_id, dedupe_key=members.key, silently=True, clock=clock)
     services.raise_alert(
-        **where,
+        project_id=project_id,
         kind=kind,
         subject=About.GROUP.subject(group.pk),
         sentence=text.group_fallen_sentence(group, members.observed),
         severity=severity,
+        dedupe_key=members.key,
         covers=sorted(members.ends),
         clock=clock,
     )
