@@ -130,6 +130,7 @@ class DatabaseMailbox:
 
     def _found(self) -> list[Delivery]:
         now = self._now()
+        self._forget(now)
         if self._calls.filter(services.due(now)).exists():
             with transaction.atomic():
                 services.sweep(self._job_id, now)
@@ -142,14 +143,14 @@ class DatabaseMailbox:
             with transaction.atomic():
                 self._calls.filter(pk__in=taken).update(taken=True)
                 Parcel.objects.filter(pk__in=taken).delete()
-        self._forget(now)
+        # No write follows this one: deliveries that are marked as taken are returned.
         return [_delivery(call, answers.get(call.pk), now) for call in calls]
 
     def _forget(self, now: float) -> None:
         """Delete calls that ended long ago: no second answer to one can still arrive."""
         if time.monotonic() - self._forgot_s > _FORGET_EVERY_S:
-            self._forgot_s = time.monotonic()
             self._calls.filter(taken=True, offered_unix_s__lt=now - _REMEMBERED_S).delete()
+            self._forgot_s = time.monotonic()
 
     def _require_mine(self) -> None:
         mine = Box.objects.select_for_update().filter(pk=self._job_id, epoch=self._epoch, closed=False)

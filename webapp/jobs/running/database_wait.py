@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from django.db import DatabaseError, connection
 
-from training.ports import Ledger, Reservation, Room, Settlement
+from cloud.pulled import Reached
+from cloud.register import CreateCounter, Holder, Kind, Register
+from training.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
 from training.reports import Spend
 from webapp.database_faults import lacks_storage
 
@@ -76,3 +79,80 @@ class PatientLedger:
 
     def spend(self) -> Spend:
         return self._wait(self._ledger.spend)
+
+
+class PatientMailbox:
+    """A mailbox whose writes and reads wait for the database. Each may be repeated."""
+
+    def __init__(self, mailbox: Mailbox, wait: DatabaseWait) -> None:
+        self._mailbox = mailbox
+        self._wait = wait
+
+    def publish(self, sha256: str, blob: bytes) -> None:
+        self._wait(partial(self._mailbox.publish, sha256, blob))
+
+    def drop(self, sha256s: Sequence[str]) -> None:
+        self._wait(partial(self._mailbox.drop, sha256s))
+
+    def offer(self, batch: Sequence[Offer]) -> None:
+        self._wait(partial(self._mailbox.offer, batch))
+
+    def withdraw(self, call_ids: Sequence[str]) -> None:
+        self._wait(partial(self._mailbox.withdraw, call_ids))
+
+    def take(self, timeout_s: float) -> list[Delivery]:
+        return self._wait(partial(self._mailbox.take, timeout_s))
+
+    def wake(self) -> None:
+        self._mailbox.wake()
+
+    def stay(self, seconds: float) -> None:
+        self._wait(partial(self._mailbox.stay, seconds))
+
+    def pullers(self) -> list[Puller]:
+        return self._wait(self._mailbox.pullers)
+
+    def dismiss(self, names: Sequence[str]) -> None:
+        self._wait(partial(self._mailbox.dismiss, names))
+
+    def close(self) -> None:
+        self._wait(self._mailbox.close)
+
+
+class PatientRegister:
+    """A register of resources, and its count of create requests, that wait for the database. For any thread."""
+
+    def __init__(self, register: Register, creates: CreateCounter, wait: DatabaseWait) -> None:
+        self._register = register
+        self._creates = creates
+        self._wait = wait
+
+    def take(self, windows: Sequence[tuple[int, float]]) -> float:
+        return self._wait(partial(self._creates.take, windows))
+
+    def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
+        self._wait(partial(self._register.intend, name, kind, expires_unix_s, facts))
+
+    def made(self, name: str, provider_id: str) -> None:
+        self._wait(partial(self._register.made, name, provider_id))
+
+    def renew(self, name: str, expires_unix_s: float) -> None:
+        self._wait(partial(self._register.renew, name, expires_unix_s))
+
+    def ending(self, name: str) -> None:
+        self._wait(partial(self._register.ending, name))
+
+    def gone(self, name: str) -> None:
+        self._wait(partial(self._register.gone, name))
+
+
+def patient_mailbox(reached: Reached, wait: DatabaseWait) -> Reached:
+    """Return the mailbox, and what opens it to pullers, as ones that wait for the database."""
+    mailbox = PatientMailbox(reached.mailbox, wait)
+    return replace(reached, mailbox=mailbox, new_token=lambda: wait(reached.new_token))
+
+
+def patient_holder(holder: Holder, wait: DatabaseWait) -> Holder:
+    """Return the holder with a register that waits for the database."""
+    register = PatientRegister(holder.register, holder.creates, wait)
+    return replace(holder, register=register, creates=register)

@@ -48,7 +48,12 @@ from webapp.jobs.running.checkpoint_files import (
     CheckpointsUnreadable,
     checkpoint_folder,
 )
-from webapp.jobs.running.database_wait import DatabaseWait, PatientLedger
+from webapp.jobs.running.database_wait import (
+    DatabaseWait,
+    PatientLedger,
+    patient_holder,
+    patient_mailbox,
+)
 from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
@@ -269,10 +274,12 @@ class _Run:
             raise CannotRun(str(error)) from None
 
     def _reach(self) -> Reached:
-        return open_mailbox(job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        opened = partial(open_mailbox, job_id=self._job.pk, epoch=self._epoch, clock=self._clock)
+        return patient_mailbox(self._wait(opened), self._wait)
 
     def _hold(self, connection_id: str) -> Holder:
-        return self._holder_of(self._job, self._epoch, connection_id, self._clock)
+        holder = self._holder_of(self._job, self._epoch, connection_id, self._clock)
+        return patient_holder(holder, self._wait)
 
     def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
         from training.engine import train

@@ -2,19 +2,30 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from tests.factories import make_job, make_spec
+from cloud.register import Holder
+from tests.factories import make_connection, make_job, make_project, make_spec
 from tests.webapp.bookkeeping import assert_whole
+from tests.webapp.held import make_lambda_job, run_of
+from training.ports import Offer
+from webapp.clock import SYSTEM_CLOCK
+from webapp.gateway.coordinator import open_mailbox
+from webapp.gateway.models import Box
+from webapp.gateway.store import Caller, DatabaseStore
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running import recovery
+from webapp.jobs.running.database_wait import DatabaseWait, patient_holder, patient_mailbox
 from webapp.jobs.running.leases import LEASE_TTL, new_owner, renew_lease, take_lease
 from webapp.jobs.running.runner import run_job
 from webapp.money.models import Charge
+from webapp.resources.models import Holding, State
+from webapp.resources.register import DatabaseRegister, SubscriptionCreates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,6 +104,73 @@ def test_a_run_waits_for_its_database_and_pays_no_round_twice(
     paid = Charge.objects.filter(account=job.account, kind="rollout").values_list("round_no", flat=True)
     assert sorted(paid) == sorted([*range(1, 7)] * 2)
     assert_whole(job)
+
+
+class _ShortOutages(threading.Event):
+    """A database that is read-only at the first try of each deed, and mended once the deed has waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mend: Callable[[], object] | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert self._mend is not None
+        self._mend()
+        self._mend = None
+        return False
+
+    def __call__(self, deed: Callable[..., Any], *arguments: object) -> Any:
+        self._mend = _make_read_only()
+        result = deed(*arguments)
+        assert self._mend is None, "it did not wait"
+        return result
+
+
+def test_a_mailbox_waits_for_the_database_with_each_deed_and_delivers_each_answer_once() -> None:
+    job = make_job()
+    outage, store = _ShortOutages(), DatabaseStore()
+    epoch = run_of(job, SYSTEM_CLOCK)
+    opened = patient_mailbox(open_mailbox(job_id=job.pk, epoch=epoch), DatabaseWait(job.pk, outage))
+    mailbox = opened.mailbox
+    offers = [Offer(name, name.encode(), time.time() + 60, 60.0, 600.0, 100, 3) for name in ("c1", "c2")]
+    outage(mailbox.publish, "a" * 64, b"weights")
+    outage(mailbox.offer, offers)
+    outage(mailbox.stay, 600.0)
+    assert store.admitted(outage(opened.new_token)) == job.pk
+    assert store.hand_out(job.pk, [Caller("p1", "", "")]).work["p1"].request == b"c1"
+    assert store.receive(job.pk, "p1", "c1", b"done").word == "taken"
+    assert [(one.call_id, one.answer) for one in outage(mailbox.take, 0.0)] == [("c1", b"done")]
+    assert mailbox.take(0.0) == []
+    outage(mailbox.withdraw, ["c2"])
+    outage(mailbox.dismiss, ["p1"])
+    outage(mailbox.drop, ["a" * 64])
+    outage(mailbox.close)
+    assert Box.objects.get().closed
+
+
+def test_the_register_of_resources_waits_for_the_database_with_each_entry() -> None:
+    account = make_connection(make_project(), region="us-east-1")
+    job = make_lambda_job(account, SYSTEM_CLOCK, provisioned=2)
+    outage = _ShortOutages()
+    holder = patient_holder(
+        Holder(
+            DatabaseRegister(account.pk, job.pk, run_of(job, SYSTEM_CLOCK)),
+            creates=SubscriptionCreates(account.pk),
+        ),
+        DatabaseWait(job.pk, outage),
+    )
+    register, soon = holder.register, time.time() + 100
+    outage(register.intend, "f:1", "provisioned", soon, {"resource": "provisioned"})
+    for deed, arguments, state in (
+        (register.made, ("f:1", "arn"), State.EXISTS),
+        (register.renew, ("f:1", soon + 60), State.EXISTS),
+        (register.ending, ("f:1",), State.ENDING),
+        (register.gone, ("f:1",), State.GONE),
+    ):
+        outage(deed, *arguments)
+        assert Holding.objects.get().state == state
+    assert outage(holder.creates.take, [(1, 60.0)]) == 0.0
+    assert holder.creates.take([(1, 60.0)]) > 0.0
 
 
 def test_a_run_whose_lease_ran_out_while_nothing_could_be_written_is_not_lost(
