@@ -1,4 +1,4 @@
-"""Whether the database refused a write because its disk is full, read-only or away."""
+"""Whether the database refused a write because its disk is full, read-only or away, or is away itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from django.db import DatabaseError
 
 log = logging.getLogger(__name__)
@@ -18,18 +19,38 @@ _PRIMARY = 0xFF
 """The lowest byte of SQLite's extended codes is the primary one."""
 _POSTGRESQL = frozenset({"53100", "25006", "58030"})
 """disk_full, read_only_sql_transaction, io_error."""
+_CONNECTION_FAILED = "08"
+_SHUT_DOWN = frozenset({"57P01", "57P02", "57P03"})
+"""admin_shutdown, crash_shutdown, cannot_connect_now."""
 
 
 def lacks_storage(error: BaseException | None) -> bool:
     """Return whether `error`, or one that led to it, is the database's refusal for want of a disk to write to."""
-    while error is not None:
-        code = getattr(error, "sqlite_errorcode", None)
-        if (code is not None and code & _PRIMARY in _SQLITE) or getattr(
-            error, "sqlstate", None
-        ) in _POSTGRESQL:
+    for one in _chain(error):
+        code = getattr(one, "sqlite_errorcode", None)
+        if code is not None and code & _PRIMARY in _SQLITE:
             return True
-        error = error.__cause__ or error.__context__
+        if getattr(one, "sqlstate", None) in _POSTGRESQL:
+            return True
     return False
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Return whether `error`, or one that led to it, may pass by itself: no disk to write to, or no server."""
+    return lacks_storage(error) or any(_lost_connection(one) for one in _chain(error))
+
+
+def _lost_connection(error: BaseException) -> bool:
+    state = getattr(error, "sqlstate", "")
+    if state is None:  # the server did not answer, so it gave no code
+        return isinstance(error, psycopg.OperationalError)
+    return str(state) in _SHUT_DOWN or str(state).startswith(_CONNECTION_FAILED)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 @contextmanager

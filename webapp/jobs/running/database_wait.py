@@ -1,7 +1,8 @@
-"""A run waits while the database cannot be written: its disk is full or read-only.
+"""A run waits while the database cannot be written: its disk is full or read-only, or its server is away.
 
 Each write of the run is one transaction, so one that failed has changed nothing and is tried again. What the run
-learned stays in memory meanwhile: no round is repeated, and none is paid twice.
+learned stays in memory meanwhile: no round is repeated, and none is paid twice. A server that goes down in the middle
+of a commit may have kept it, so each write finds what it has written before.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cloud.pulled import Reached
 from cloud.register import CreateCounter, Holder, Kind, Register
 from training.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
 from training.reports import Spend
-from webapp.database_faults import lacks_storage
+from webapp.database_faults import is_unavailable
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +43,9 @@ class DatabaseWait:
                 result = deed()
             except DatabaseError as error:
                 # Inside a transaction a second try would not undo the first.
-                if not lacks_storage(error) or connection.in_atomic_block:
+                if not is_unavailable(error) or connection.in_atomic_block:
                     raise
+                connection.close_if_unusable_or_obsolete()
                 if not waits:
                     log.warning("job %s waits for the database: %s", self._job_id, error)
                     waits = True

@@ -121,6 +121,9 @@ class Recorder:
     @transaction.atomic
     def _round(self, event: RoundFinished) -> None:
         report = event.report
+        mine = Round.objects.filter(job_id=self._job_id, round_no=report.round_no, epoch=self._epoch)
+        if mine.exists():  # the database kept it, and went down before it said so
+            return
         changes: dict[str, Any] = {
             "round_no": report.round_no,
             "env_steps": report.total_env_steps,

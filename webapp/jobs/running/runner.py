@@ -28,7 +28,7 @@ from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
-from webapp.database_faults import lacks_storage
+from webapp.database_faults import is_unavailable
 from webapp.gateway.coordinator import MailboxClosed, open_mailbox
 from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
@@ -112,7 +112,7 @@ def run_job(
     with RunLog(job_id) as run_log, ExitStack() as left:
         try:
             with Heartbeat(job_id, epoch):
-                run = _Run(job_id, epoch, hand_over, holder_of, clock, run_log, wait)
+                run = wait(partial(_Run, job_id, epoch, hand_over, holder_of, clock, run_log, wait))
                 left.callback(run.trackers.close)
                 stopped = run.train()
             # The heartbeat has stopped by now: it would take the lease released here for a lost one.
@@ -132,7 +132,7 @@ def run_job(
             return LEASE_LOST_EXIT
         except Exception as error:
             log.exception("job %s failed", job_id)
-            if lacks_storage(error):
+            if is_unavailable(error):
                 why = Reason.DATABASE_NOT_WRITTEN.change()
             else:
                 why = _shorten(Reason.RUN_FAILED.change(error=f"{type(error).__name__}: {error}"))
@@ -196,7 +196,7 @@ class _Run:
         self._wait(partial(begin_run, job_id=self._job.pk, epoch=self._epoch, clock=self._clock))
         if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
             raise CannotRun(found.sentence)
-        self._no_start = self._start_obstacle()
+        self._no_start = self._wait(self._start_obstacle)
         self._go_on_unless_stopped()
         return self._record_events()
 
@@ -269,7 +269,7 @@ class _Run:
     def _connect(self, connection_id: str) -> AwsConnection | AzureConnection:
         """Return the project's connection, decrypted in this process only."""
         try:
-            return decrypt.open_connection(self._job.project_id, connection_id)
+            return self._wait(partial(decrypt.open_connection, self._job.project_id, connection_id))
         except decrypt.CannotOpen as error:
             raise CannotRun(str(error)) from None
 
@@ -301,7 +301,7 @@ class _Run:
 
     def _beginning(self) -> bytes | None:
         try:
-            return load_first_checkpoint(self._job.pk)
+            return self._wait(partial(load_first_checkpoint, self._job.pk))
         except CheckpointError as error:
             raise CheckpointsUnreadable(
                 f"The checkpoint that this fork starts from is lost: {error}. Bring {checkpoint_folder(self._job.pk)}"

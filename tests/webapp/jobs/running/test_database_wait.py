@@ -51,6 +51,20 @@ def _make_read_only() -> Callable[[], object]:
     return lambda: _execute("SET default_transaction_read_only = off")
 
 
+def _shut_down() -> Callable[[], object]:
+    """PostgreSQL ends this connection and takes no other."""
+    own = connection.settings_dict["NAME"]
+    with connection._nodb_cursor() as server:
+        server.execute(f'ALTER DATABASE "{own}" ALLOW_CONNECTIONS false')
+        server.execute("SELECT pg_terminate_backend(%s)", [_execute("SELECT pg_backend_pid()")])
+
+    def mend() -> None:
+        with connection._nodb_cursor() as server:
+            server.execute(f'ALTER DATABASE "{own}" ALLOW_CONNECTIONS true')
+
+    return mend
+
+
 class _Outage(threading.Event):
     """Spoils the run's database from `from_round` on, until the run has waited three times for it."""
 
@@ -81,7 +95,7 @@ _POSTGRESQL = "postgresql" in os.environ.get("DATABASE_URL", "")
 
 
 @pytest.mark.parametrize("from_round", [0, 3])
-@pytest.mark.parametrize("spoil", [_make_read_only] if _POSTGRESQL else [_fill, _make_read_only])
+@pytest.mark.parametrize("spoil", [_make_read_only, _shut_down] if _POSTGRESQL else [_fill, _make_read_only])
 def test_a_run_waits_for_its_database_and_pays_no_round_twice(
     spoil: Callable[[], Callable[[], object]], from_round: int
 ) -> None:
