@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from django.db import transaction
 
@@ -16,6 +17,7 @@ from cloud.simulated_options import SimulatedOptions
 from training.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
+from webapp.jobs.running.database_wait import DatabaseWait
 from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat
 from webapp.schedulers import leases, persist, queries
 from webapp.schedulers.leases import LeaseLost
@@ -51,10 +53,11 @@ def run_training(
     """Train to the end, or until `hand_over` is set. Returns the process's exit code; 0 also without a lease."""
     if hand_over.is_set():
         return 0
-    epoch = leases.take(training_id, owner, clock=clock)
+    wait = DatabaseWait(f"scheduler training {training_id}", hand_over)
+    epoch = wait(partial(leases.take, training_id, owner, clock=clock))
     if epoch is None:
         return 0
-    run = _Run(training_id, epoch, hand_over, on_step, clock)
+    run = wait(partial(_Run, training_id, epoch, hand_over, on_step, clock, wait))
     try:
         with Heartbeat(f"scheduler training {training_id}", epoch, lambda: leases.renew(training_id, epoch)):
             run.train()
@@ -75,8 +78,15 @@ class _Run:
     """One process's work at a training, under one epoch of its lease."""
 
     def __init__(
-        self, training_id: int, epoch: int, hand_over: threading.Event, on_step: OnStep, clock: Clock
+        self,
+        training_id: int,
+        epoch: int,
+        hand_over: threading.Event,
+        on_step: OnStep,
+        clock: Clock,
+        wait: DatabaseWait,
     ) -> None:
+        self._wait = wait
         self._training = SchedulerTraining.objects.select_related("begin_with").get(pk=training_id)
         self._epoch = epoch
         self._hand_over = hand_over
@@ -97,7 +107,7 @@ class _Run:
         budget = self._training.budget_picodollars
         stage = Stage(self._spec, platform, budget, self._round_over, self._stopping)
         self._record(stage)
-        past = self._past()
+        past = self._wait(self._past)
         done = self._training.learned_number
         self._kind, self._number = self._kind_of(done + 1, past), done + 1
         for step in learn(self._spec, stage, past, budget):
@@ -108,18 +118,19 @@ class _Run:
         self._flush()
         if not self._training.search:
             self._judge(stage, past)
-            persist.store_version(self._training, self._epoch, clock=self._clock)
+            self._wait(partial(persist.store_version, self._training, self._epoch, clock=self._clock))
         self.end(TrainingState.DONE, "")
 
     def _judge(self, stage: Stage, past: Past) -> None:
         """Play episodes that decide which agent is used. With fewer than two real episodes there is no choice."""
         episodes = self._training.episodes
-        if episodes.filter(kind=EpisodeKind.REAL).count() < 2:
+        if self._wait(episodes.filter(kind=EpisodeKind.REAL).count) < 2:
             return
         agents = {"best": self._training.best_learner, "last": self._training.learner}
         for number, agent in enumerate(JUDGED, start=1):
             state = agents[agent]
-            if state is None or episodes.filter(kind=EpisodeKind.JUDGED, number=number).exists():
+            judged = episodes.filter(kind=EpisodeKind.JUDGED, number=number)
+            if state is None or self._wait(judged.exists):
                 continue
             self._kind, self._number = EpisodeKind.JUDGED, number
             self._keep(judge_agent(self._spec, stage, past, number, bytes(state)))
@@ -144,12 +155,13 @@ class _Run:
     def _record(self, stage: Stage) -> None:
         """Record trainings with fixed plans, unless the project has them for this workload."""
         if self._training.recorded_until is None:
-            past = Past(plans_done=frozenset(queries.recorded_plans(self._training)))
+            done = self._wait(partial(queries.recorded_plans, self._training))
+            past = Past(plans_done=frozenset(done))
             missing = [number for number, _ in missing_plans(self._spec, past)]
             for number, step in zip(missing, record_grid(self._spec, stage, past), strict=False):
                 self._kind, self._number = EpisodeKind.GRID, number
                 self._keep(step)
-            self._write(recorded_until=queries.last_recorded(self._training))
+            self._write(recorded_until=self._wait(partial(queries.last_recorded, self._training)))
 
     def _past(self) -> Past:
         training = self._training
@@ -189,17 +201,19 @@ class _Run:
         best = self._training.best_score
         if last.decided is not None and last.score is not None and (best is None or last.score > best):
             changes |= {"best_learner": last.decided, "best_number": last.number, "best_score": last.score}
-        with transaction.atomic():
-            self._write(**changes)
-            Episode.objects.bulk_create(
-                persist.row(self._training, step, self._clock.now()) for step in steps
-            )
+        self._write(steps, **changes)
 
-    def _write(self, **changes: object) -> None:
-        if not leases.held(self._training.pk, self._epoch).update(**changes):
-            raise LeaseLost
+    def _write(self, steps: Sequence[Step] = (), /, **changes: object) -> None:
+        """Store the changes, and the rows of these steps with them. Raises LeaseLost."""
+        self._wait(partial(self._save, steps, changes))
         for name, value in changes.items():
             setattr(self._training, name, value)
+
+    @transaction.atomic
+    def _save(self, steps: Sequence[Step], changes: dict[str, object]) -> None:
+        if not leases.held(self._training.pk, self._epoch).update(**changes):
+            raise LeaseLost
+        Episode.objects.bulk_create(persist.row(self._training, step, self._clock.now()) for step in steps)
 
     # Progress and stop requests
 
@@ -217,5 +231,5 @@ class _Run:
         if time.monotonic() - self._checked_s >= _WRITE_EVERY_S:
             self._checked_s = time.monotonic()
             row = SchedulerTraining.objects.values_list("stop_asked", flat=True)
-            self._stop_requested = row.get(pk=self._training.pk)
+            self._stop_requested = self._wait(partial(row.get, pk=self._training.pk))
         return self._stop_requested

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from cloud.register import Holder
 from tests.factories import make_connection, make_job, make_project, make_spec
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import make_lambda_job, run_of
+from tests.webapp.spoiled_database import SPOILERS, make_read_only
 from training.ports import Offer
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway.coordinator import open_mailbox
@@ -28,41 +28,6 @@ from webapp.resources.models import Holding, State
 from webapp.resources.register import DatabaseRegister, SubscriptionCreates
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def _execute(statement: str) -> Any:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return cursor.fetchone()[0] if cursor.description else None
-
-
-def _fill() -> Callable[[], object]:
-    """No page more fits into this connection's database. Pages that are free would still take some rows."""
-    _execute("VACUUM")
-    _execute(f"PRAGMA max_page_count = {_execute('PRAGMA page_count')}")
-    return lambda: _execute("PRAGMA max_page_count = 4294967294")
-
-
-def _make_read_only() -> Callable[[], object]:
-    if connection.vendor == "sqlite":
-        _execute("PRAGMA query_only = ON")
-        return lambda: _execute("PRAGMA query_only = OFF")
-    _execute("SET default_transaction_read_only = on")
-    return lambda: _execute("SET default_transaction_read_only = off")
-
-
-def _shut_down() -> Callable[[], object]:
-    """PostgreSQL ends this connection and takes no other."""
-    own = connection.settings_dict["NAME"]
-    with connection._nodb_cursor() as server:
-        server.execute(f'ALTER DATABASE "{own}" ALLOW_CONNECTIONS false')
-        server.execute("SELECT pg_terminate_backend(%s)", [_execute("SELECT pg_backend_pid()")])
-
-    def mend() -> None:
-        with connection._nodb_cursor() as server:
-            server.execute(f'ALTER DATABASE "{own}" ALLOW_CONNECTIONS true')
-
-    return mend
 
 
 class _Outage(threading.Event):
@@ -91,11 +56,8 @@ class _Outage(threading.Event):
         return False
 
 
-_POSTGRESQL = "postgresql" in os.environ.get("DATABASE_URL", "")
-
-
 @pytest.mark.parametrize("from_round", [0, 3])
-@pytest.mark.parametrize("spoil", [_make_read_only, _shut_down] if _POSTGRESQL else [_fill, _make_read_only])
+@pytest.mark.parametrize("spoil", SPOILERS)
 def test_a_run_waits_for_its_database_and_pays_no_round_twice(
     spoil: Callable[[], Callable[[], object]], from_round: int
 ) -> None:
@@ -134,7 +96,7 @@ class _ShortOutages(threading.Event):
         return False
 
     def __call__(self, deed: Callable[..., Any], *arguments: object) -> Any:
-        self._mend = _make_read_only()
+        self._mend = make_read_only()
         result = deed(*arguments)
         assert self._mend is None, "it did not wait"
         return result
