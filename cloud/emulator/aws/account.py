@@ -80,10 +80,14 @@ class Key:
 
 @dataclass
 class Account:
-    """Keys, roles and quotas. It also holds keys of other accounts that assume a role of this one."""
+    """Keys, roles and quotas. It also holds keys of other accounts that assume a role of this one.
+
+    `concurrency`: how many functions may run at once in each region that `concurrency_by_region` does not name.
+    """
 
     id: str = "111122223333"
     concurrency: int = 1000
+    concurrency_by_region: dict[str, int] = field(default_factory=dict)
     now_unix_s: Callable[[], float] = time.time
     keys: dict[str, Key] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
@@ -140,6 +144,9 @@ class Account:
         for role in demanding:
             role.external_id = external_id
         self.on_external_id(external_id)
+
+    def concurrency_in(self, region: str) -> int:
+        return self.concurrency_by_region.get(region, self.concurrency)
 
     def expire_sessions(self) -> None:
         """End every session."""

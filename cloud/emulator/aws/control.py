@@ -171,7 +171,7 @@ class Control:
             )
         function.version(number)
         others = sum(one.reserved or 0 for one in self._functions.alive())
-        if wanted > self._account.concurrency - others - _LEAST_UNRESERVED:
+        if wanted > self._account.concurrency_in(self._functions.region) - others - _LEAST_UNRESERVED:
             raise invalid(
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{_LEAST_UNRESERVED}]."
@@ -217,8 +217,9 @@ class Control:
                 "TotalCodeSize": 80_530_636_800,
                 "CodeSizeUnzipped": UNZIPPED_LIMIT_BYTES,
                 "CodeSizeZipped": ZIPPED_LIMIT_BYTES,
-                "ConcurrentExecutions": self._account.concurrency,
-                "UnreservedConcurrentExecutions": self._account.concurrency - reserved,
+                "ConcurrentExecutions": self._account.concurrency_in(self._functions.region),
+                "UnreservedConcurrentExecutions": self._account.concurrency_in(self._functions.region)
+                - reserved,
             },
             "AccountUsage": {
                 "TotalCodeSize": sum(one.latest.code_bytes for one in alive),

@@ -110,16 +110,16 @@ class Function:
 
 
 class Functions:
-    """All functions by name. A deleted one remains until no listing shows it."""
+    """A region's functions by name. A deleted one remains until no listing shows it."""
 
     def __init__(self, account_id: str, region: str, folder: Path) -> None:
         self._account_id = account_id
-        self._region = region
+        self.region = region
         self._folder = folder
         self._by_name: dict[str, Function] = {}
 
     def arn(self, name: str) -> str:
-        return f"arn:aws:lambda:{self._region}:{self._account_id}:function:{name}"
+        return f"arn:aws:lambda:{self.region}:{self._account_id}:function:{name}"
 
     def name_of(self, given: str) -> str:
         """Return the name in a name or an ARN."""

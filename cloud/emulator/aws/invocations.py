@@ -99,7 +99,9 @@ class Invocations:
                 raise _throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
         else:
             alive = self._functions.alive()
-            limit = self._account.concurrency - sum(one.reserved or 0 for one in alive)
+            limit = self._account.concurrency_in(self._functions.region) - sum(
+                one.reserved or 0 for one in alive
+            )
             if sum(one.in_flight for one in alive if one.reserved is None) >= limit:
                 self._meter.refused["concurrency"] += 1
                 raise _throttled("ConcurrentInvocationLimitExceeded")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import hmac
+from collections.abc import Container
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote
 
@@ -85,18 +86,18 @@ def sender(request: HttpRequest, claim: Claim, account: Account) -> Principal:
     return key.principal
 
 
-def check_region(claim: Claim, region: str) -> None:
-    """Raise AwsError if the request was signed for another region than `region`.
+def check_region(claim: Claim, regions: Container[str]) -> None:
+    """Raise AwsError if the request was signed for a region that the account does not have.
 
     IAM and the first address of STS belong to no region and are signed for us-east-1.
     """
-    if claim.region == region or (claim.service in {"iam", "sts"} and claim.region == _GLOBAL_REGION):
+    if claim.region in regions or (claim.service in {"iam", "sts"} and claim.region == _GLOBAL_REGION):
         return
     if claim.service == "s3":
-        words = f"the region '{claim.region}' is wrong; expecting '{region}'"
+        words = f"the region '{claim.region}' is wrong"
         raise AwsError(400, "AuthorizationHeaderMalformed", f"The authorization header is malformed; {words}")
     refused = _bad_signature(claim.service)
-    refused.message = f"Credential should be scoped to a valid region, {region}, and not {claim.region}."
+    refused.message = f"Credential should be scoped to a valid region, and not {claim.region}."
     raise refused
 
 

@@ -1,4 +1,4 @@
-"""S3, as far as weights need it: buckets with a lifecycle, and their objects."""
+"""S3, as far as weights need it: buckets with a region and a lifecycle, and their objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from cloud.emulator.aws.account import Account, Principal
-from cloud.emulator.aws.errors import AwsError
+from cloud.emulator.aws.errors import AwsError, as_response
 from cloud.emulator.http import HttpRequest, HttpResponse
 
 
@@ -21,26 +21,41 @@ class StoredObject:
 
 
 _DAY_S = 86_400
+_CHANGES = {"lifecycle": "PutLifecycleConfiguration", "tagging": "PutBucketTagging"}
+_DEFAULT_REGION = "us-east-1"
 _DAYS = re.compile(rb"<Expiration>.*?<Days>(\d+)</Days>.*?</Expiration>", re.DOTALL)
+_PLACE = re.compile(rb"<LocationConstraint>(.*?)</LocationConstraint>")
 _TAG = re.compile(r"<Key>(.*?)</Key>\s*<Value>(.*?)</Value>", re.DOTALL)
 
 
 class Storage:
-    """Buckets by path (`/bucket/key`). A request first deletes objects that are older than the lifecycle allows."""
+    """Buckets by path (`/bucket/key`). A request first deletes objects that are older than the lifecycle allows.
 
-    def __init__(self, account: Account) -> None:
+    Every name is given once in the account, and its bucket lies in one region.
+    """
+
+    def __init__(self, account: Account, region: str) -> None:
         self._account = account
+        self._home = region
         self.buckets: dict[str, dict[str, StoredObject]] = {}
+        self.regions: dict[str, str] = {}
         self.expiry_days: dict[str, int] = {}
         self.tags: dict[str, dict[str, str]] = {}
         self.reads = 0
 
-    def add_bucket(self, name: str) -> None:
+    def add_bucket(self, name: str, region: str | None = None) -> None:
         self.buckets.setdefault(name, {})
+        self.regions.setdefault(name, region or self._home)
 
-    def handle(self, request: HttpRequest, caller: Principal) -> HttpResponse:
+    def handle(self, request: HttpRequest, caller: Principal, region: str) -> HttpResponse:
+        """Answer a request to `region`."""
         bucket, *rest = request.parts
         key = "/".join(rest)
+        creates = request.method == "PUT" and not key and not _CHANGES.keys() & request.query.keys()
+        if not creates and self.regions.get(bucket, region) != region:
+            return self._redirect(bucket)
+        if creates:
+            return self._create(request, caller, bucket, region)
         if request.method == "PUT" and not key:
             return self._change(request, caller, bucket)
         if not key:
@@ -79,11 +94,11 @@ class Storage:
         if request.method == "DELETE":
             if self.buckets[bucket]:
                 raise AwsError(409, "BucketNotEmpty", "The bucket you tried to delete is not empty")
-            for table in (self.buckets, self.expiry_days, self.tags):
+            for table in (self.buckets, self.regions, self.expiry_days, self.tags):
                 table.pop(bucket, None)
             return HttpResponse(204)
         if request.method != "GET":
-            return HttpResponse(200)
+            return HttpResponse(200, headers={"x-amz-bucket-region": self.regions[bucket]})
         prefix = request.query.get("prefix", "")
         contents = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{len(one.data)}</Size>"
@@ -94,18 +109,41 @@ class Storage:
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
         return HttpResponse(200, body.encode(), {"Content-Type": "application/xml"})
 
+    def _create(self, request: HttpRequest, caller: Principal, bucket: str, region: str) -> HttpResponse:
+        self._account.require(caller, "s3", "s3:CreateBucket", f"arn:aws:s3:::{bucket}")
+        found = _PLACE.search(request.body)
+        place = found[1].decode() if found else _DEFAULT_REGION
+        if found and place == _DEFAULT_REGION:
+            raise AwsError(400, "InvalidLocationConstraint", "The specified location-constraint is not valid")
+        if region not in (place, _DEFAULT_REGION):
+            words = (
+                f"The {place if found else 'unspecified'} location constraint is incompatible for the region"
+            )
+            raise AwsError(
+                400,
+                "IllegalLocationConstraintException",
+                f"{words} specific endpoint this request was sent to.",
+            )
+        if bucket in self.buckets and (self.regions[bucket], region) != (_DEFAULT_REGION, _DEFAULT_REGION):
+            words = "Your previous request to create the named bucket succeeded and you already own it."
+            raise AwsError(409, "BucketAlreadyOwnedByYou", words)
+        self.add_bucket(bucket, place)
+        return HttpResponse(200, headers={"Location": f"/{bucket}"})
+
+    def _redirect(self, bucket: str) -> HttpResponse:
+        """Refuse a request to another region than the bucket's, and name that."""
+        words = (
+            "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all"
+            " future requests to this endpoint."
+        )
+        response = as_response("s3", AwsError(301, "PermanentRedirect", words))
+        response.headers["x-amz-bucket-region"] = self.regions[bucket]
+        return response
+
     def _change(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
-        """Create the bucket, or set its lifecycle or its tags."""
-        what = next((one for one in ("lifecycle", "tagging") if one in request.query), "")
-        actions = {
-            "": "CreateBucket",
-            "lifecycle": "PutLifecycleConfiguration",
-            "tagging": "PutBucketTagging",
-        }
-        self._account.require(caller, "s3", f"s3:{actions[what]}", f"arn:aws:s3:::{bucket}")
-        if not what:
-            self.add_bucket(bucket)
-            return HttpResponse(200, headers={"Location": f"/{bucket}"})
+        """Set the bucket's lifecycle or its tags."""
+        what = next(one for one in _CHANGES if one in request.query)
+        self._account.require(caller, "s3", f"s3:{_CHANGES[what]}", f"arn:aws:s3:::{bucket}")
         if bucket not in self.buckets:
             raise AwsError(404, "NoSuchBucket", "The specified bucket does not exist")
         if what == "lifecycle":
