@@ -163,7 +163,12 @@ def make_ledger(limit_picodollars: int) -> Any:
 
 
 def round_finished(
-    round_no: int, *, actors: int = 8, spent: int | None = None, mean: float | None = 20.0
+    round_no: int,
+    *,
+    actors: int = 8,
+    spent: int | None = None,
+    accrued: int = 0,
+    mean: float | None = 20.0,
 ) -> Any:
     """A round of 256 steps and one second."""
     update = UpdateReport(
@@ -178,7 +183,12 @@ def round_finished(
     )
     spend = None
     if spent is not None:
-        spend = Spend(spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=10**12)
+        spend = Spend(
+            spent_picodollars=spent,
+            reserved_picodollars=0,
+            limit_picodollars=10**12,
+            accrued_picodollars=accrued,
+        )
     return RoundFinished(
         report=RoundReport(
             round_no=round_no,

@@ -98,6 +98,11 @@ class Spend(Message):
     limit_picodollars: int
     accrued_picodollars: int = Field(0, exclude_if=lambda value: value == 0)
 
+    @property
+    def by_now_picodollars(self) -> int:
+        """What is spent, with rent that is not booked yet."""
+        return self.spent_picodollars + self.accrued_picodollars
+
 
 class UpdateReport(Message):
     """The learner's measurements in one update, means over its gradient steps.

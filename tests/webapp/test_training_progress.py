@@ -28,7 +28,7 @@ def _spec(budget_usd: str = "1", **stop: Any) -> Any:
 def _line(spec: Any, round_no: int, spent: int = 0, **at: float) -> str:
     progress = TrainingProgress(spec)
     progress.begin(now_s=0.0)
-    return progress.line(round_finished(round_no).report, spent, now_s=at.get("now_s", 30.0))
+    return progress.line(round_finished(round_no, spent=spent).report, now_s=at.get("now_s", 30.0))
 
 
 def test_percent_and_time_left_are_towards_the_end_that_comes_first() -> None:
@@ -46,8 +46,8 @@ def test_money_that_runs_out_first_is_the_end() -> None:
 
 def test_a_resumed_run_is_timed_from_where_it_goes_on() -> None:
     progress = TrainingProgress(_spec(rounds=100))
-    assert "left" not in progress.line(round_finished(80).report, 0, now_s=0.0)
-    assert "about 10 s left" in progress.line(round_finished(90).report, 0, now_s=10.0)
+    assert "left" not in progress.line(round_finished(80).report, now_s=0.0)
+    assert "about 10 s left" in progress.line(round_finished(90).report, now_s=10.0)
 
 
 def _command(*words: str) -> list[str]:

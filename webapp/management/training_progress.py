@@ -22,8 +22,9 @@ class TrainingProgress:
         """The run begins at its first round. One that is resumed is timed from its first round on."""
         self._begun = (time.monotonic() if now_s is None else now_s, 0.0)
 
-    def line(self, report: Any, spent_picodollars: int, now_s: float | None = None) -> str:
+    def line(self, report: Any, now_s: float | None = None) -> str:
         """Percent, rounds, steps, time left, spent of limit, and the score of the round."""
+        spent_picodollars = report.spend.by_now_picodollars if report.spend else 0
         now_s = time.monotonic() if now_s is None else now_s
         share = self._share(report, spent_picodollars)
         began_s, share_then = self._begun = self._begun or (now_s, share)

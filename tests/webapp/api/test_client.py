@@ -29,6 +29,7 @@ from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.api import client as starling
 from webapp.api.client import drawing
 from webapp.api.client import starling as wire
+from webapp.jobs.charts.history import series_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Budget
@@ -183,6 +184,16 @@ class TestRunning:
         frame = run.frame()
         assert list(frame["return"]) == [1.0, 2.0, 3.0]
         assert [(row["seed"], row["return_mean"]) for row in run.evaluations()] == [(0, 2.0), (1, 3.0)]
+
+    def test_rent_that_is_not_booked_yet_counts_as_it_does_on_pages(self, project: Any) -> None:
+        job, epoch = make_running_job(project=project, user=project.people.get(), spec=make_spec())
+        recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
+        recorder.record(round_finished(1, spent=10**10, accrued=5 * 10**9))
+        recorder.record(round_finished(2, spent=2 * 10**10))
+        columns = starling.open_run(job.pk).columns()
+        assert columns["spent_usd"] == [0.015, 0.02]
+        job.refresh_from_db()
+        assert series_of(job)["columns"]["spent_usd"] == columns["spent_usd"]
 
     def test_without_pandas_a_frame_is_refused_in_words(
         self, project: Any, monkeypatch: pytest.MonkeyPatch

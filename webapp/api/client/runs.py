@@ -235,7 +235,8 @@ def _columns(job: dict[str, Any]) -> tuple[str, ...]:
 
 def _row(job: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     words = drawing.words_of(job)
-    spent = (report.get("spend") or {}).get("spent_picodollars")
+    spend = report.get("spend") or {}
+    spent = sum(spend.get(f"{part}_picodollars", 0) for part in ("spent", "accrued")) if spend else None
     return {
         "job": job["id"],
         "seed": job["seed"],

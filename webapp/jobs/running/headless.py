@@ -134,7 +134,7 @@ class Headless:
     @property
     def spent_picodollars(self) -> int:
         """The whole cost so far, from the ledger."""
-        return self._ledger.spend().spent_picodollars + self._ledger.overrun_picodollars
+        return self._ledger.spend().spent_picodollars
 
     def summary(self) -> dict[str, Any]:
         """Return the result, with the whole cost from the ledger."""

@@ -74,7 +74,7 @@ class Command(LineCommand):
         progress = TrainingProgress(spec)
         for event in run.events():
             if event.kind == "round":
-                self.show_progress(progress.line(event.report, run.spent_picodollars))
+                self.show_progress(progress.line(event.report))
                 continue
             if event.kind == "started" and event.resumed_from_round is None:
                 progress.begin()
