@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from cloud.provision.permissions import DEFAULT_PREFIX
+from cloud.provision.permissions import SHARED_PREFIX
 
 CONNECT_TIMEOUT_S = 5.0
 _SESSION_NAME = "starling"
@@ -52,7 +52,7 @@ class AwsConnection:
 
     access: AwsRole | AwsKeys
     region: str = "us-east-1"
-    prefix: str = DEFAULT_PREFIX
+    prefix: str = SHARED_PREFIX
     bucket: str | None = None
     endpoint_url: str | None = None
 
@@ -83,7 +83,7 @@ class AzureConnection:
     subscription_id: str
     resource_group: str
     region: str = "eastus"
-    prefix: str = DEFAULT_PREFIX
+    prefix: str = SHARED_PREFIX
     endpoint_url: str | None = None
     ca: str | None = None
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
 from cloud.checks import Check, Findings, Quota, Unanswered
-from cloud.provision.permissions import AWS, BEYOND, DEFAULT_PREFIX, Permission, Target
+from cloud.provision.permissions import AWS, BEYOND, SHARED_PREFIX, Permission, Target
 from cloud.provision.policies import AwsScope
 
 _SESSION_NAME = "starling-check"
@@ -30,7 +30,7 @@ class AwsQuestion:
     region: str
     role_arn: str = ""
     external_id: str = ""
-    prefix: str = DEFAULT_PREFIX
+    prefix: str = SHARED_PREFIX
 
 
 def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> None:

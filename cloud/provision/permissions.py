@@ -22,8 +22,16 @@ Target = Literal[
     "group",
 ]
 
-DEFAULT_PREFIX = "starling"
-"""The beginning of all names that we give in an account."""
+SHARED_PREFIX = "starling"
+"""The beginning of the names of connections that release 0.1 made. Two of them in one account share names."""
+
+
+def prefix_of(connection_id: str) -> str:
+    """Return the beginning of all names that we give in an account for this connection, and for no other.
+
+    No hyphen comes before the key: policies end at `prefix-*`, and those of SHARED_PREFIX must not reach these names.
+    """
+    return f"{SHARED_PREFIX}{connection_id.removeprefix('con_')}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloud.provision.permissions import ACTOR, AWS, AZURE, DEFAULT_PREFIX, Permission, Target
+from cloud.provision.permissions import ACTOR, AWS, AZURE, SHARED_PREFIX, Permission, Target
 
 Document = dict[str, Any]
 
@@ -36,7 +36,7 @@ class AwsScope:
 
     region: str
     account: str = "*"
-    prefix: str = DEFAULT_PREFIX
+    prefix: str = SHARED_PREFIX
     own_arn: str = ""
     """The role or user of the policy; empty: the role that our template creates."""
     stack_partition: str = ""
@@ -221,10 +221,13 @@ def _with_substitutions(part: Any) -> Any:
     return part
 
 
-def azure_role(subscription_id: str, resource_group: str) -> Document:
-    """Return a custom role for the service principal, assignable in this one resource group only."""
+def azure_role(subscription_id: str, resource_group: str, prefix: str = SHARED_PREFIX) -> Document:
+    """Return a custom role for the service principal, assignable in this one resource group only.
+
+    A directory has one custom role of a name: the prefix keeps those of two connections apart.
+    """
     return {
-        "Name": f"Starling in {resource_group}",
+        "Name": f"{prefix.capitalize()} in {resource_group}",
         "IsCustom": True,
         "Description": "Starts, watches and deletes Starling's container groups, and reads the region's limits.",
         "Actions": [permission.action for permission in AZURE if permission.on != "region"],
@@ -235,10 +238,10 @@ def azure_role(subscription_id: str, resource_group: str) -> Document:
     }
 
 
-def azure_reader_role(subscription_id: str) -> Document:
+def azure_reader_role(subscription_id: str, prefix: str = SHARED_PREFIX) -> Document:
     """Return the second custom role: it only reads a region's limits, which belong to the subscription."""
     return {
-        "Name": "Starling, limits of regions",
+        "Name": f"{prefix.capitalize()}, limits of regions",
         "IsCustom": True,
         "Description": "Reads how many cores the subscription may use in a region.",
         "Actions": [permission.action for permission in AZURE if permission.on == "region"],

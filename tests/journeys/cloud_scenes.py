@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
+from cloud.aws.functions import function_name
 from cloud.checks import Check, Quota, Report
 from cloud.profiling import Run
 from cloud.profiling_runs import Plan
@@ -34,13 +35,11 @@ LOW = Quota(
 def connections_in_every_state(project: Project, user: User) -> dict[str, Connection]:
     """By what they show: ready, missing, fresh."""
     ready = _made(project, user, "Lab account", kind="aws_role", region="us-east-1")
+    role = f"{ready.prefix}-dashboard"
     services.set_identity(
-        connection=ready, plain={"role_arn": f"arn:aws:iam::{ACCOUNT}:role/starling-dashboard"}, secrets={}
+        connection=ready, plain={"role_arn": f"arn:aws:iam::{ACCOUNT}:role/{role}"}, secrets={}
     )
-    _tested(
-        ready,
-        _report(f"arn:aws:sts::{ACCOUNT}:assumed-role/starling-dashboard/starling-check", "us-east-1", set()),
-    )
+    _tested(ready, _report(f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/starling-check", ready, set()))
     missing = _made(project, user, "Teaching, with keys", kind="aws_keys", region="us-east-1")
     services.set_identity(
         connection=missing,
@@ -51,7 +50,7 @@ def connections_in_every_state(project: Project, user: User) -> dict[str, Connec
         missing,
         _report(
             f"arn:aws:iam::{ACCOUNT}:user/teaching",
-            "us-east-1",
+            missing,
             {"lambda:InvokeFunction", "iam:PassRole", "s3:PutObject"},
         ),
     )
@@ -78,10 +77,11 @@ def profiles_in_every_state(project: Project, user: User, connected: dict[str, C
         cost = round(each_s * size / 1024 * 0.0000166667e12) + 200_000
         ended.append(Run(size, hopper.steps, each_s + 2, 2.1 * max(1, 1769 / size), True, cost * 6))
         ended += [Run(size, hopper.steps, each_s, 0.0, False, cost)] * 3
+    name = function_name(connected["ready"].prefix, 3008)
     steps = [
         Step("Package", "done", "The actor's code for python3.11, 38.2 MiB packed."),
-        Step("Function starling-actor-3008mb", "made", "Created, with 3,008 MB, at most 15 minutes a call."),
-        Step("Function starling-actor-3008mb", "gone", "Deleted, with its log."),
+        Step(f"Function {name}", "made", "Created, with 3,008 MB, at most 15 minutes a call."),
+        Step(f"Function {name}", "gone", "Deleted, with its log."),
     ]
     for minutes, environment in ((90, "CartPole-v1"), (4, "Hopper-v5")):
         plan = hopper.model_copy(update={"environment": EnvironmentSpec(id=environment)})
@@ -132,16 +132,16 @@ def _tested(connection: Connection, report: Report) -> None:
     )
 
 
-def _report(who: str, region: str, missing: set[str]) -> Report:
+def _report(who: str, connection: Connection, missing: set[str]) -> Report:
     found = [Check("The credentials are valid", True, f"They belong to account {ACCOUNT}.")]
-    found += [_row(permission, region, permission.action not in missing) for permission in AWS]
-    return Report(who, ACCOUNT, region, (LOW,), tuple(found))
+    found += [_row(permission, connection, permission.action not in missing) for permission in AWS]
+    return Report(who, ACCOUNT, connection.region, (LOW,), tuple(found))
 
 
-def _row(permission: Any, region: str, ok: bool) -> Check:
+def _row(permission: Any, connection: Connection, ok: bool) -> Check:
     words = f"Needed to {permission.needed_to}."
     if ok:
         return Check(permission.action, True, words, "", permission.optional)
-    place = AwsScope(region, ACCOUNT).arn(permission.on)
+    place = AwsScope(connection.region, ACCOUNT, connection.prefix).arn(permission.on)
     fix = f"Add {permission.action} on {place} to the policy, or copy the whole policy again."
     return Check(permission.action, False, f"{words} No policy allows it.", fix, permission.optional)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloud.aws.functions import function_name
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.account import Account, Key
 from cloud.emulator.aws.server import AwsEmulator
@@ -16,6 +17,7 @@ from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import identity_of_this_installation, made_from, variables_for
 from tests.servers import wait_until
+from webapp.connections.models import Connection
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.money.models import BillSheet
@@ -65,11 +67,17 @@ def _connect(page: "Page", site: str, slug: str, aws: AwsEmulator) -> None:
     assert {one.action for one in AWS} <= {row.strip() for row in rows}, "each right has a row of its own"
 
 
+def _is_set_up(aws: AwsEmulator) -> bool:
+    """Whether the account has the one function, with the names of the connection."""
+    prefix = Connection.objects.get().prefix
+    return [one.name for one in aws.functions.alive()] == [function_name(prefix, 1024)]
+
+
 def _set_up(page: "Page", aws: AwsEmulator) -> None:
     page.click("text=Set up the account")
     page.wait_for_selector("#set-up .pill:has-text('Set up')", timeout=90_000)
     assert page.is_visible("#set-up .check:has-text('Role of the functions')")
-    assert [one.name for one in aws.functions.alive()] == ["starling-actor-1024mb"]
+    assert _is_set_up(aws)
 
 
 def _profile(page: "Page", aws: AwsEmulator) -> None:
@@ -82,7 +90,7 @@ def _profile(page: "Page", aws: AwsEmulator) -> None:
     page.click("button:text-is('Profile')")
     page.wait_for_selector(".pill:has-text('Profiled')", timeout=90_000)
     assert page.locator(".sizes tbody tr").count() == 2
-    assert [one.name for one in aws.functions.alive()] == ["starling-actor-1024mb"]
+    assert _is_set_up(aws)
     chosen = (page.locator(".sizes .picked th").text_content() or "").split()[0]
     page.click("text=New job with")
     assert page.input_value("[name='training.rollout.memory_mb']") == chosen

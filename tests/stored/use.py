@@ -38,6 +38,7 @@ def faults(facts: dict[str, Any], every: int) -> Iterator[str]:
     if settings.SESSION_COOKIE_NAME not in person.cookies:
         yield f"{facts['email']} cannot sign in."
     yield from _unlike(person, facts["pages"][::every], 200)
+    yield from _renamed()
     yield from _unlike(person, facts["gone"], 410)
 
 
@@ -66,6 +67,15 @@ def _unlike(client: Client, paths: list[str], status: int) -> Iterator[str]:
         led_to = answer.redirect_chain[-1][0] if answer.redirect_chain else path
         if answer.status_code != status or (led_to.startswith("/accounts/login/") and led_to != path):
             yield f"{path} answers {answer.status_code} at {led_to}."
+
+
+def _renamed() -> Iterator[str]:
+    """Connections that would look for other functions, roles or logs than the account has of them."""
+    for model in apps.get_models():
+        if model._meta.db_table == "credentials_connection":
+            for row in model._default_manager.all():
+                if row.prefix != "starling":
+                    yield f"The names of connection {row.pk} begin with {row.prefix}."
 
 
 def _secrets(expected: dict[str, dict[str, str]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from cloud.aws.functions import function_name
 from cloud.connections import AwsKeys
 from cloud.emulator.aws.demo import DemoAccount, furnish
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.provision.permissions import SHARED_PREFIX
 from cloud.register import Found, Holder
 from tests.cloud.aws.code import create
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
@@ -26,7 +27,7 @@ from webapp.jobs.running.recovery import begin_run
 from webapp.resources.register import DatabaseRegister
 
 MB = 1024
-FUNCTION = function_name("starling", MB)
+FUNCTION = function_name(SHARED_PREFIX, MB)
 
 
 @contextmanager
@@ -50,9 +51,11 @@ def connect_by_keys(demo: DemoAccount, project: Any, owner: Any = None, **fields
 
 
 def connect(demo: DemoAccount, project: Any = None) -> Connection:
-    """The project's connection to it, set up for the one size of memory."""
+    """The project's connection to it, set up for the one size of memory, as one from before each had its own names."""
     owner = make_user() if project is None else project.people.first()
     connection = connect_by_keys(demo, project or make_project(owner), owner)
+    connection.prefix = SHARED_PREFIX
+    connection.save(update_fields=["prefix"])
     SetUp.objects.create(
         connection=connection, aim=Aim.SET_UP, since=SYSTEM_CLOCK.now(), asked_mb=[MB], ready_mb=[MB]
     )

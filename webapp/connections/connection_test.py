@@ -82,7 +82,7 @@ def _run_checks(connection: Connection, findings: Findings) -> None:
         clients = azure_clients(decrypt.azure_connection(connection))
         check_azure(clients, _azure_question(connection), findings)
         return
-    question = AwsQuestion(connection.region, connection.role_arn, connection.external_id)
+    question = AwsQuestion(connection.region, connection.role_arn, connection.external_id, connection.prefix)
     check_aws(aws_clients(decrypt.aws_connection(connection)), question, findings)
 
 

@@ -7,7 +7,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
 from cloud.provision.aws_bucket import bucket_name
-from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.connections import key_ring, services
 from webapp.connections.models import Connection, Kind, SealedSecret, SetUp
 from webapp.connections.sealing import CannotOpen as CannotOpen
@@ -49,6 +48,7 @@ def azure_connection(connection: Connection) -> AzureConnection:
         connection.subscription_id,
         connection.resource_group,
         connection.region,
+        connection.prefix,
         endpoint_url=settings.STARLING_AZURE_ENDPOINT or None,
         ca=settings.STARLING_EMULATOR_CA or None,
     )
@@ -65,7 +65,8 @@ def aws_connection(connection: Connection) -> AwsConnection:
     return AwsConnection(
         access,
         connection.region,
-        bucket=bucket_name(DEFAULT_PREFIX, connection.pk) if ready else None,
+        connection.prefix,
+        bucket=bucket_name(connection.prefix, connection.pk) if ready else None,
         endpoint_url=settings.STARLING_AWS_ENDPOINT or None,
     )
 

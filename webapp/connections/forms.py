@@ -23,7 +23,7 @@ _AZURE_REGION = RegexValidator(
 )
 _ROLE = RegexValidator(
     r"^arn:aws(-cn|-us-gov)?:iam::\d{12}:role/[\w+=,.@/-]{1,512}$",
-    "A role's ARN looks like arn:aws:iam::123456789012:role/starling-dashboard.",
+    "A role's ARN looks like arn:aws:iam::123456789012:role/starlingk3x7p2qwav-dashboard.",
 )
 _GROUP = RegexValidator(
     r"^[-\w().]{0,89}[-\w()]$", "Letters, digits, dots, dashes, underscores and brackets only."

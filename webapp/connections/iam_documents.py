@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
@@ -34,9 +36,9 @@ def scope_of(connection: Connection) -> AwsScope:
     account = connection.account_id or "*"
     if connection.role_arn:
         account = connection.role_arn.split(":")[4]
-    scope = AwsScope(connection.region, account, own_arn=connection.role_arn)
+    scope = AwsScope(connection.region, account, connection.prefix, connection.role_arn)
     if connection.kind == Kind.AWS_KEYS:
-        return AwsScope(connection.region, account, own_arn=scope.of_signed_in_user)
+        return replace(scope, own_arn=scope.of_signed_in_user)
     return scope
 
 
@@ -45,27 +47,29 @@ def _aws(connection: Connection) -> dict[str, PolicyDocument]:
     trust = None
     if connection.kind == Kind.AWS_ROLE:
         trust = policies.aws_trust(settings.STARLING_AWS_PRINCIPAL, connection.external_id)
+    name = partial(_document, connection.prefix)
     found = [
-        _document("stack", "CloudFormation template", policies.cloudformation(scope, trust)),
-        _document("policy", "Permissions policy", policies.aws_policy(scope)),
-        _document("actor_trust", "Trust policy of the actor role", policies.actor_trust()),
-        _document("actor_policy", "Policy of the actor role", policies.actor_policy(scope)),
+        name("stack", "CloudFormation template", policies.cloudformation(scope, trust)),
+        name("policy", "Permissions policy", policies.aws_policy(scope)),
+        name("actor_trust", "Trust policy of the actor role", policies.actor_trust()),
+        name("actor_policy", "Policy of the actor role", policies.actor_policy(scope)),
     ]
     if trust is not None:
-        found.insert(1, _document("trust", "Trust policy", trust))
+        found.insert(1, name("trust", "Trust policy", trust))
     return {paper.key: paper for paper in found}
 
 
 def _azure(connection: Connection) -> dict[str, PolicyDocument]:
-    group = policies.azure_role(connection.subscription_id, connection.resource_group)
-    reader = policies.azure_reader_role(connection.subscription_id)
+    name, subscription = partial(_document, connection.prefix), connection.subscription_id
+    group = policies.azure_role(subscription, connection.resource_group, connection.prefix)
+    reader = policies.azure_reader_role(subscription, connection.prefix)
     found = [
-        _document("group_role", "Role in the resource group", group, "role"),
-        _document("limits_role", "Role in the subscription, for its limits", reader),
+        name("group_role", "Role in the resource group", group, "role"),
+        name("limits_role", "Role in the subscription, for its limits", reader),
     ]
     return {paper.key: paper for paper in found}
 
 
-def _document(key: str, title: str, document: Document, file: str = "") -> PolicyDocument:
-    file_name = f"starling-{(file or key).replace('_', '-')}.json"
+def _document(prefix: str, key: str, title: str, document: Document, file: str = "") -> PolicyDocument:
+    file_name = f"{prefix}-{(file or key).replace('_', '-')}.json"
     return PolicyDocument(key, title, file_name, policies.as_text(document))

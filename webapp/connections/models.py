@@ -57,8 +57,9 @@ class CheckState(models.TextChoices):
 class Connection(models.Model):
     """How a project reaches one account of a cloud. Its secrets are sealed in `SealedSecret`.
 
-    An `emulated` connection is never used against a real cloud, nor the reverse. `test_no` counts tests, so that a
-    replaced test does not write. `test_report` is the report of the last finished test (cloud.checks.Report).
+    All names that are given for it in the account begin with `prefix`. An `emulated` connection is never used against
+    a real cloud, nor the reverse. `test_no` counts tests, so that a replaced test does not write. `test_report` is the
+    report of the last finished test (cloud.checks.Report).
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
@@ -66,6 +67,7 @@ class Connection(models.Model):
     kind = models.CharField(max_length=16, choices=Kind)
     name = models.CharField(max_length=60)
     region = models.CharField(max_length=40)
+    prefix = models.CharField(max_length=32, editable=False)
     emulated = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
@@ -93,6 +95,7 @@ class Connection(models.Model):
                 fields=["external_id"], condition=~Q(external_id=""), name="external_id_once"
             ),
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="connection_kind_known"),
+            models.CheckConstraint(condition=~Q(prefix=""), name="connection_prefix_given"),
             models.CheckConstraint(
                 condition=Q(test_state__in=CheckState.values), name="connection_test_state_known"
             ),

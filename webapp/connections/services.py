@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
 from cloud.platform_kinds import Cloud
+from cloud.provision.permissions import prefix_of
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring, queries
 from webapp.connections.models import (
@@ -20,6 +21,7 @@ from webapp.connections.models import (
     Kind,
     SealedSecret,
     SetUp,
+    new_connection_id,
     new_external_id,
 )
 from webapp.connections.sealing import Secret, seal
@@ -45,10 +47,12 @@ def create_connection(
     **places: str,
 ) -> Connection:
     """A new connection without an identity. A role's connection has the external id for that role."""
-    chosen = Kind(kind)
+    chosen, key = Kind(kind), new_connection_id()
     try:
         with transaction.atomic():
             return Connection.objects.create(
+                id=key,
+                prefix=prefix_of(key),
                 project=project,
                 kind=chosen,
                 name=name,

@@ -201,6 +201,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
             request, reverse("connections:detail", args=[connection.project.slug, connection.pk])
         ),
         "papers": iam_documents.policy_documents(connection),
+        "scope": iam_documents.scope_of(connection),
         "principal": settings.STARLING_AWS_PRINCIPAL,
         "secret": queries.secret_of(connection),
         "jobs": jobs[:_JOBS_SHOWN],

@@ -12,6 +12,8 @@ from typing import Any
 from cloud.emulator.aws.errors import AwsError, access_denied
 
 _SESSION_S = 3600
+FUNCTIONS = "lambda.amazonaws.com"
+"""The service that runs functions, as trust policies name it."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,17 @@ class Principal:
 
 @dataclass
 class Role:
-    """A role that `trusted` (an ARN) may assume, with the external id that its trust policy demands, if any."""
+    """A role that `trusted` (an ARN) may assume, with the external id that its trust policy demands, if any.
+
+    `of_stack`: its template says all of it, so nothing else changes it.
+    """
 
     arn: str
     policy: Policy
     trusted: str = "*"
     external_id: str | None = None
     service: str | None = None
+    of_stack: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,11 @@ class Account:
         self.roles[role.arn] = role
         return role
 
+    def role_of_functions(self, arn: str) -> Role | None:
+        """Return the role under which functions may run. That of the demo account has any connection's name."""
+        known = [one for one in self.roles.values() if one.service == FUNCTIONS]
+        return next((one for one in known if fnmatchcase(arn, one.arn)), None)
+
     def assume(self, caller: Principal, arn: str, session: str, external_id: str | None, lasts_s: int) -> Key:
         """Return the key of a new session of a role. Raises AccessDenied without the reason, as AWS does."""
         role = self.roles.get(arn)
@@ -138,7 +149,9 @@ class Account:
 
     def set_external_id(self, external_id: str) -> None:
         """Have roles demand this id from now on, as if their trust policy was edited."""
-        demanding = [role for role in self.roles.values() if role.external_id is not None]
+        demanding = [
+            role for role in self.roles.values() if role.external_id is not None and not role.of_stack
+        ]
         if not demanding or not external_id:
             raise ValueError("no role here asks for an external id" if external_id else "the id is empty")
         for role in demanding:

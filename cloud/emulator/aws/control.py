@@ -107,7 +107,7 @@ class Control:
     def _create_function(self, call: _Call) -> Any:
         role = str(call.given["Role"])
         self._account.require(call.caller, "lambda", "iam:PassRole", role)
-        if role not in self._account.roles or self._account.roles[role].service != "lambda.amazonaws.com":
+        if self._account.role_of_functions(role) is None:
             raise invalid("The role defined for the function cannot be assumed by Lambda.")
         slow_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
         function = self._functions.create(call.given, delay_s=self._faults.visibility_delay_s, slow_s=slow_s)

@@ -1,6 +1,7 @@
 """An account as a newcomer sets it up: the role that trusts us, a user with keys, the actors' role, a bucket.
 
-Each has exactly the rights of the policy that people copy, so whatever runs here also runs with that policy.
+Each has exactly the rights of the policy that people copy, for the names of any connection: a newcomer's first one is
+made after the account. A template deployed with `stacks` has those of one connection.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.account import Key, Policy
+from cloud.emulator.aws.account import FUNCTIONS, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.emulator.stored_keys import read_keys, write_keys
+from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.policies import AwsScope, actor_policy, aws_policy
 
 OUR_ACCOUNT = "999988887777"
@@ -57,18 +59,17 @@ def furnish(
     """
     account, last = aws.account, read_keys(keys_file)
     scope = AwsScope(region=aws.region, account=account.id)
-    policy = Policy.of(aws_policy(scope))
+    any_names = replace(scope, prefix=f"{SHARED_PREFIX}*")
+    policy = Policy.of(aws_policy(any_names))
     may_assume = Policy.of({"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "*"}]})
     ours = account.add_user(
         "starling-server", may_assume, account_id=OUR_ACCOUNT, access_key=_last_key(last, "ours")
     )
     secret_id = external_id or last.get("external_id") or secrets.token_hex(16)
     role = account.add_role(scope.own_role_name, policy, trusted=ours.principal.arn, external_id=secret_id)
-    of_user = Policy.of(aws_policy(replace(scope, own_arn=scope.of_signed_in_user)))
+    of_user = Policy.of(aws_policy(replace(any_names, own_arn=scope.of_signed_in_user)))
     user = account.add_user(scope.own_role_name, of_user, access_key=_last_key(last, "user"))
-    actor = account.add_role(
-        scope.actor_role_name, Policy.of(actor_policy(scope)), service="lambda.amazonaws.com"
-    )
+    account.add_role(any_names.actor_role_name, Policy.of(actor_policy(any_names)), service=FUNCTIONS)
     bucket = f"{scope.prefix}-weights-{account.id}"
     aws.storage.add_bucket(bucket)
     values = {
@@ -82,7 +83,7 @@ def furnish(
     return DemoAccount(
         AwsConnection(AwsRole(role.arn, secret_id, _keys(ours)), **more),
         AwsConnection(_keys(user), **more),
-        actor.arn,
+        scope.arn("actor_role"),
     )
 
 

@@ -33,8 +33,6 @@ from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("aws")]
 
-NAMES = [function_name("starling", size) for size in (1024, 2048)]
-
 
 @pytest.fixture
 def connection(owner: Any, aws: AwsEmulator, account: tuple[AwsEmulator, DemoAccount]) -> Connection:
@@ -56,14 +54,22 @@ def _remove(connection: Connection) -> SetUp:
     return made
 
 
+def _question(connection: Connection) -> AwsQuestion:
+    return AwsQuestion(connection.region, prefix=connection.prefix)
+
+
 def _tested(connection: Connection) -> None:
     """As the worker does it, but in this thread, which is the one that sees this test's rows."""
     findings = Findings(connection.region)
-    check_aws(aws_clients(decrypt.aws_connection(connection)), AwsQuestion(connection.region), findings)
+    check_aws(aws_clients(decrypt.aws_connection(connection)), _question(connection), findings)
     report = findings.report()
     assert report.ok, report
     changes = {"test_state": CheckState.DONE, "test_report": report.as_dict(), "account_id": report.account}
     Connection.objects.filter(pk=connection.pk).update(**changes)
+
+
+def _names(connection: Connection) -> list[str]:
+    return [function_name(connection.prefix, size) for size in (1024, 2048)]
 
 
 def _alive(aws: AwsEmulator) -> list[str]:
@@ -99,8 +105,8 @@ def test_the_button_has_the_worker_make_it_and_the_page_tells_each_step(
     shown = page.get(_address(connection, "")).content.decode()
     assert "A function with 1,024 MB is ready." in shown
     assert "Role of the functions" in shown
-    assert f"Log of {NAMES[0]}" in shown
-    assert _alive(aws) == NAMES[:1]
+    assert f"Log of {_names(connection)[0]}" in shown
+    assert _alive(aws) == _names(connection)[:1]
     (function,) = aws.functions.alive()
     assert function.tags["connection"] == connection.pk
     assert function.tags["owner"] == connection.project.slug
@@ -140,7 +146,7 @@ def test_a_memory_that_no_function_has_makes_nothing(
 def test_a_second_size_comes_beside_the_first_and_both_go(connection: Connection, aws: AwsEmulator) -> None:
     _set_up(connection)
     assert _set_up(connection, 2048).ready_mb == [1024, 2048]
-    assert _alive(aws) == NAMES
+    assert _alive(aws) == _names(connection)
     gone = _remove(connection)
     assert (gone.asked_mb, gone.ready_mb, _alive(aws), aws.logs.groups) == ([], [], [], {})
     assert {step["state"] for step in gone.steps} == {"done", "gone"}
@@ -153,7 +159,7 @@ def test_a_bucket_comes_with_the_tick_serves_the_platform_and_goes_with_the_rest
     _as(owner).post(_address(connection, "set-up/"), {"memory_mb": "1024", "bucket": "on"})
     account_setup.run(connection.pk, SetUp.objects.get().number)
     name = decrypt.aws_connection(connection).bucket
-    assert name == bucket_name("starling", connection.pk)
+    assert name == bucket_name(connection.prefix, connection.pk)
     assert aws.storage.expiry_days[name] == 1
     # A later set-up without the tick leaves it where it is.
     assert _set_up(connection, 2048).ready_bucket
@@ -170,12 +176,13 @@ def test_what_failed_is_reported_and_the_next_one_completes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(account_setup.aws, "set_up", partial(account_setup.aws.set_up, patience_s=0))
-    role = aws.account.roles.pop(account[1].actor_role)
+    roles = dict(aws.account.roles)
+    aws.account.roles.clear()
     failed = _set_up(connection)
     assert failed.steps[-1]["state"] == "missing"
     assert failed.ready_mb == []
     assert failed.asked_mb == [1024]
-    aws.account.roles[account[1].actor_role] = role
+    aws.account.roles.update(roles)
     assert _set_up(connection).ready_mb == [1024]
 
 

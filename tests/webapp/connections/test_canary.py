@@ -26,6 +26,7 @@ from django.views.debug import ExceptionReporter
 
 from cloud.emulator.aws.account import Account, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
+from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.policies import AwsScope, aws_policy
 from cloud.workers import handle as worker_process
 from tests.factories import make_connection, make_project, make_user
@@ -86,7 +87,8 @@ def test_the_search_finds_what_is_there() -> None:
 def aws() -> Iterator[AwsEmulator]:
     """An account whose user has the canary for a secret."""
     account = Account()
-    user = account.add_user("starling-dashboard", Policy.of(aws_policy(AwsScope(REGION, account.id))))
+    scope = AwsScope(REGION, account.id, f"{SHARED_PREFIX}*")
+    user = account.add_user("starling-dashboard", Policy.of(aws_policy(scope)))
     account.keys[KEY_ID] = Key(KEY_ID, CANARY, user.principal)
     with AwsEmulator(account=account, region=REGION) as emulator:
         yield emulator
@@ -260,9 +262,9 @@ def test_a_roles_session_credentials_are_found_nowhere(
     ours = aws.account.add_user(
         "us", Policy.of({"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]})
     )
-    scope = AwsScope(REGION, aws.account.id)
+    scope = AwsScope(REGION, aws.account.id, connection.prefix)
     role = aws.account.add_role(
-        "starling-dashboard",
+        scope.own_role_name,
         Policy.of(aws_policy(scope)),
         trusted=ours.principal.arn,
         external_id=connection.external_id,

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from cloud.aws.functions import function_name
 from cloud.billing.price_book import PriceBook
 from cloud.provision import regions
+from cloud.provision.aws_bucket import bucket_name
 from tests.factories import make_connection, make_project
 from tests.webapp.connections.connected import AZURE_IDS, url
 from webapp.connections import iam_documents, services
@@ -35,6 +37,44 @@ def test_the_first_step_makes_a_connection_without_an_identity(
         file = as_owner.get(url(project, connection.pk) + f"files/{paper.key}")
         assert json.loads(file.content) == json.loads(paper.text)
         assert paper.file_name in file.headers["Content-Disposition"]
+
+
+def test_two_connections_share_no_name_in_their_account(as_owner: Client, project: Any) -> None:
+    """Policies end at the prefix and a hyphen, so no prefix may begin another, that of older connections included."""
+    made = [make_connection(project, kind="aws_role") for _ in range(2)]
+    prefixes = ["starling", *(one.prefix for one in made)]
+    for one in prefixes:
+        assert [other for other in prefixes if f"{other}-".startswith(f"{one}-")] == [one]
+    for connection in made:
+        page = as_owner.get(url(project, connection.pk)).content.decode()
+        for name in ("dashboard", "actor"):
+            assert f"<code>{connection.prefix}-{name}</code>" in page
+        assert "starling-" not in page.replace(connection.external_id, "")
+        stack = json.loads(iam_documents.policy_documents(connection)["stack"].text)
+        names = {one["Properties"]["RoleName"] for one in stack["Resources"].values()}
+        assert names == {f"{connection.prefix}-dashboard", f"{connection.prefix}-actor"}
+
+
+def test_names_fit_where_they_go(project: Any) -> None:
+    """AWS takes 64 letters for functions and roles, and 63 small ones for buckets."""
+    connection = make_connection(project, kind="aws_role")
+    scope = iam_documents.scope_of(connection)
+    names = (function_name(scope.prefix, 10_240), scope.own_role_name, scope.actor_role_name)
+    assert max(map(len, names)) <= 64
+    assert re.fullmatch(r"[a-z0-9-]{3,63}", bucket_name(connection.prefix, connection.pk))
+
+
+def test_azure_has_roles_of_two_connections_side_by_side(project: Any) -> None:
+    """A directory has one custom role of a name."""
+    place = {"subscription_id": AZURE_IDS["client_id"], "resource_group": "lab", "region": "westeurope"}
+    names = [
+        json.loads(paper.text)["Name"]
+        for _ in range(2)
+        for paper in iam_documents.policy_documents(
+            make_connection(project, kind="azure_principal", **place)
+        ).values()
+    ]
+    assert len(set(names)) == 4
 
 
 def test_the_region_it_begins_with_has_prices(as_owner: Client, project: Any) -> None:

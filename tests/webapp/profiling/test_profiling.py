@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from cloud.aws.functions import function_name
 from cloud.billing.price_book import PriceBook
 from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
@@ -83,7 +84,7 @@ def test_functions_come_and_go_and_the_account_is_as_it_was(connection: Connecti
     assert (profile.state, profile.problem, profile.made_mb) == (State.DONE, "", [2048])
     assert [run["memory_mb"] for run in profile.runs] == [1024, 1024, 2048, 2048]
     assert {run["failure"] for run in profile.runs} == {""}
-    assert _alive(aws) == ["starling-actor-1024mb"]
+    assert _alive(aws) == [function_name(connection.prefix, 1024)]
     made.refresh_from_db()
     assert (made.asked_mb, made.ready_mb, made.aim, made.state) == ([1024], [1024], "set_up", "done")
 
@@ -178,11 +179,12 @@ def test_functions_that_cannot_be_made_are_reported_and_nothing_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(account_lease.aws, "set_up", partial(account_lease.aws.set_up, patience_s=0))
-    role = aws.account.roles.pop(account[1].actor_role)
+    roles = dict(aws.account.roles)
+    aws.account.roles.clear()
     try:
         profile = _profiled(connection)
     finally:
-        aws.account.roles[account[1].actor_role] = role
+        aws.account.roles.update(roles)
     assert "could not be made" in profile.problem
     assert profile.spent_picodollars == 0
     assert SetUp.objects.get().asked_mb == []

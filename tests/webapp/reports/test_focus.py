@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from cloud.aws.functions import function_name
 from tests.factories import make_connection, make_project, make_running_job, make_spec, make_user
 from tests.webapp.reports.focus_check import problems
 from tests.webapp.settled import DAY, lambda_lines, many_charges, settle
@@ -76,13 +77,13 @@ def test_what_the_account_knows_by_name_is_named() -> None:
     job, epoch = make_running_job(project=project, user=owner)
     platform = {"kind": "aws_lambda", "connection": connection.pk, "region": "eu-west-1"}
     Job.objects.filter(pk=job.pk).update(spec={**job.spec, "platform": platform})
-    ready = "arn:aws:lambda:eu-west-1:123456789012:function:starling-actor-1024mb:7"
+    ready = f"arn:aws:lambda:eu-west-1:123456789012:function:{function_name(connection.prefix, 1024)}:7"
     Holding.objects.create(
         connection=connection,
         job=job,
         epoch=epoch,
         kind="provisioned",
-        name="starling-actor-1024mb:7",
+        name=f"{function_name(connection.prefix, 1024)}:7",
         provider_id=ready,
         state="gone",
         facts={"resource": "provisioned"},
@@ -98,7 +99,7 @@ def test_what_the_account_knows_by_name_is_named() -> None:
     assert problems(io.StringIO(text)) == []
     found = {(row["SkuId"], row["ResourceId"], row["ResourceType"]) for row in _rows(text)}
     size = job.spec["training"]["rollout"]["memory_mb"]
-    function = f"arn:aws:lambda:eu-west-1:123456789012:function:starling-actor-{size}mb"
+    function = f"arn:aws:lambda:eu-west-1:123456789012:function:{function_name(connection.prefix, size)}"
     assert found == {
         ("lambda.duration.x86", function, "Function"),
         ("lambda.request", function, "Function"),

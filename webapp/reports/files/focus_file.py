@@ -19,7 +19,6 @@ from django.db.models.fields.json import KT
 
 from cloud.aws.functions import function_name
 from cloud.billing.price_book import PriceBook, UnknownSku
-from cloud.provision.permissions import DEFAULT_PREFIX
 from webapp.connections.models import Connection
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
@@ -42,17 +41,28 @@ class Resource(NamedTuple):
     type: str
 
 
-class Resources:
-    """The resources of one job. Simulated clouds and users' own machines have none."""
+class BillingAccount(NamedTuple):
+    """The account of a connection, and the beginning of the names in it."""
 
-    def __init__(self, facts: JobFacts, account: str) -> None:
+    id: str
+    name: str
+    prefix: str
+
+
+class Resources:
+    """The resources of one job. Simulated clouds and users' own machines have none.
+
+    `account` is None for a connection that was removed: which names began there is not known any more.
+    """
+
+    def __init__(self, facts: JobFacts, account: BillingAccount | None) -> None:
         self._function: Resource | None = None
         self._rented: dict[str, Resource] = {}
         if not facts.connection:
             return
-        if facts.function_memory_mb:
-            name = function_name(DEFAULT_PREFIX, facts.function_memory_mb)
-            arn = f"arn:aws:lambda:{facts.region}:{account}:function:{name}"
+        if facts.function_memory_mb and account is not None:
+            name = function_name(account.prefix, facts.function_memory_mb)
+            arn = f"arn:aws:lambda:{facts.region}:{account.id}:function:{name}"
             self._function = Resource(arn, name, "Function")
         held = Holding.objects.filter(job_id=facts.id).exclude(provider_id="")
         for epoch, which, one, name, kind in held.values_list(
@@ -107,7 +117,7 @@ def pieces(costs: Costs, on_progress: Callable[[int], None] = lambda rows: None)
         bought, read = _bought(costs, facts)
         _share_bills(costs, facts, bought)
         done += read
-        resources = Resources(facts, accounts.get(facts.connection, ("", ""))[0])
+        resources = Resources(facts, accounts.get(facts.connection))
         rows: list[list[Any]] = []
         for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
             document = _row(facts, accounts, hour, basis, sku, unit, one)
@@ -129,11 +139,11 @@ def harmless_of(cell: Any) -> str:
     return f"{cell:f}" if isinstance(cell, Decimal) else harmless(cell)
 
 
-def _accounts(costs: Costs) -> dict[str, tuple[str, str]]:
-    """Account and name of each connection that jobs ran on, by connection id."""
+def _accounts(costs: Costs) -> dict[str, BillingAccount]:
+    """The account of each connection that jobs ran on, by connection id."""
     wanted = {facts.connection for facts in costs.facts.values()}
-    found = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name")
-    return {pk: (account or pk, name) for pk, account, name in found}
+    found = Connection.objects.filter(pk__in=wanted).values_list("pk", "account_id", "name", "prefix")
+    return {pk: BillingAccount(account or pk, name, prefix) for pk, account, name, prefix in found}
 
 
 Bought = dict[tuple[str, str, str, str, str], _Bought]
@@ -176,7 +186,7 @@ def _share_bills(costs: Costs, facts: JobFacts, bought: Bought) -> None:
 
 def _row(
     facts: JobFacts,
-    accounts: dict[str, tuple[str, str]],
+    accounts: dict[str, BillingAccount],
     hour: str,
     basis: str,
     sku: str,
@@ -199,7 +209,7 @@ def _row(
     }
 
 
-def _unmetered(part: Part, accounts: dict[str, tuple[str, str]]) -> dict[str, Any]:
+def _unmetered(part: Part, accounts: dict[str, BillingAccount]) -> dict[str, Any]:
     """A row of a day for an amount of a bill without any metered use."""
     service = part.service or billed_service("", part.facts.provider)
     period, day = month_of(part.day), Period(part.day, part.day)
@@ -216,12 +226,12 @@ def _unmetered(part: Part, accounts: dict[str, tuple[str, str]]) -> dict[str, An
     }
 
 
-def _whose(facts: JobFacts, accounts: dict[str, tuple[str, str]]) -> dict[str, Any]:
-    account, name = accounts.get(facts.connection, (facts.cloud, ""))
+def _whose(facts: JobFacts, accounts: dict[str, BillingAccount]) -> dict[str, Any]:
+    account = accounts.get(facts.connection) or BillingAccount(facts.cloud, "", "")
     return {
-        "BillingAccountId": account,
-        "BillingAccountName": name,
-        "BillingAccountType": "Cloud account" if name else "Place",
+        "BillingAccountId": account.id,
+        "BillingAccountName": account.name,
+        "BillingAccountType": "Cloud account" if account.name else "Place",
         "BillingCurrency": "USD",
         "SubAccountId": f"project-{facts.project_id}",
         "SubAccountName": facts.project,
