@@ -25,7 +25,7 @@ _DIGEST_BYTES = 32
 _SUFFIX = ".checkpoint"
 _LATEST, _BEST = "round-", "best-"
 # A checkpoint is written every few rounds; more waiting data than this would cost more than sampling it again.
-_DATA_LIMIT_BYTES = 2**28
+DATA_LIMIT_BYTES = 2**28
 
 
 class CheckpointError(ValueError):
@@ -77,8 +77,8 @@ class Progress:
 
     def within_limit(self) -> Progress:
         """Return what a checkpoint holds: all but the oldest waiting data and the last slices beyond a limit."""
-        waiting, replay = newest_within(_DATA_LIMIT_BYTES, self.waiting, self.replay)
-        unfinished = self.unfinished.within(_DATA_LIMIT_BYTES)
+        waiting, replay = newest_within(DATA_LIMIT_BYTES, self.waiting, self.replay)
+        unfinished = self.unfinished.within(DATA_LIMIT_BYTES)
         return replace(self, waiting=waiting, replay=replay, unfinished=unfinished)
 
     def encode(self, spec: Training) -> bytes:

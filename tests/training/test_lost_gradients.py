@@ -348,7 +348,7 @@ def test_a_checkpoint_holds_data_up_to_a_limit_and_says_what_it_leaves_out(
         sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
         for one in held.unfinished.slices
     ]
-    monkeypatch.setattr(checkpoints, "_DATA_LIMIT_BYTES", sizes[0])
+    monkeypatch.setattr(checkpoints, "DATA_LIMIT_BYTES", sizes[0])
     less, data = paused()
     kept = Progress.decode(data, spec)
     assert less.left_out == held.trajectories - kept.trajectories > 0

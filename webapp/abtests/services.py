@@ -16,6 +16,7 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.launch import launch_budget
+from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.seed_groups import free_group_name, without_seed
@@ -102,7 +103,7 @@ def start_test(
         return known
     spec = require_finished(job)
     other = changed(spec, change)
-    if found := training_obstacle(other.training):
+    if found := training_obstacle(other.training) or memory_obstacle(other):
         raise ABTestRefused(found.sentence)
     try:
         pairs = pairs_needed(effect)

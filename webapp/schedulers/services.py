@@ -17,6 +17,7 @@ from training.tasks.training import Training
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.running.leases import idle, is_idle
 from webapp.jobs.spec import JobSpec
@@ -66,7 +67,7 @@ def _complete(
     found = complete_request(request, workload)
     if isinstance(found, list):
         return found
-    if problems := _too_few_rows(project, found.spec):
+    if problems := [*_too_few_rows(project, found.spec), *_too_much_memory(request, found.spec)]:
         return problems
     begin_with = None
     if request.begin_with:
@@ -107,6 +108,14 @@ def _too_few_rows(project: Any, spec: AnyAgent) -> list[Problem]:
     found = data_sets().obstacles(project, JobSpec(name="Recorded", training=training))
     path = "scheduling.actors_max"
     return [Problem(path, f"Most functions ({path}): {one.sentence}") for one in found]
+
+
+def _too_much_memory(request: TrainingRequest, spec: AnyAgent) -> list[Problem]:
+    """Why trainings with the most actors do not fit into this machine's memory."""
+    training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
+    found = memory_obstacle(JobSpec(name="Recorded", training=training, platform=request.platform))
+    path = "scheduling.actors_max"
+    return [Problem(path, f"Most actors ({path}): {found.sentence}")] if found is not None else []
 
 
 def _other_range(begin_with: Version, spec: AnyAgent) -> Problem | None:

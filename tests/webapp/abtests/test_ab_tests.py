@@ -281,6 +281,8 @@ def test_what_cannot_begin_says_why_and_leaves_nothing_behind() -> None:
         _start(base, effect=0.1)
     with pytest.raises(ABTestRefused, match="only Box observations"):
         _start(base, change="training.environment.id=Blackjack-v1")
+    with pytest.raises(ABTestRefused, match="Choose fewer or smaller hidden layers"):
+        _start(base, change="training.network.hidden=[4096, 4096, 4096, 4096, 4096, 4096]")
     assert not ABTest.objects.exists()
     assert not base.project.job_groups.exists()
 

@@ -20,6 +20,7 @@ from webapp.jobs import services
 from webapp.jobs.form.learner_places import learner_words
 from webapp.jobs.form.spec_problems import CONNECTION, Problem
 from webapp.jobs.launch import cloud_requirements, launch_budget
+from webapp.jobs.launch.job_memory import memory_obstacle, memory_sentence
 from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
 from webapp.jobs.launch.project_choices import schedulers
 from webapp.jobs.lineage import Source
@@ -77,6 +78,8 @@ def checklist(
 ) -> list[Check]:
     """Return every row for a valid spec that is launched with `count` seeds."""
     problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
+    too_large = [one for one in problems if one == memory_obstacle(spec)]
+    problems = [one for one in problems if one not in too_large]
     spec = schedulers().fill_in_weights(project, cloud_requirements.fill_in_setup(project, spec))
     rows = [_credentials(project, spec, problems), _quota(project, spec, problems)]
     if spec.training.scaling.kind in ("learned", "siren"):
@@ -86,6 +89,8 @@ def checklist(
     if not undecided:  # without a number of actors the cost of a round is unknown
         rows.append(_budget(project, user, spec, count))
     rows += [*_environment(spec), _learner(spec, problems)]
+    if words := memory_sentence(spec):
+        rows.append(_of("Memory needed", too_large, words))
     rows += _trackers(project)
     if made_from is not None and (found := made_from.obstacles(spec)):
         rows.append(_of("Checkpoint", found, ""))

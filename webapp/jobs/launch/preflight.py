@@ -34,6 +34,7 @@ from training.spec import TrainingSpec
 from training.tasks.training import Training
 from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.spec import JobSpec
 
 REGION = "platform.region"
@@ -104,6 +105,7 @@ def platform_obstacle(spec: JobSpec) -> Problem | None:
         or torch_obstacle(spec)
         or package_obstacle(spec)
         or pool_obstacle(spec)
+        or memory_obstacle(spec)
     )
 
 

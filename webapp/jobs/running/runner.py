@@ -34,6 +34,7 @@ from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
+from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import load_first_checkpoint
@@ -194,7 +195,8 @@ class _Run:
     def train(self) -> Stopped:
         """Train and return the last event, once the platform is closed and everything is paid."""
         self._wait(partial(begin_run, job_id=self._job.pk, epoch=self._epoch, clock=self._clock))
-        if found := unnamed_cluster(self._spec.platform) or obstacle(self._spec.training):
+        found = unnamed_cluster(self._spec.platform) or obstacle(self._spec.training)
+        if found := found or memory_obstacle(self._spec):
             raise CannotRun(found.sentence)
         self._no_start = self._wait(self._start_obstacle)
         self._go_on_unless_stopped()
