@@ -147,13 +147,14 @@ ABOUT_REINFORCEMENT = {
     "training": (
         *("algorithms", "environments", "scheduling", "packages.py", "spec.py", "tasks/reinforcement.py"),
         *("batch.py", "inference.py", "returns.py", "reward_surface.py", "scaling/reward_ratio.py"),
-        *("film.py", "export.py", "loader.py", "model_card.py"),
+        *("film.py", "export.py", "loader.py", "model_card.py", "memory_needs.py"),
         *(f"functions/{name}.py" for name in ("rollout", "evaluate", "fragment", "update")),
         *(f"calls/{name}.py" for name in ("rollout", "evaluate", "gradient", "update", "planned")),
     ),
     "cloud": ("calibration", "profiling_runs.py", "trajectory_cache.py", "billing/paper_formulas.py"),
     "webapp": (
-        *("leaderboard", "papers", "profiling", "schedulers", "surfaces", "jobs/launch/preflight.py"),
+        *("leaderboard", "papers", "profiling", "schedulers", "surfaces"),
+        *("jobs/launch/preflight.py", "jobs/launch/job_memory.py"),
         *(
             f"api/routes/{name}.py"
             for name in ("films", "papers", "profiles", "reward_surfaces", "schedulers")
