@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from cloud.provision.permissions import SHARED_PREFIX
 
@@ -109,22 +110,28 @@ class AwsClients:
         """Return a client that tries each request at most `tries` times. With 1 it never repeats a request."""
         from botocore.config import Config
 
+        endpoint, proxies = self.connection.endpoint_url, {}
+        if endpoint and service == "s3":
+            # Emulated buckets have hosts of their own, as real ones do. Not every machine resolves names below
+            # localhost, so the emulator takes these requests as a proxy.
+            proxies = {"http": endpoint}
+            endpoint = f"http://s3.{self.connection.region}.localhost:{urlsplit(endpoint).port or 80}"
         config = Config(
             retries={"mode": "standard", "total_max_attempts": tries},
             read_timeout=read_timeout_s,
             connect_timeout=CONNECT_TIMEOUT_S,
             max_pool_connections=connections,
             tcp_keepalive=True,
-            proxies={},
+            proxies=proxies,
             # Presigned addresses have signatures of version 4 too, which is not the SDK's default.
             signature_version="s3v4" if service == "s3" else None,
             # The bucket's host in its region: the global host answers with a redirect, which actors do not follow.
-            s3={"addressing_style": "path" if self.connection.emulated else "virtual"},
+            s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"},
         )
         return self._session.client(
             service,
             region_name=self.connection.region,
-            endpoint_url=self.connection.endpoint_url,
+            endpoint_url=endpoint,
             config=config,
         )
 

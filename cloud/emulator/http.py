@@ -113,6 +113,10 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> H
         name, colon, value = line.partition(":")
         if colon:
             headers[name.strip().lower()] = value.strip()
+    if target.lower().startswith("http://"):
+        # As programs send it to a proxy. The host in it replaces the header.
+        headers["host"], slash, path = target[len("http://") :].partition("/")
+        target = slash + path
     if headers.get("expect", "").lower() == "100-continue":
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     return HttpRequest(method, target, headers, await _body(reader, headers))

@@ -23,8 +23,9 @@ class AwsError(Exception):
 def as_response(service: str, error: AwsError) -> HttpResponse:
     request_id = str(uuid.uuid4())
     if service == "s3":
+        more = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in error.more.items())
         body = (
-            f"<Error><Code>{error.code}</Code><Message>{escape(error.message)}</Message>"
+            f"<Error><Code>{error.code}</Code><Message>{escape(error.message)}</Message>{more}"
             f"<RequestId>{request_id}</RequestId></Error>"
         )
         return HttpResponse(error.status, body.encode(), {"Content-Type": "application/xml"})

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from cloud.emulator.aws.account import Account, Principal
-from cloud.emulator.aws.errors import AwsError, as_response
+from cloud.emulator.aws.errors import AwsError
+from cloud.emulator.aws.storage_address import DEFAULT_REGION, StorageAddress
 from cloud.emulator.http import HttpRequest, HttpResponse
 
 
@@ -22,14 +23,13 @@ class StoredObject:
 
 _DAY_S = 86_400
 _CHANGES = {"lifecycle": "PutLifecycleConfiguration", "tagging": "PutBucketTagging"}
-_DEFAULT_REGION = "us-east-1"
 _DAYS = re.compile(rb"<Expiration>.*?<Days>(\d+)</Days>.*?</Expiration>", re.DOTALL)
 _PLACE = re.compile(rb"<LocationConstraint>(.*?)</LocationConstraint>")
 _TAG = re.compile(r"<Key>(.*?)</Key>\s*<Value>(.*?)</Value>", re.DOTALL)
 
 
 class Storage:
-    """Buckets by path (`/bucket/key`). A request first deletes objects that are older than the lifecycle allows.
+    """Buckets by host or path. A request first deletes objects that are older than the lifecycle allows.
 
     Every name is given once in the account, and its bucket lies in one region.
     """
@@ -47,15 +47,16 @@ class Storage:
         self.buckets.setdefault(name, {})
         self.regions.setdefault(name, region or self._home)
 
-    def handle(self, request: HttpRequest, caller: Principal, region: str) -> HttpResponse:
-        """Answer a request to `region`."""
-        bucket, *rest = request.parts
-        key = "/".join(rest)
+    def handle(self, request: HttpRequest, caller: Principal, signed_region: str) -> HttpResponse:
+        address = StorageAddress.of(request, signed_region)
+        bucket, key = address.bucket, address.key
         creates = request.method == "PUT" and not key and not _CHANGES.keys() & request.query.keys()
-        if not creates and self.regions.get(bucket, region) != region:
-            return self._redirect(bucket)
+        region = self.regions.get(bucket, address.region)
+        if region != address.region and not creates:
+            return address.redirect(region, request.target)
+        address.require_signed_for(signed_region, presigned="X-Amz-Credential" in request.query)
         if creates:
-            return self._create(request, caller, bucket, region)
+            return self._create(request, caller, bucket, address.region)
         if request.method == "PUT" and not key:
             return self._change(request, caller, bucket)
         if not key:
@@ -112,10 +113,10 @@ class Storage:
     def _create(self, request: HttpRequest, caller: Principal, bucket: str, region: str) -> HttpResponse:
         self._account.require(caller, "s3", "s3:CreateBucket", f"arn:aws:s3:::{bucket}")
         found = _PLACE.search(request.body)
-        place = found[1].decode() if found else _DEFAULT_REGION
-        if found and place == _DEFAULT_REGION:
+        place = found[1].decode() if found else DEFAULT_REGION
+        if found and place == DEFAULT_REGION:
             raise AwsError(400, "InvalidLocationConstraint", "The specified location-constraint is not valid")
-        if region not in (place, _DEFAULT_REGION):
+        if region not in (place, DEFAULT_REGION):
             words = (
                 f"The {place if found else 'unspecified'} location constraint is incompatible for the region"
             )
@@ -124,21 +125,11 @@ class Storage:
                 "IllegalLocationConstraintException",
                 f"{words} specific endpoint this request was sent to.",
             )
-        if bucket in self.buckets and (self.regions[bucket], region) != (_DEFAULT_REGION, _DEFAULT_REGION):
+        if bucket in self.buckets and (self.regions[bucket], region) != (DEFAULT_REGION, DEFAULT_REGION):
             words = "Your previous request to create the named bucket succeeded and you already own it."
             raise AwsError(409, "BucketAlreadyOwnedByYou", words)
         self.add_bucket(bucket, place)
         return HttpResponse(200, headers={"Location": f"/{bucket}"})
-
-    def _redirect(self, bucket: str) -> HttpResponse:
-        """Refuse a request to another region than the bucket's, and name that."""
-        words = (
-            "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all"
-            " future requests to this endpoint."
-        )
-        response = as_response("s3", AwsError(301, "PermanentRedirect", words))
-        response.headers["x-amz-bucket-region"] = self.regions[bucket]
-        return response
 
     def _change(self, request: HttpRequest, caller: Principal, bucket: str) -> HttpResponse:
         """Set the bucket's lifecycle or its tags."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import stat
 import time
-import urllib.error
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
@@ -23,17 +22,11 @@ from cloud.emulator.aws.server import AwsEmulator
 from cloud.emulator.stored_keys import UnreadableKeys
 from cloud.provision.permissions import AWS
 from cloud.provision.policies import AwsScope, aws_policy
+from tests.cloud.aws import presigned
 
 
 def _code(error: pytest.ExceptionInfo[ClientError]) -> str:
     return str(error.value.response["Error"]["Code"])
-
-
-def _refused(url: str) -> int:
-    with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(url)
-    with error.value as answer:  # which holds the connection
-        return answer.code
 
 
 def _role(connection: AwsConnection) -> AwsRole:
@@ -124,16 +117,15 @@ def test_presigned_addresses_allow_one_reading_for_a_while(aws: AwsEmulator, dem
     assert s3.get_object(Bucket=bucket, Key="starling/w 1.bin")["Body"].read() == b"weights" * 1000
     given = {"Bucket": bucket, "Key": "starling/w 1.bin"}
     url = s3.generate_presigned_url("get_object", Params=given, ExpiresIn=60)
-    with urllib.request.urlopen(url) as answer:
-        assert answer.read() == b"weights" * 1000
+    assert presigned.get(aws, url)[2] == b"weights" * 1000
     for broken in (
         url.replace("w%201", "w%202"),
         url.replace("Expires=60", "Expires=6000"),
         url.split("?")[0],
     ):
-        assert _refused(broken) == 403
+        assert presigned.get(aws, broken)[0] == 403
     aws.account.now_unix_s = lambda: time.time() + 61
-    assert _refused(url) == 403
+    assert presigned.get(aws, url)[0] == 403
 
 
 def test_secrets_do_not_show(demo: DemoAccount) -> None:
@@ -179,11 +171,14 @@ def test_a_request_signed_for_another_region_is_refused(
     assert "region" in str(error.value)
 
 
-def test_an_address_that_was_signed_for_another_region_opens_nothing(demo: DemoAccount) -> None:
+def test_an_address_that_was_signed_for_another_region_opens_nothing(
+    aws: AwsEmulator, demo: DemoAccount
+) -> None:
     demo.by_role.open().client("s3").put_object(Bucket=demo.by_role.bucket, Key="w.bin", Body=b"weights")
     elsewhere = replace(demo.by_role, region="eu-west-3", access=_keys_of(demo))
     given = {"Bucket": demo.by_role.bucket, "Key": "w.bin"}
-    assert _refused(elsewhere.open().client("s3").generate_presigned_url("get_object", Params=given)) == 400
+    url = elsewhere.open().client("s3").generate_presigned_url("get_object", Params=given)
+    assert presigned.get(aws, url)[0] == 400
 
 
 def test_the_external_id_can_be_set_while_it_runs(aws: AwsEmulator, demo: DemoAccount) -> None:
