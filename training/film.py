@@ -2,7 +2,8 @@
 
 It runs in its own process, because drawing loads libraries that may be missing, hang or crash. The parent process
 sets the environment variables with which MuJoCo and pygame draw without a screen (MUJOCO_GL=egl,
-SDL_VIDEODRIVER=dummy). The last line on standard output is a JSON object: what was filmed, or {"error": a sentence}.
+SDL_VIDEODRIVER=dummy). The last line on standard output is a JSON object: what was filmed, or {"error": a sentence},
+with the system's `errno` if it gave one.
 
 `python -m training.film --serve` makes short films, one after the other: each line on standard input is a request
 (`ShortFilm` as JSON), each line on standard output its answer.
@@ -234,25 +235,29 @@ def _time_to_write(picture: Picture, style: Style) -> float:
 
 
 def _write(pictures: list[Picture], size: tuple[int, int], pause_ms: int, file: Path, style: Style) -> int:
-    """Write the animation and its first picture, each aside and then renamed. Return the animation's size in bytes."""
+    """Write the animation and its first picture, both aside and then renamed. Return the animation's size in bytes."""
     images = [_image(picture, size) for picture in pictures]
     file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    aside, still_aside = (file.with_name(f".{kind}.{file.name}.{os.getpid()}") for kind in ("film", "still"))
     pauses_ms = [pause_ms] * (len(images) - 1) + [max(pause_ms, style.last_ms)]
-    for quality in style.qualities:
-        moving = {"save_all": True, "append_images": images[1:], "duration": pauses_ms, "loop": 0}
-        images[0].save(aside, "WEBP", quality=quality, method=_METHOD, **moving)
-        if aside.stat().st_size <= style.bytes_at_most:
-            break
-    byte_count = aside.stat().st_size
-    aside.replace(file)
-    images[0].save(aside, "WEBP", quality=85)
-    aside.replace(still_of(file))
+    try:
+        for quality in style.qualities:
+            moving = {"save_all": True, "append_images": images[1:], "duration": pauses_ms, "loop": 0}
+            images[0].save(aside, "WEBP", quality=quality, method=_METHOD, **moving)
+            if aside.stat().st_size <= style.bytes_at_most:
+                break
+        byte_count = aside.stat().st_size
+        images[0].save(still_aside, "WEBP", quality=85)
+        aside.replace(file)
+        still_aside.replace(still_of(file))
+    finally:
+        for one in (aside, still_aside):
+            one.unlink(missing_ok=True)
     return byte_count
 
 
 def serve(requests: Iterable[str]) -> None:
-    """Answer each request with a line: its short film's facts, or {"error": a sentence}."""
+    """Answer each request with a line: its short film's facts, or {"error": a sentence}, as `main` does."""
     used_s = 0.0  # what the start of this process took is counted with its first film
     for line in islice(requests, FILMS_A_PROCESS):
         wanted = ShortFilm(**json.loads(line))
@@ -276,7 +281,10 @@ def _answer(checkpoint: Path, file: Path, **options: Any) -> dict[str, Any]:
         return {"error": _sentence(str(error))}
     except Exception as error:  # any error of a drawing library is reported, never hidden
         _drawable.cache_clear()
-        return {"error": _sentence(f"{type(error).__name__}: {error}")}
+        return {
+            "error": _sentence(f"{type(error).__name__}: {error}"),
+            "errno": getattr(error, "errno", None),
+        }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

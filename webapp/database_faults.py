@@ -26,7 +26,7 @@ _SHUT_DOWN = frozenset({"57P01", "57P02", "57P03"})
 
 def lacks_storage(error: BaseException | None) -> bool:
     """Return whether `error`, or one that led to it, is the database's refusal for want of a disk to write to."""
-    for one in _chain(error):
+    for one in causes_of(error):
         code = getattr(one, "sqlite_errorcode", None)
         if code is not None and code & _PRIMARY in _SQLITE:
             return True
@@ -37,7 +37,7 @@ def lacks_storage(error: BaseException | None) -> bool:
 
 def is_unavailable(error: BaseException | None) -> bool:
     """Return whether `error`, or one that led to it, may pass by itself: no disk to write to, or no server."""
-    return lacks_storage(error) or any(_lost_connection(one) for one in _chain(error))
+    return lacks_storage(error) or any(_lost_connection(one) for one in causes_of(error))
 
 
 def _lost_connection(error: BaseException) -> bool:
@@ -47,7 +47,8 @@ def _lost_connection(error: BaseException) -> bool:
     return str(state) in _SHUT_DOWN or str(state).startswith(_CONNECTION_FAILED)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error, and those that led to it."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

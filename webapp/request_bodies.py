@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 
 from django.core.exceptions import RequestAborted
 
+from webapp.storage_faults import storage_fault
+
 VALUES_LIMIT = 10_000
 """A fault in each value becomes an error with a sentence: 240 kB of wrong values took 65 MB and 3 s."""
 
@@ -192,11 +194,24 @@ class _Body:
             self._file.close()
 
     async def _write(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `close` ends it, or the caller of `opened`
         piece, self._memory = self._memory, bytearray()
-        # A disk may be slow, and everyone else waits for this loop.
-        await asyncio.to_thread(self._file.write, piece)
+        try:
+            if self._file is None:
+                # Unbuffered, so that a full disk is met here and not when it is closed.
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - `close` ends it, or the caller of `opened`
+            # A disk may be slow, and everyone else waits for this loop.
+            await asyncio.to_thread(_write_all, self._file, piece)
+        except OSError as error:
+            fault = storage_fault(error)
+            if fault is None:
+                raise
+            raise BodyRefused(fault.status, fault.why, fault.fix) from error
+
+
+def _write_all(file: IO[bytes], piece: bytearray) -> None:
+    left = memoryview(piece)
+    while left:
+        left = left[file.write(left) :]
 
 
 def _too_large(limit: int) -> BodyRefused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+import sys
 from collections.abc import Callable, ItemsView
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 from django.views.debug import SafeExceptionReporterFilter
+
+from webapp.storage_faults import storage_fault
 
 Found = TypeVar("Found")
 _COMPRESSED = ("text/html", "application/json", "application/problem+json")
@@ -74,7 +77,11 @@ logger = logging.getLogger(__name__)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page for an error of Starling. It makes no query, as the database may be what failed."""
+    """The page for an error of Starling, or of its disk. It makes no query, as the database may be what failed."""
+    fault = storage_fault(sys.exception())
+    if fault is not None:
+        logger.error("%s %s: %s", request.method, request.path, fault.why)
+        return HttpResponse(render_to_string("storage_fault.html", {"fault": fault}), status=fault.status)
     reference = secrets.token_hex(4).upper()
     logger.error("Reference %s: %s %s failed, as logged above.", reference, request.method, request.path)
     return HttpResponse(render_to_string("500.html", {"reference": reference}), status=500)

@@ -32,6 +32,7 @@ from webapp.reports.report_builds import TooMany
 from webapp.responses import Gone
 from webapp.schedulers.services import TrainingRefused
 from webapp.sharing.services import LinkRefused
+from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +177,8 @@ def refusal_of(error: Exception) -> Refused:
             why = str(error) or "It is no multipart/form-data."
             return _unreadable(400, why, "Send the file as `file` in multipart/form-data, as curl -F does.")
     log.exception("a request of the API failed", exc_info=error)
+    if (fault := storage_fault(error)) is not None:
+        return Refused(fault.status, "storage", "It could not be stored.", fault.why, fault.fix)
     return Refused(
         500,
         "fault",

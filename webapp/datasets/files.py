@@ -11,7 +11,7 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import BinaryIO
 
 from django.conf import settings
@@ -92,17 +92,18 @@ def remove(path: Path) -> None:
 def keep(file: BinaryIO) -> tuple[Path, int]:
     """A copy of the file under a unique name, and its size. Raises TooLarge."""
     byte_count = 0
-    with NamedTemporaryFile(dir=uploads(), suffix=".part", delete=False) as out:
-        path = Path(out.name)
-        try:
+    descriptor, name = mkstemp(dir=uploads(), suffix=".part")
+    path = Path(name)
+    try:
+        with open(descriptor, "wb") as part:  # its end writes, too
             while piece := file.read(1 << 20):
                 byte_count += len(piece)
                 if byte_count > MOST_UPLOADED_BYTES:
                     raise TooLarge
-                out.write(piece)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+                part.write(piece)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return path, byte_count
 
 

@@ -26,6 +26,7 @@ from webapp.datasets import files
 from webapp.datasets.models import DataSet, DataState
 from webapp.datasets.services import READ
 from webapp.jobs.models import Job
+from webapp.storage_faults import storage_fault
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,12 @@ class _Attempt:
         except _Refused as refusal:
             self._refuse(str(refusal), chosen)
         except Exception as error:
+            if (fault := storage_fault(error)) is not None:
+                log.warning("data set %s is read again later: %s", self._row.pk, error)
+                self._write(
+                    state=DataState.QUEUED, reason=f"{fault.why} It goes on once the disk can be written."
+                )
+                return
             log.exception("data set %s", self._row.pk)
             self._refuse(
                 f"It could not be read ({type(error).__name__}). The worker's log says more.", chosen
@@ -164,6 +171,8 @@ class _Attempt:
 def _unless_refused(answer: dict[str, Any]) -> dict[str, Any]:
     if "refused" in answer:
         raise _Refused(str(answer["refused"]))
+    if "errno" in answer:
+        raise OSError(answer["errno"], answer["error"])
     return answer
 
 

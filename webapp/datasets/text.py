@@ -53,7 +53,7 @@ def status_of(data_set: DataSet) -> Status:
 def _sentence(data_set: DataSet) -> str:
     match data_set.state:
         case DataState.QUEUED:
-            return "The worker reads one table at a time."
+            return data_set.reason or "The worker reads one table at a time."
         case DataState.READING:
             doing = (
                 "Its rows are being divided into shards" if data_set.choice else "Its columns are being read"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,13 +112,15 @@ def _copied(made_from: Source, to: Path) -> None:
     data = read_checkpoint(made_from.file)
     if hashlib.sha256(data).hexdigest() != made_from.sha256:
         raise CheckpointError(f"{made_from.file.name} is not the checkpoint that was recorded")
-    to.parent.mkdir(parents=True, exist_ok=True)
     half = to.with_name(f".{to.name}.{os.getpid()}")
     try:
+        to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(made_from.file, half)
         half.replace(to)
     except OSError as error:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
+            to.parent.rmdir()
         raise CheckpointError(f"{made_from.file.name} cannot be copied: {error.strerror}") from None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_query import Question
+from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 
@@ -109,10 +111,14 @@ def _build(report: ReportFile, clock: Clock) -> None:
         make(question, report.format, path, whose=whose, made_at=clock.now(), on_progress=on_progress)
     except Exception as error:
         log.exception("report %s", report.pk)
-        path.unlink(missing_ok=True)
-        reason = (
-            f"It could not be built ({type(error).__name__}). Build it again; the worker's log says more."
-        )
+        with suppress(OSError):  # a disk that cannot be written any more
+            path.unlink(missing_ok=True)
+        if (fault := storage_fault(error)) is not None:
+            reason = f"{fault.why} Build it again once the disk can be written."
+        else:
+            reason = (
+                f"It could not be built ({type(error).__name__}). Build it again; the worker's log says more."
+            )
         mine.update(state=FileState.FAILED, reason=reason, since=clock.now())
         return
     changes: dict[str, Any] = {

@@ -17,7 +17,7 @@ from typing import Any
 
 from webapp import safe_http
 from webapp.connections.sealing import Secret
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts
+from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, TryLater
 
 PACKAGE = "wandb"
 MISSING = (
@@ -96,7 +96,10 @@ class WandbRun:
 
     def _start(self) -> None:
         """With none of this process's variables: their package would take the operator's account from them."""
-        self._folder = tempfile.mkdtemp(prefix="starling-wandb-")
+        try:
+            self._folder = tempfile.mkdtemp(prefix="starling-wandb-")
+        except OSError as error:
+            raise TryLater(f"W&B's process has no room for its files: {error.strerror}.") from None
         bare = {
             "HOME": self._folder,
             "PATH": os.defpath,

@@ -3,8 +3,8 @@
 `python -m training.data.readers survey FILE` prints the survey, or {"format": key} for a file in a known format. `known
 KEY FILE STORE` reads {"name", "file_name"} from standard input and prints the hash of the manifest of what such a file
 holds; `prepare FILE STORE` reads {"survey", "choice", "name", "source"} and prints the manifest's hash. What is wrong
-with the file is {"refused": sentence}. `ship KEY STORE` stores a data set that comes with Starling, without the limit,
-and prints its manifest's hash alone.
+with the file is {"refused": sentence}, an error of the system {"errno": number, "error": text}. `ship KEY STORE` stores
+a data set that comes with Starling, without the limit, and prints its manifest's hash alone.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:
                     scratch_folder=Path(store),
                 )
                 return {"manifest": made.hash}
+    except OSError as error:
+        return {"errno": error.errno, "error": str(error)}
     except TableRefused as error:
         return {"refused": str(error)}
     except MemoryError:

@@ -22,6 +22,7 @@ from django.conf import settings
 from cloud.workers.processes import bound_to_this_process
 from training.film import ShortFilm, still_of
 from webapp.jobs.models import Film
+from webapp.storage_faults import storage_fault
 from webapp.worker_stop import worker_stop
 
 WITHIN_S = 180
@@ -34,6 +35,10 @@ _ON_LINUX = ("MUJOCO_GL=egl",)
 
 class FilmFailed(Exception):
     """No film was made. The text says why, as a sentence for users."""
+
+
+class FilmNotStored(FilmFailed):
+    """The disk cannot be written now. The text says why, and what to do."""
 
 
 class FilmInterrupted(Exception):
@@ -92,6 +97,8 @@ def _facts(answer: dict[str, Any] | None, returncode: int, errors: str) -> dict[
     if answer is None:
         raise FilmFailed(_unexplained(returncode, errors))
     if "error" in answer:
+        if (fault := storage_fault(OSError(answer.get("errno"), answer["error"]))) is not None:
+            raise FilmNotStored(f"{fault.why} It is made once the disk can be written.")
         raise FilmFailed(str(answer["error"]))
     return answer
 

@@ -23,6 +23,7 @@ from webapp.jobs.policies.film_process import (
     WITHIN_S,
     FilmFailed,
     FilmInterrupted,
+    FilmNotStored,
     film_folder,
     remove_film_files,
     shoot,
@@ -92,6 +93,9 @@ def _make(film: Film, cpu_s: float | None, clock: Clock) -> None:
         changes = {"state": FilmState.READY, "reason": "", "file": name, "facts": facts}
     except FilmInterrupted:
         changes = {"state": FilmState.QUEUED}
+    except FilmNotStored as error:
+        log.warning("film %s is made later: %s", film.pk, error)
+        changes = {"state": FilmState.QUEUED, "reason": str(error)}
     except FilmFailed as error:
         if film.automatic and not checkpoint.exists():  # newer ones took its place
             Film.objects.filter(pk=film.pk).delete()

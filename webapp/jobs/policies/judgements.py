@@ -44,8 +44,11 @@ def judge_kept_models(job: Job) -> None:
             if not file.exists():
                 judged = judge_model(checkpoint_path(job.pk, kept.name))
                 half = file.with_suffix(".half")
-                half.write_text(judged.model_dump_json())
-                half.replace(file)
+                try:
+                    half.write_text(judged.model_dump_json())
+                    half.replace(file)
+                finally:
+                    half.unlink(missing_ok=True)
         except (CheckpointError, MissingData, BadShard, OSError) as error:
             log.warning("the model of round %s of %s is not judged: %s", kept.round_no, job.pk, error)
 

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -75,7 +76,8 @@ class RunLog:
 
     def __init__(self, job_id: str) -> None:
         path = log_file(job_id)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # without room there is no log, but a run
+            path.parent.mkdir(parents=True, exist_ok=True)
         self._handler = RotatingFileHandler(
             path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True
         )
@@ -95,7 +97,8 @@ class RunLog:
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger().removeHandler(self._handler)
-        self._handler.close()
+        with suppress(OSError):  # its last lines found no room
+            self._handler.close()
 
 
 def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str = "") -> Page:

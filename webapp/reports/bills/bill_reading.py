@@ -9,7 +9,7 @@ import hashlib
 import logging
 import threading
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import Any, BinaryIO
 
 from django.db import transaction
@@ -23,6 +23,7 @@ from webapp.reports.bills.bill_storing import Attempt, TakenOver, survey_lines, 
 from webapp.reports.bills.difference import report_if_far
 from webapp.reports.models import BilledLine, CloudBill, FileState
 from webapp.reports.report_builds import RESEND_AFTER, SILENT_FOR, folder
+from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 
@@ -76,18 +77,19 @@ def _keep(project: Project, file: BinaryIO) -> tuple[Path, str]:
     """A copy of the file under a unique name, and its hash. Raises NotTaken."""
     _folder().mkdir(parents=True, exist_ok=True)
     digest, byte_count = hashlib.sha256(), 0
-    with NamedTemporaryFile(dir=_folder(), prefix=f"{project.pk}-", suffix=".part", delete=False) as out:
-        path = Path(out.name)
-        try:
+    descriptor, name = mkstemp(dir=_folder(), prefix=f"{project.pk}-", suffix=".part")
+    path = Path(name)
+    try:
+        with open(descriptor, "wb") as part:  # its end writes, too
             while piece := file.read(1 << 20):
                 byte_count += len(piece)
                 if byte_count > MOST_UPLOADED_BYTES:
                     raise _too_large()
                 digest.update(piece)
-                out.write(piece)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+                part.write(piece)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return path, digest.hexdigest()
 
 
@@ -123,11 +125,18 @@ def _read(attempt: Attempt) -> None:
         raise
     except BillRefused as error:
         words = str(error)
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        words = f"The file cannot be read ({type(error).__name__}). Export it again and upload that file."
     except Exception as error:
-        log.exception("bill %s", attempt.bill.pk)
-        words = f"It could not be read ({type(error).__name__}). The worker's log says more."
+        if (fault := storage_fault(error)) is not None:
+            log.warning("bill %s is read again later: %s", attempt.bill.pk, error)
+            attempt.write(
+                state=FileState.QUEUED, reason=f"{fault.why} It is read once the disk can be written."
+            )
+            return
+        if isinstance(error, OSError | UnicodeDecodeError | EOFError):
+            words = f"The file cannot be read ({type(error).__name__}). Export it again and upload that file."
+        else:
+            log.exception("bill %s", attempt.bill.pk)
+            words = f"It could not be read ({type(error).__name__}). The worker's log says more."
     else:
         done = {"layout": layout.key, "row_count": row_count, "kept_count": kept_count}
         attempt.write(state=FileState.READY, reason="", **done)
