@@ -28,9 +28,9 @@ from training.codec import decode, encode
 from training.engine import train
 from training.functions.body import Result
 from training.loops.model import StalenessAware
-from training.messages import Call, Stopped
+from training.messages import Call, RoundFinished, Stopped
 from training.ports import Control, Ledger
-from training.reports import Usage
+from training.reports import RoundReport, Usage
 from training.spec import TrainingSpec
 
 _REPORT = dict.fromkeys(
@@ -75,6 +75,7 @@ def really(
     episode_steps: Callable[[int], int],
     budget_picodollars: int = 10**15,
     ledger: Ledger | None = None,
+    on_round: Callable[[RoundReport], None] = lambda report: None,
 ) -> Ended:
     """The job's own end. Evaluated episodes have `episode_steps(round)` steps. `ledger`: in place of one in memory."""
     ledger = ledger or MemoryLedger(budget_picodollars)
@@ -99,6 +100,8 @@ def really(
         control=lambda: Control(),
         resume=progress.encode(training),
     ):
+        if isinstance(event, RoundFinished):
+            on_round(event.report)
         if isinstance(event, Stopped):
             stopped = event
     platform.close()

@@ -168,7 +168,8 @@ def _outlook(budget: Budget, burns: list[Burn], spent: int, now: datetime) -> st
     meets = meets_at(burns, spent, budget, now)
     if meets is None:
         return f"{rate}; done before the limit."
-    margin_s = max(burn.doubt for burn in burns) * (meets - now).total_seconds()
+    in_s = (meets - now).total_seconds()
+    margin_s = max(burn.margin_s(in_s) for burn in burns)
     when = format_moment(meets, today=now.date())
     return f"{rate}; the limit is met at {when} (± {max(1, round(margin_s / 60))} min)."
 

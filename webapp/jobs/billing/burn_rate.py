@@ -6,17 +6,19 @@ Time is the platform's time, which is virtual on a simulated cloud.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from math import ceil
-from statistics import fmean, pstdev
+from math import ceil, sqrt
+from operator import attrgetter
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Q
 
+from training.statistics import student_t
 from training.tasks.training import TrainingFacts
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration
@@ -34,9 +36,10 @@ LEAST_SPAN_S = 300.0
 """Rent is booked by the minute, so a rate needs a window of several minutes."""
 ROUNDS_AT_LEAST = 4
 _PIECES = 8
-_TENTH = 1.2816
-"""The 90 % quantile of the normal distribution, in standard deviations."""
+_SURE = 0.8
+"""The probability with which outcomes lie in the bands."""
 _LEAST_DOUBT = 0.02
+_LEAST_PIECES_AHEAD = 0.25
 _FIGURES = (
     "round_no",
     "report__started_s",
@@ -47,33 +50,60 @@ _FIGURES = (
 
 
 @dataclass(frozen=True)
-class Burn:
-    """Picodollars an hour of platform time; with 80 % probability the error is below `doubt` (a share).
+class Pace:
+    """How much of one figure comes with one of another, such as money with a second, over the last rounds.
 
-    Times count from the last round. `done_in_s` is the time until the job's own end; None if only money ends
-    it.
+    It is seen in `pieces` of `piece` of the other figure each. Their ratios lie `spread` around `ratio`, as a share
+    of it and with 80 % probability.
     """
 
-    hourly: int
-    doubt: float
-    limit_in_s: float | None
-    done_in_s: float | None
+    ratio: float
+    spread: float = 0.0
+    pieces: int = 1
+    piece: float = 1.0
+
+    def doubt(self, ahead: float) -> float:
+        """Return the error of what comes with the next `ahead`, as a share and with 80 % probability.
+
+        It is that of the mean so far, and the chance in the pieces that lie ahead.
+        """
+        pieces_ahead = max(_LEAST_PIECES_AHEAD, ahead / self.piece)
+        return max(_LEAST_DOUBT, self.spread * sqrt(1 / self.pieces + 1 / pieces_ahead))
+
+
+@dataclass(frozen=True)
+class Done:
+    """The job's own end: in how many seconds after the last round, and what it then cost in all. The margins are their
+    errors with 80 % probability, which include what comes once, such as an evaluation, a call tried again, or the end
+    of machines."""
+
+    in_s: float
+    margin_s: float
+    costs: int
+    margin: int
+
+
+@dataclass(frozen=True)
+class Burn:
+    """Picodollars a second of platform time, and what has been spent. Times count from the last round. `done` is None
+    if only money ends the job."""
+
+    rate: Pace
     spent: int
+    limit_in_s: float | None
+    done: Done | None
+
+    @property
+    def hourly(self) -> int:
+        return round(self.rate.ratio * 3600)
 
     def ends_before(self, limit_in_s: float | None) -> bool:
         """Return whether the job ends before it meets a limit (None: it never does)."""
-        return self.done_in_s is not None and (limit_in_s is None or self.done_in_s <= limit_in_s)
+        return self.done is not None and (limit_in_s is None or self.done.in_s <= limit_in_s)
 
-    @property
-    def margin(self) -> int:
-        """Return the error of `costs_in_all`, with 80 % probability: of the rate, and of what comes once, such as an
-        evaluation, a call tried again, or the end of machines."""
-        whole = self.costs_in_all()
-        return round(self.doubt * (whole - self.spent) + _LEAST_DOUBT * whole)
-
-    def costs_in_all(self) -> int:
-        """Return the job's expected cost at its own end."""
-        return self.spent + round(self.hourly * (self.done_in_s or 0.0) / 3600)
+    def margin_s(self, limit_in_s: float) -> float:
+        """Return the error of the time until a limit is met, with 80 % probability."""
+        return self.rate.doubt(limit_in_s) * limit_in_s
 
 
 def burn_of(job: Job) -> Burn | None:
@@ -125,38 +155,58 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
 def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
     first, last = points[0], points[-1]
     spent = max(account.spent_picodollars + account.overrun_picodollars, last.spent)
-    passed_s, steps, rounds = last.at_s - first.at_s, last.steps - first.steps, last.round_no - first.round_no
-    if passed_s <= 0 or last.spent <= first.spent:
+    if last.at_s <= first.at_s or last.spent <= first.spent:
         return None
-    rate = (last.spent - first.spent) / passed_s
-    ends = [
-        (training.progress_limit - last.steps) / steps * passed_s
-        if training.progress_limit and steps > 0
-        else None,
-        (training.rounds_limit - last.round_no) * passed_s / rounds if training.rounds_limit else None,
-        training.minutes_limit * 60 - last.at_s if training.minutes_limit else None,
-    ]
+    rate = _pace(points, _spent, _at_s)
     left = account.limit_picodollars - spent
     return Burn(
-        hourly=round(rate * 3600),
-        doubt=_doubt(points, rate),
-        limit_in_s=max(0.0, left / rate),
-        done_in_s=min((max(0.0, end) for end in ends if end is not None), default=None),
+        rate=rate,
         spent=spent,
+        limit_in_s=max(0.0, left / rate.ratio),
+        done=_done(points, spent, training),
     )
 
 
-def _doubt(points: Sequence[_Point], rate: float) -> float:
-    """Return the rate's error as a share, from its variation between pieces of the window."""
+def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> Done | None:
+    """Return the end by the stop rule that is met first; None if none is known."""
+    last, ends = points[-1], []
+    rules = (
+        (_steps, training.progress_limit),
+        (_round_no, training.rounds_limit),
+        (_at_s, (training.minutes_limit or 0) * 60),
+    )
+    for figure, limit in rules:
+        if limit and figure(last) > figure(points[0]):
+            ahead = max(0.0, limit - figure(last))
+            time = _pace(points, _at_s, figure)
+            ends.append((time.ratio * ahead, time.doubt(ahead), _pace(points, _spent, figure), ahead))
+    if not ends:
+        return None
+    in_s, doubt, money, ahead = min(ends, key=lambda end: end[0])
+    more = money.ratio * ahead
+    return Done(
+        in_s=in_s,
+        margin_s=doubt * in_s + _LEAST_DOUBT * (last.at_s + in_s),
+        costs=round(spent + more),
+        margin=round(money.doubt(ahead) * more + _LEAST_DOUBT * (spent + more)),
+    )
+
+
+_Figure = Callable[[_Point], float]
+_spent, _at_s, _steps, _round_no = (attrgetter(name) for name in ("spent", "at_s", "steps", "round_no"))
+
+
+def _pace(points: Sequence[_Point], of: _Figure, per: _Figure) -> Pace:
+    """Return how much of a figure comes with one of another. The last one must have grown."""
+    ratio = (of(points[-1]) - of(points[0])) / (per(points[-1]) - per(points[0]))
     size = max(1, (len(points) - 1) // _PIECES)
-    rates = [
-        (after.spent - before.spent) / (after.at_s - before.at_s)
-        for before, after in pairwise(points[::size])
-        if after.at_s > before.at_s
-    ]
-    if len(rates) < 2:
-        return _LEAST_DOUBT
-    return max(_LEAST_DOUBT, _TENTH * pstdev(rates, fmean(rates)) / rate / float(len(rates) ** 0.5))
+    pairs = [pair for pair in pairwise(points[::-size][::-1]) if per(pair[1]) > per(pair[0])]
+    if len(pairs) < 2 or not ratio:
+        return Pace(ratio)
+    ratios = [(of(after) - of(before)) / (per(after) - per(before)) for before, after in pairs]
+    piece = fmean(per(after) - per(before) for before, after in pairs)
+    spread = student_t(_SURE, len(pairs) - 1) * stdev(ratios) / ratio
+    return Pace(ratio, spread, len(pairs), piece)
 
 
 def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
@@ -179,13 +229,13 @@ class _Limit(NamedTuple):
 def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
     hour = "a simulated hour" if job.simulated else "an hour"
     rate = f"At {display_usd(burn.hourly)} {hour}"
-    if burn.done_in_s is not None and burn.ends_before(limit.in_s):
-        margin = display_usd(burn.margin)
-        when = _when(job, burn.done_in_s, burn.doubt, now, with_band=False)
-        return f"{rate} it is done {when}, for {display_usd(burn.costs_in_all())} (± {margin}) in all."
+    if burn.done is not None and burn.ends_before(limit.in_s):
+        cost = f"{display_usd(burn.done.costs)} (± {display_usd(burn.done.margin)})"
+        return f"{rate} it is done {_when(job, burn.done.in_s, now)}, for {cost} in all."
     if limit.in_s is None:
         return f"{rate}."
-    return f"{rate} it meets {limit.what} {_when(job, limit.in_s, burn.doubt, now)}."
+    band = _band(burn.margin_s(limit.in_s))
+    return f"{rate} it meets {limit.what} {_when(job, limit.in_s, now)} {band}."
 
 
 def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:
@@ -194,18 +244,23 @@ def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str,
     It ends at `line_usd`, or after `done_in_s` if that is sooner. `words` is the sentence, `end` and `when`
     its short form.
     """
-    ends_in_s = burn.done_in_s if burn.ends_before(limit.in_s) else limit.in_s
-    if ends_in_s is None or limit.in_s is None:
+    if limit.in_s is None:
         return None
-    when = _when(job, ends_in_s, burn.doubt, now)
+    if burn.done is not None and burn.ends_before(limit.in_s):
+        in_s, margin_s, end, what = burn.done.in_s, burn.done.margin_s, "done", "done"
+        doubt = burn.done.margin / max(1, burn.done.costs - burn.spent)
+    else:
+        in_s, margin_s, end, what = limit.in_s, burn.margin_s(limit.in_s), "reached", f"meets {limit.what}"
+        doubt = burn.rate.doubt(limit.in_s)
+    band = _band(margin_s)
     return {
         "hourly_usd": burn.hourly / PICODOLLARS_PER_USD,
-        "doubt": burn.doubt,
+        "doubt": doubt,
         "line_usd": (burn.spent + burn.hourly * limit.in_s / 3600) / PICODOLLARS_PER_USD,
-        "done_in_s": burn.done_in_s,
-        "words": f"{'done' if burn.ends_before(limit.in_s) else f'meets {limit.what}'} {when}",
-        "end": "done" if burn.ends_before(limit.in_s) else "reached",
-        "when": f"{_shortly(job, ends_in_s, now)} (± {format_rough_duration(ends_in_s * burn.doubt)})",
+        "done_in_s": burn.done and burn.done.in_s,
+        "words": f"{what} {_when(job, in_s, now)} {band}",
+        "end": end,
+        "when": f"{_shortly(job, in_s, now)} {band}",
     }
 
 
@@ -220,12 +275,14 @@ def _first_limit(account: Account, burn: Burn, now: datetime) -> _Limit:
     return _Limit(burn.limit_in_s, "its limit")
 
 
-def _when(job: Job, in_s: float, doubt: float, now: datetime, *, with_band: bool = True) -> str:
-    band = f" (± {format_rough_duration(in_s * doubt)})" if with_band else ""
+def _band(margin_s: float) -> str:
+    return f"(± {format_rough_duration(margin_s)})"
+
+
+def _when(job: Job, in_s: float, now: datetime) -> str:
     if job.simulated:
-        return f"after another {format_rough_duration(in_s)} of simulated time{band}"
-    then = now + timedelta(seconds=in_s)
-    return f"at {format_moment(then, today=now.date())}{band}"
+        return f"after another {format_rough_duration(in_s)} of simulated time"
+    return f"at {format_moment(now + timedelta(seconds=in_s), today=now.date())}"
 
 
 def _shortly(job: Job, in_s: float, now: datetime) -> str:
@@ -294,4 +351,5 @@ def meets_at(burns: list[Burn], spent: int, budget: Budget, now: datetime) -> da
 
 def _ends_in_s(burn: Burn) -> float:
     """Return the seconds until the job ends or meets its own limit."""
-    return min(one for one in (burn.done_in_s, burn.limit_in_s, float(10**9)) if one is not None)
+    done_in_s = burn.done.in_s if burn.done is not None else None
+    return min(one for one in (done_in_s, burn.limit_in_s, float(10**9)) if one is not None)

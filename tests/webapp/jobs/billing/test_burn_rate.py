@@ -10,7 +10,15 @@ import pytest
 
 from tests.factories import FixedClock, evaluated, make_job, make_running_job, make_spec, round_finished
 from tests.ledger_contract import reservation, settlement
-from webapp.jobs.billing.burn_rate import Burn, announce_expected_limits, burn_of, forecast_spending, meets_at
+from webapp.jobs.billing.burn_rate import (
+    Burn,
+    Done,
+    Pace,
+    announce_expected_limits,
+    burn_of,
+    forecast_spending,
+    meets_at,
+)
 from webapp.jobs.list.run_table import find_jobs, order_of
 from webapp.jobs.models import Job
 from webapp.jobs.queries import header, job_list
@@ -132,7 +140,10 @@ def test_the_band_is_as_wide_as_the_rate_is_uneven() -> None:
     )
     assert even is not None
     assert uneven is not None
-    assert even.doubt == 0.02 < uneven.doubt < 0.5
+    assert even.rate.doubt(1000) == 0.02 < uneven.rate.doubt(1000) < 0.5
+    assert uneven.rate.doubt(10) > 2 * uneven.rate.doubt(1000), (
+        "what comes next may be the dear or the cheap part"
+    )
 
 
 @pytest.mark.django_db
@@ -166,7 +177,8 @@ def test_a_limit_that_is_expected_to_be_met_is_reported_once_and_again_after_it_
 
 def test_a_budget_is_met_by_jobs_one_after_the_other_ends() -> None:
     def job(rate: int, done_in_s: float | None) -> Burn:
-        return Burn(rate * 3600, 0.02, 10**6, done_in_s, 0)
+        done = None if done_in_s is None else Done(done_in_s, 0.0, 0, 0)
+        return Burn(rate=Pace(rate), spent=0, limit_in_s=10**6, done=done)
 
     total = Budget(limit_picodollars=1000, period="total")
     assert meets_at([job(10, 50), job(5, None)], 100, total, NOON) == NOON + timedelta(seconds=80)

@@ -71,8 +71,9 @@ def _forecasts(job: Job) -> list[bool]:
     inside = []
     for share in (0.25, 0.5):
         burn = _forecast_after(job, round(job.round_no * share))
-        assert burn.costs_in_all() == pytest.approx(outcome, rel=0.15)
-        inside.append(abs(burn.costs_in_all() - outcome) <= burn.margin)
+        assert burn.done is not None
+        assert burn.done.costs == pytest.approx(outcome, rel=0.15)
+        inside.append(abs(burn.done.costs - outcome) <= burn.done.margin)
     return inside
 
 
