@@ -174,8 +174,20 @@ class LambdaPlatform:
         return self._limit.allowed
 
     def throttling_reasons(self) -> str:
-        """Implements `cloud.throttling.ReportsThrottling`: also why instances that should be ready are missing."""
-        return " ".join(filter(None, (self._why_calls_wait(), self._why_none_are_ready())))
+        """Implements `cloud.throttling.ReportsThrottling`: also what else AWS refuses that jobs can do without."""
+        reasons = (
+            self._why_calls_wait(),
+            self._why_none_are_ready(),
+            self._why_so_few_at_once(),
+            self._weights.failure,
+        )
+        return " ".join(filter(None, reasons))
+
+    def _why_so_few_at_once(self) -> str:
+        why = self.limits.why_assumed
+        return (
+            f"The account's limit is not known, so {self.limits.unreserved} are assumed. {why}" if why else ""
+        )
 
     def _why_none_are_ready(self) -> str:
         failure = self._provisioned.failure.rstrip(".")

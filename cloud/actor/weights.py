@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +17,8 @@ from training.messages import BlobRef
 _VERSIONS_KEPT = 2
 _TRIES = 3
 _TIMEOUT_S = 20.0
+_ERROR_BYTES_READ = 4096
+_MISSING_RIGHT = re.compile(rb"not authorized to perform: ([\w-]+:\w+)")
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 Fetch = Callable[[str, int], bytes]
@@ -53,11 +56,23 @@ class KeptWeights:
         try:
             return self._fetch(request.weights_url, ref.byte_count)
         except (OSError, ValueError) as error:
-            # The address is a secret while it is valid, so the text does not repeat it.
-            kind = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
-            raise Refusal(
-                "weights", f"the weights of version {ref.version} could not be fetched: {kind}"
-            ) from None
+            words = f"the weights of version {ref.version} could not be fetched: {_reason(error)}"
+            raise Refusal("weights", words) from None
+
+
+def _reason(error: Exception) -> str:
+    """Return the kind of error, and the right that the store names as missing.
+
+    The address is a secret while it is valid, so the text does not repeat it.
+    """
+    if not isinstance(error, urllib.error.HTTPError):
+        return type(error).__name__
+    kind = f"{type(error).__name__} {error.code}"
+    named = _MISSING_RIGHT.search(error.read(_ERROR_BYTES_READ))
+    right = named[1].decode() if named else ""
+    return (
+        f"{kind}; add {right} to the connection's policy, or copy the whole policy again" if right else kind
+    )
 
 
 def fetched(url: str, byte_count: int) -> bytes:

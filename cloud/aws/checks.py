@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
+from cloud.aws.error_text import (
+    ABSENT,
+    BOUNDARY_FORBIDS,
+    DENIED,
+    ORGANISATION_FORBIDS,
+    POLICY_DENIES,
+    code_of,
+    refusal,
+)
 from cloud.checks import Check, Findings, Quota, Unanswered
 from cloud.provision.permissions import AWS, BEYOND, SHARED_PREFIX, Permission, Target
 from cloud.provision.policies import AwsScope
@@ -81,14 +89,6 @@ def _assume_role(sts: Any, question: AwsQuestion, findings: Findings) -> dict[st
 
 def _not_assumed(name: str, error: Exception) -> Check:
     why = refusal(error)
-    if why.code in DENIED:
-        return Check(
-            name,
-            False,
-            "AWS did not let Starling assume this role. AWS does not say whether the role exists.",
-            "Compare the role's trust policy with the one shown here: the principal and the external id must be the"
-            " same, letter by letter. A role that was just created may need half a minute.",
-        )
     return Check(name, False, why.words, why.fix)
 
 
@@ -194,16 +194,13 @@ class _Simulation:
         if decision is None or decision["EvalDecision"] == "allowed":
             return "AWS refused it.", ""
         if not decision.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True):
-            return "The account's organisation forbids it.", "Ask the organisation's administrator."
+            return ORGANISATION_FORBIDS
         if not decision.get("PermissionsBoundaryDecisionDetail", {}).get(
             "AllowedByPermissionsBoundary", True
         ):
-            return "A permissions boundary forbids it.", "Add the action to the boundary."
+            return BOUNDARY_FORBIDS
         if decision["EvalDecision"] == "explicitDeny":
-            return (
-                "A policy denies it explicitly.",
-                "Find the statement with Effect Deny, and remove the action from it.",
-            )
+            return POLICY_DENIES
         return "No policy allows it.", ""
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from cloud.aws.error_text import refusal
+
 # The quota of a new account, assumed if it cannot be read.
 NEW_ACCOUNT = 10
 _HALVED_AT_MOST_EVERY_S = 1.0
@@ -18,11 +20,12 @@ class AccountLimits:
 
     concurrent: int
     unreserved: int
-    known: bool = True
+    why_assumed: str = ""
+    """Why they could not be read; empty if they were."""
 
     @staticmethod
     def of(client: Any) -> AccountLimits:
-        """Return the account's limits, or those of a new account if reading them is not allowed."""
+        """Return the account's limits, or those of a new account if they cannot be read."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -30,8 +33,9 @@ class AccountLimits:
             return AccountLimits(
                 int(limit["ConcurrentExecutions"]), int(limit["UnreservedConcurrentExecutions"])
             )
-        except (ClientError, BotoCoreError, KeyError):
-            return AccountLimits(NEW_ACCOUNT, NEW_ACCOUNT, known=False)
+        except (ClientError, BotoCoreError, KeyError) as error:
+            why = refusal(error)
+            return AccountLimits(NEW_ACCOUNT, NEW_ACCOUNT, f"{why.words} {why.fix}")
 
 
 class ConcurrencyLimit:

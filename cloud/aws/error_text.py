@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
+
+from cloud.provision.permissions import AWS, OPERATIONS_NAMED_OTHERWISE
 
 
 class Refusal(NamedTuple):
@@ -13,26 +16,52 @@ class Refusal(NamedTuple):
     fix: str
 
 
-DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
+# "403" is the refusal of a HEAD request, which has no body.
+DENIED = frozenset(
+    {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403"}
+)
 ABSENT = frozenset({"ResourceNotFoundException", "NoSuchEntity", "NoSuchBucket", "NoSuchKey", "404"})
+
+ORGANISATION_FORBIDS = ("The account's organisation forbids it.", "Ask the organisation's administrator.")
+BOUNDARY_FORBIDS = ("A permissions boundary forbids it.", "Add the action to the boundary.")
+POLICY_DENIES = (
+    "A policy denies it explicitly.",
+    "Find the statement with Effect Deny, and remove the action from it.",
+)
+# What AWS's message says of the reason, most special first.
+_REASONS = {
+    "service control policy": ORGANISATION_FORBIDS,
+    "resource control policy": ORGANISATION_FORBIDS,
+    "permissions boundary": BOUNDARY_FORBIDS,
+    "explicit deny": POLICY_DENIES,
+}
+_NAMED_ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 
 _UNKNOWN_KEY = (
     "AWS does not know this access key.",
     "Copy the access key ID again. If the key was deleted or switched off, make a new one.",
 )
+_WRONG_SECRET = (
+    "The secret does not belong to this access key, or this server's clock is wrong.",
+    "Copy the secret access key again; it is shown once, when the key is made.",
+)
+_NOT_ASSUMED = (
+    "AWS did not let Starling assume this role. AWS does not say whether the role exists.",
+    "Compare the role's trust policy with the one that the connection's page shows: the principal and the external id"
+    " must be the same, letter by letter. A role that was just created may need half a minute.",
+)
 _EXPIRED = (
     "The credentials have expired.",
     "Temporary credentials cannot be stored here. Use a role, or the keys of a user.",
 )
+_NOT_ACCEPTED = ("AWS did not accept the credentials.", "Type them in again.")
 _THROTTLED = ("AWS is throttling requests.", "Test again in a minute.")
 _KNOWN: dict[str, tuple[str, str]] = {
     "InvalidClientTokenId": _UNKNOWN_KEY,
     "UnrecognizedClientException": _UNKNOWN_KEY,
     "InvalidAccessKeyId": _UNKNOWN_KEY,
-    "SignatureDoesNotMatch": (
-        "The secret does not belong to this access key, or this server's clock is wrong.",
-        "Copy the secret access key again; it is shown once, when the key is made.",
-    ),
+    "SignatureDoesNotMatch": _WRONG_SECRET,
+    "InvalidSignatureException": _WRONG_SECRET,
     "RequestExpired": ("This server's clock and AWS's differ too much.", "Set this server's clock."),
     "ExpiredToken": _EXPIRED,
     "ExpiredTokenException": _EXPIRED,
@@ -47,7 +76,8 @@ _KNOWN: dict[str, tuple[str, str]] = {
     "Throttling": _THROTTLED,
     "ThrottlingException": _THROTTLED,
     "TooManyRequestsException": _THROTTLED,
-    "AuthFailure": ("AWS did not accept the credentials.", "Type them in again."),
+    "AuthFailure": _NOT_ACCEPTED,
+    "MissingAuthenticationToken": _NOT_ACCEPTED,
 }
 
 _UNREACHABLE = (
@@ -90,17 +120,19 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
 
 def code_of(error: Exception) -> str:
     """Return AWS's name for an error, or the name of its class if AWS did not answer."""
-    response: Any = getattr(error, "response", None)
-    if isinstance(response, dict):
-        return str(response.get("Error", {}).get("Code", "")) or type(error).__name__
-    return type(error).__name__
+    return str(_error_in(error).get("Code", "")) or type(error).__name__
+
+
+def message_of(error: Exception) -> str:
+    """Return AWS's own text; empty if AWS did not answer."""
+    return str(_error_in(error).get("Message", ""))
 
 
 def refusal(error: Exception) -> Refusal:
     """Return any error of the SDK as text: never the SDK's own, which may repeat what was sent."""
     code = code_of(error)
     if code in DENIED:
-        return Refusal(code, "AWS refuses this to these credentials.", "Add it to their policy.")
+        return _denied(code, error)
     known = _KNOWN.get(code) or _BY_CLASS.get(code)
     if known is None:
         words, fix = (
@@ -109,3 +141,37 @@ def refusal(error: Exception) -> Refusal:
         )
         return Refusal(code, words, fix)
     return Refusal(code, *known)
+
+
+def _error_in(error: Exception) -> dict[str, Any]:
+    """Return the error that AWS answered with, also to a waiter; empty if it did not answer with one."""
+    for answer in (getattr(error, "response", None), getattr(error, "last_response", None)):
+        if isinstance(answer, dict) and isinstance(answer.get("Error"), dict):
+            return dict(answer["Error"])
+    return {}
+
+
+def _denied(code: str, error: Exception) -> Refusal:
+    action, message = _refused_action(error), message_of(error)
+    if action == "sts:AssumeRole":
+        return Refusal(code, *_NOT_ASSUMED)
+    words = f"AWS refuses {action or 'this'} to these credentials."
+    for said, (why, fix) in _REASONS.items():
+        if said in message:
+            return Refusal(code, f"{words} {why}", fix)
+    if not action:
+        return Refusal(code, words, "Add it to their policy.")
+    return Refusal(code, words, f"Add {action} to the policy, or copy the whole policy again.")
+
+
+def _refused_action(error: Exception) -> str:
+    """Return the action as policies name it: the one that AWS names, which may be another than the one that was called
+    (passing a role, tagging what is created). Otherwise the one that was called; empty if neither is known.
+    """
+    if named := _NAMED_ACTION.search(message_of(error)):
+        return named[1]
+    operation = getattr(error, "operation_name", "")
+    if operation == "AssumeRole":
+        return "sts:AssumeRole"
+    operation = OPERATIONS_NAMED_OTHERWISE.get(operation, operation)
+    return next((one.action for one in AWS if one.action.partition(":")[2] == operation), "")

@@ -80,11 +80,17 @@ class Reply:
     again: bool = False
 
 
-def invoke(client: Any, function: str, payload: Pieces, qualifier: str | None = None) -> Reply:
-    """Invoke the function once and return its reply. The client must not retry by itself."""
+def invoke(
+    client: Any, function: str, payload: Pieces, qualifier: str | None = None, bucket_failure: str = ""
+) -> Reply:
+    """Invoke the function once and return its reply. The client must not retry by itself.
+
+    `bucket_failure`: why the weights are in the call although there is a bucket for them.
+    """
     if len(payload) > REQUEST_LIMIT_BYTES:
         held = len(payload) / 2**20
-        words = f"the call has {held:.1f} MiB; a function takes 6 MiB: add a bucket, from which networks are fetched"
+        fix = bucket_failure or "add a bucket, from which networks are fetched"
+        words = f"the call has {held:.1f} MiB; a function takes 6 MiB: {fix}"
         return Reply(failure=Failure("request_too_large", words), ran=False)
     request = {"FunctionName": function, "Payload": payload, "LogType": "Tail"}
     if qualifier is not None:
@@ -147,7 +153,8 @@ def _client_error(error: Any, function: str) -> Reply:
         words = f"AWS is throttling calls: {reason}"
         return Reply(failure=Failure("function_failed", words), ran=False, again=True)
     if code in _NOT_AUTHORISED:
-        words = f"AWS did not accept the credentials or their rights ({code}): {message}"
+        why = aws_words.refusal(error)
+        words = f"{why.words} {why.fix}"
         return Reply(failure=Failure("credentials", words), ran=False)
     if code == "ResourceNotFoundException":
         words = f"there is no function {function} in this account and region; set the connection up first"

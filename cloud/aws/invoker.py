@@ -56,7 +56,9 @@ class Invoker:
         )
         payload = Pieces(wire.json_pieces(call.id, wire.pack_request(request), inline_base64))
         name = function_name(self._prefix, call.memory_mb)
-        reply = aws_invoke.invoke(self._client, name, payload, self._provisioned.qualifier)
+        reply = aws_invoke.invoke(
+            self._client, name, payload, self._provisioned.qualifier, self._weights.failure
+        )
         landed_s = time.monotonic()
         if reply.body is None:
             why = reply.failure or Failure("function_failed", "no answer came")

@@ -86,7 +86,7 @@ class ProvisionedConcurrency:
                 if not _exists(self._client, self._where):
                     register.gone(name)
             except Exception as error:
-                self.failure = f"the instances kept ready could not be deleted: {error}"
+                self.failure = f"the instances kept ready could not be deleted: {_reason(error)}"
 
     def _create(self, function: str) -> None:
         try:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from cloud.aws.error_text import refusal
 from cloud.blobs import BlobShelf
 from training.messages import BlobRef, Call
 
@@ -19,7 +20,8 @@ _ADDRESS_HOLDS_S = 3600
 class AwsWeights:
     """The last published versions, and those that calls in flight name.
 
-    Objects of one run have a folder of their own in the bucket and are deleted with it.
+    Objects of one run have a folder of their own in the bucket and are deleted with it. `failure` says why the bucket
+    did not take or delete one; the next that it takes clears it.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class AwsWeights:
         self._address_by_sha256: dict[str, str] = {}
         self._base64_by_sha256: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
+        self.failure = ""
 
     def publish(self, version: int, blob: bytes, in_flight: Iterable[Call] = ()) -> BlobRef:
         """Large ones are stored at once. If that fails they go inline, as far as they fit."""
@@ -78,8 +81,10 @@ class AwsWeights:
             self._address_by_sha256[ref.sha256] = self._s3.generate_presigned_url(
                 "get_object", Params=place, ExpiresIn=_ADDRESS_HOLDS_S
             )
-        except (ClientError, BotoCoreError):
+        except (ClientError, BotoCoreError) as error:
+            self._note("takes no network", error)
             return
+        self.failure = ""
         for old in [sha256 for sha256 in self._address_by_sha256 if sha256 not in self._shelf]:
             self._drop(old)
 
@@ -89,8 +94,12 @@ class AwsWeights:
         self._address_by_sha256.pop(sha256, None)
         try:
             self._s3.delete_object(Bucket=self._bucket, Key=self._key(sha256))
-        except (ClientError, BotoCoreError):
-            pass
+        except (ClientError, BotoCoreError) as error:
+            self._note("keeps old networks for a day", error)
+
+    def _note(self, what: str, error: Exception) -> None:
+        why = refusal(error)
+        self.failure = f"Bucket {self._bucket} {what}. {why.words} {why.fix}"
 
     def _key(self, sha256: str) -> str:
         return f"{self._folder}/{sha256}"

@@ -221,7 +221,10 @@ class ContainerLifecycle:
             return str(error)
         if status is None:
             return "it does not exist any more"
-        lines = self._groups.log(name, life.order.containers[0].name).splitlines()
+        try:
+            lines = self._groups.log(name, life.order.containers[0].name).splitlines()
+        except Refused as refused:
+            lines = [str(refused)]
         return f"{status.words}{': ' + lines[-1][:300] if lines else ''}"
 
     def _delete(self, life: _Life) -> None:

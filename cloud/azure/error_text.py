@@ -8,6 +8,7 @@ from typing import Any
 from cloud.aws.error_text import Refusal
 
 _SIGN_IN_CODE = re.compile(r"AADSTS\d+")
+_NAMED_ACTION = re.compile(r"perform action '(Microsoft\.[\w./]+)'")
 
 _SIGN_IN: dict[str, tuple[str, str]] = {
     "AADSTS7000215": (
@@ -123,7 +124,12 @@ def refusal(error: Exception) -> Refusal:
     """Return any error of the SDK as text: never the SDK's own, which may repeat what was sent."""
     code = code_of(error)
     if code in DENIED:
-        return Refusal(code, "Azure refuses this to the app.", "Give the app the roles shown here.")
+        # Of two actions the last is the one that is missing: the first belongs to the linked resource.
+        named = _NAMED_ACTION.findall(str(getattr(error, "message", error)))
+        if not named:
+            return Refusal(code, "Azure refuses this to the app.", "Give the app the roles shown here.")
+        fix = f"Add {named[-1]} to the app's role, or copy the two roles again, and give both to the app."
+        return Refusal(code, f"Azure refuses {named[-1]} to the app.", fix)
     known = _SIGN_IN.get(code) or _KNOWN.get(code) or _by_class(error)
     if known is None:
         words, fix = (

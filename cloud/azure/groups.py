@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cloud.azure.clients import AzureClients
-from cloud.azure.error_text import refusal
+from cloud.azure.error_text import DENIED, refusal
 
 _LOG_LINES = 20
 _DEFAULT_WAIT_S = 5.0
@@ -39,11 +39,15 @@ class NotSure(Exception):
 
 
 class Refused(Exception):
-    """Certainly nothing was done, and a repetition does not help. `full`: later it might."""
+    """Certainly nothing was done, and a repetition does not help.
 
-    def __init__(self, words: str, fix: str, *, full: bool = False) -> None:
+    `full`: later it might. `denied`: a right is missing.
+    """
+
+    def __init__(self, words: str, fix: str, *, full: bool = False, denied: bool = False) -> None:
         super().__init__(f"{words} {fix}".strip())
         self.full = full
+        self.denied = denied
 
 
 @dataclass(frozen=True)
@@ -134,12 +138,16 @@ class AzureGroups:
             self._clients.container_groups.update(self._where, name, {"tags": dict(tags)})
 
     def log(self, name: str, container: str) -> str:
-        """Return the container's last lines; empty if they cannot be read."""
+        """Return the container's last lines; empty if there are none now. Raises Refused if they may not be read."""
         try:
             with self._errors():
                 found = self._clients.containers.list_logs(self._where, name, container, tail=_LOG_LINES)
-        except (NotNow, NotSure, Refused, _Absent):
+        except (NotNow, NotSure, _Absent):
             return ""
+        except Refused as refused:
+            if not refused.denied:
+                return ""
+            raise
         return str(found.content or "").strip()
 
     @contextmanager
@@ -175,7 +183,7 @@ def _translated(error: Exception) -> Exception:
     if status == 404 and why.code in _ABSENT:
         return _Absent(why.words, why.fix)
     if 400 <= status < 500 or (status == 0 and isinstance(error, ClientAuthenticationError)):
-        return Refused(why.words, why.fix, full=why.code in _FULL)
+        return Refused(why.words, why.fix, full=why.code in _FULL, denied=why.code in DENIED)
     return NotSure(why.words)
 
 

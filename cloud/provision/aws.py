@@ -13,7 +13,7 @@ from typing import Any
 
 from cloud.actor.bundle import ZIPPED_LIMIT_BYTES, Bundle, BundleError
 from cloud.aws import functions as aws_functions
-from cloud.aws.error_text import code_of
+from cloud.aws.error_text import code_of, message_of
 from cloud.aws.functions import LOG_DAYS, function_name
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
@@ -22,7 +22,6 @@ from cloud.provision.aws_inventory import (
     account_of,
     described,
     is_anothers,
-    message_of,
     missing,
     tags_of,
 )
@@ -114,7 +113,7 @@ class _SetUp:
             yield self._role_missing()
             raise _CannotGoOn from None
         except Exception as error:
-            yield missing(title, error, "lambda")
+            yield missing(title, error)
             raise _CannotGoOn from None
         if not self._role_shown:
             self._role_shown = True
@@ -189,7 +188,7 @@ class _SetUp:
         try:
             fresh = aws_functions.keep_logs(self._logs, name)
         except Exception as error:
-            return missing(title, error, "logs")
+            return missing(title, error)
         return Step(title, "made" if fresh else "done", f"AWS deletes its lines after {LOG_DAYS} days.")
 
 

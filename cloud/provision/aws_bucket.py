@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.aws.error_text import ABSENT, DENIED, code_of
+from cloud.aws.error_text import ABSENT, code_of
 from cloud.connections import AwsClients
 from cloud.formatting import plural
+from cloud.provision.aws_inventory import missing
 from cloud.provision.steps import Step
 
 LIFE_DAYS = 1
 """Runs delete their own networks; this deletes those of runs that died."""
-_NEEDS = "Add the policy's s3 actions, or copy the whole policy again. Or set up without a bucket."
+_INSTEAD = "Or set up without a bucket."
 
 
 def bucket_name(prefix: str, connection_id: str) -> str:
@@ -33,7 +34,7 @@ def create(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Ste
         )
         s3.put_bucket_lifecycle_configuration(Bucket=name, LifecycleConfiguration=_short_life())
     except Exception as error:
-        return Step(title, "missing", _why(error), _NEEDS)
+        return missing(title, error, _INSTEAD)
     words = f"For networks that do not fit into a call. AWS deletes its objects after {LIFE_DAYS} day."
     return Step(title, "made" if fresh else "done", words)
 
@@ -55,7 +56,7 @@ def delete(clients: AwsClients, connection_id: str) -> Step:
     except Exception as error:
         if code_of(error) in ABSENT:
             return Step(title, "gone", "It was gone already.")
-        return Step(title, "missing", _why(error), _NEEDS)
+        return missing(title, error)
     return Step(title, "gone", f"Emptied of {plural(count, 'object')} and deleted.")
 
 
@@ -83,11 +84,3 @@ def _short_life() -> dict[str, Any]:
         "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": LIFE_DAYS},
     }
     return {"Rules": [rule]}
-
-
-def _why(error: Exception) -> str:
-    code = code_of(error)
-    # The refusal of a HEAD request has no body, so it has no code.
-    if code in DENIED or code == "403":
-        return f"AWS refuses {getattr(error, 'operation_name', 'this')} to these credentials."
-    return f"AWS answered with {code}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
+from cloud.aws.error_text import ABSENT, code_of, refusal
 from cloud.aws.functions import TAG
 from cloud.connections import AwsClients
 from cloud.provision.steps import Step
@@ -38,31 +38,14 @@ def account_of(clients: AwsClients) -> tuple[str, Step]:
     try:
         account = str(clients.client("sts").get_caller_identity()["Account"])
     except Exception as error:
-        return "", missing("Account", error, "sts")
+        return "", missing("Account", error)
     return account, Step("Account", "done", f"AWS accepts the credentials for account {account} in {region}.")
 
 
-def missing(name: str, error: Exception, service: str) -> Step:
-    """Return a step that AWS refused, with the missing action."""
+def missing(name: str, error: Exception, instead: str = "") -> Step:
+    """Return a step that AWS refused. `instead`: what else people may do."""
     why = refusal(error)
-    action = _action(error, service)
-    if why.code in DENIED and action:
-        fix = f"Add {action} to the policy, or copy the whole policy again."
-        return Step(name, "missing", f"AWS refuses {action} to these credentials.", fix)
-    return Step(name, "missing", why.words, why.fix)
-
-
-def _action(error: Exception, service: str) -> str:
-    """Return the refused action as policies name it. Passing a role is an action without its own call."""
-    if "iam:PassRole" in message_of(error):
-        return "iam:PassRole"
-    operation = getattr(error, "operation_name", "")
-    return f"{service}:{operation}" if operation else ""
-
-
-def message_of(error: Exception) -> str:
-    response: Any = getattr(error, "response", None)
-    return str(response.get("Error", {}).get("Message", "")) if isinstance(response, dict) else ""
+    return Step(name, "missing", why.words, f"{why.fix} {instead}".strip())
 
 
 def described(functions: Any, name: str) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ def remove(
     try:
         names |= _tagged(clients, owner)
     except Exception as error:
-        yield missing("Looking for what is ours", error, "tag")
+        yield missing("Looking for what is ours", error)
     removed = [_removed(clients, owner, name, patience_s) for name in sorted(names)]
     yield from removed
     if not removed:
@@ -78,14 +78,14 @@ def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) ->
         aws_functions.remove(functions, name)
         still_there = before is not None and not _vanished(functions, name, patience_s)
     except Exception as error:
-        return missing(title, error, "lambda")
+        return missing(title, error)
     if still_there:
         words = "AWS accepted its deletion but still lists it."
         return Step(title, "missing", words, "Remove again in a minute.")
     try:
         aws_functions.remove_logs(logs, name)
     except Exception as error:
-        return missing(f"Log of {name}", error, "logs")
+        return missing(f"Log of {name}", error)
     return Step(title, "gone", "Deleted, with its log." if before else "It was gone already; so is its log.")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from cloud.azure.billable_resources import AzureFinder, clear_ended
 from cloud.azure.clients import AzureClients
-from cloud.azure.error_text import DENIED, refusal
+from cloud.azure.error_text import refusal
 from cloud.azure.groups import AzureGroups, Container, GroupStatus, NotNow, NotSure, Refused
 from cloud.formatting import plural
 from cloud.provision.steps import Step
@@ -43,7 +43,10 @@ def set_up(
         if step.state == "missing":
             return
     groups = AzureGroups(clients)
-    yield _cleared(groups, deployment)
+    cleared = _cleared(groups, deployment)
+    yield cleared
+    if cleared.state == "missing":
+        return
     trial_tags = tags(deployment=deployment, run="", owner=owner, expires_unix_s=now_unix_s() + patience_s)
     yield from _Trial(groups, clients.connection.prefix, deployment, image, poll_s).steps(
         trial_tags, patience_s
@@ -68,7 +71,12 @@ def remove(
         yield Step("Container groups", "missing", str(error), "Remove again in a minute.")
         return
     for one in ours:
-        if _vanished(groups, one.name, patience_s, poll_s):
+        try:
+            vanished = _vanished(groups, one.name, patience_s, poll_s)
+        except Refused as error:
+            yield Step(f"Container group {one.name}", "missing", str(error), "Remove again in a minute.")
+            return
+        if vanished:
             yield Step(f"Container group {one.name}", "gone", "Deleted.")
         else:
             words = "Azure accepted its deletion but still lists it."
@@ -122,10 +130,7 @@ def _cleared(groups: AzureGroups, deployment: str) -> Step:
 
 def _missing(name: str, error: Exception) -> Step:
     why = refusal(error)
-    fix = (
-        why.fix if why.code not in DENIED else "Copy the two roles of step 1 again, and give both to the app."
-    )
-    return Step(name, "missing", why.words, fix)
+    return Step(name, "missing", why.words, why.fix)
 
 
 class _Trial:
@@ -197,11 +202,12 @@ class _Trial:
         end_s = time.monotonic() + 60.0
         try:
             self._retry(lambda: self._groups.delete(self._name), end_s)
+            vanished = _vanished(self._groups, self._name, 60.0, self._poll_s)
         except (NotNow, NotSure, Refused) as error:
             return Step(
                 title, "missing", f"It could not be deleted: {error}", "Set up again, or remove everything."
             )
-        if not _vanished(self._groups, self._name, 60.0, self._poll_s):
+        if not vanished:
             return Step(title, "missing", "Azure still lists it.", "Set up again in a minute.")
         return Step(title, "gone", "Deleted again. Idle, nothing costs money.")
 

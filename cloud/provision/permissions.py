@@ -96,6 +96,15 @@ AWS: tuple[Permission, ...] = (
     ),
 )
 
+OPERATIONS_NAMED_OTHERWISE = {
+    "Invoke": "InvokeFunction",
+    "HeadObject": "GetObject",
+    "HeadBucket": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "PutBucketLifecycleConfiguration": "PutLifecycleConfiguration",
+}
+"""The action of an AWS operation, where its name differs."""
+
 AZURE: tuple[Permission, ...] = (
     Permission(
         "Microsoft.ContainerInstance/locations/usages/read", "region", "see how many cores may be used"

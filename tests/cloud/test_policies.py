@@ -11,7 +11,7 @@ import pytest
 from botocore import xform_name
 
 from cloud.provision import permissions, policies
-from cloud.provision.permissions import AWS, AZURE
+from cloud.provision.permissions import AWS, AZURE, OPERATIONS_NAMED_OTHERWISE
 from cloud.provision.policies import AwsScope
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,20 +19,13 @@ SCOPE = AwsScope("eu-central-1", "123456789012")
 TRUST = policies.aws_trust("arn:aws:iam::999988887777:role/starling", "starling-abc")
 MANAGED_POLICY_LIMIT, ROLE_POLICY_LIMIT, TRUST_LIMIT = 6144, 10240, 2048
 
-# boto3's service -> what IAM calls it, and operations whose action is named otherwise.
+# boto3's service -> what IAM calls it.
 SERVICES = {
     "lambda": "lambda",
     "iam": "iam",
     "logs": "logs",
     "s3": "s3",
     "resourcegroupstaggingapi": "tag",
-}
-NAMED_OTHERWISE = {
-    "lambda:Invoke": "lambda:InvokeFunction",
-    "s3:HeadObject": "s3:GetObject",
-    "s3:HeadBucket": "s3:ListBucket",
-    "s3:ListObjectsV2": "s3:ListBucket",
-    "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
 }
 # Waiters and paginators stand for the operations they call.
 STAND_INS = {
@@ -50,8 +43,8 @@ def _actions_by_method() -> dict[str, set[str]]:
     for service, prefix in SERVICES.items():
         client = session.client(service, aws_access_key_id="x", aws_secret_access_key="x")
         for operation in client.meta.service_model.operation_names:
-            action = f"{prefix}:{operation}"
-            found.setdefault(xform_name(operation), set()).add(NAMED_OTHERWISE.get(action, action))
+            action = OPERATIONS_NAMED_OTHERWISE.get(operation, operation)
+            found.setdefault(xform_name(operation), set()).add(f"{prefix}:{action}")
     return found
 
 

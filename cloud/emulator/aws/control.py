@@ -107,6 +107,9 @@ class Control:
     def _create_function(self, call: _Call) -> Any:
         role = str(call.given["Role"])
         self._account.require(call.caller, "lambda", "iam:PassRole", role)
+        if call.given.get("Tags"):
+            arn = self._functions.arn(call.name)
+            self._account.require(call.caller, "lambda", "lambda:TagResource", arn)
         if self._account.role_of_functions(role) is None:
             raise invalid("The role defined for the function cannot be assumed by Lambda.")
         slow_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0

@@ -75,7 +75,8 @@ def test_a_right_that_is_missing_is_reported(aws: AwsEmulator, demo: DemoAccount
     role.policy = Policy((*role.policy.statements, denied))
     reported = _set_up(demo)
     assert reported.state == "missing"
-    assert "AWS refuses" in reported.words
+    assert reported.words == f"AWS refuses {right} to these credentials."
+    assert reported.fix.startswith(f"Add {right} to the policy")
     assert "without a bucket" in reported.fix
 
 

@@ -128,6 +128,8 @@ def test_without_the_actors_role_it_says_how_to_make_it(aws: AwsEmulator, demo: 
     [
         ("lambda:CreateFunction", f"Function {NAMES[0]}"),
         ("iam:PassRole", f"Function {NAMES[0]}"),
+        ("lambda:TagResource", f"Function {NAMES[0]}"),
+        ("lambda:GetFunction", f"Function {NAMES[0]}"),
         ("lambda:GetFunctionConfiguration", f"Function {NAMES[0]}"),
         ("logs:PutRetentionPolicy", f"Log of {NAMES[0]}"),
     ],

@@ -38,7 +38,7 @@ def test_without_one_nothing_else_stumbles(without_identity: AwsConnection) -> N
     from botocore.exceptions import NoCredentialsError
 
     clients = without_identity.open()
-    assert not AccountLimits.of(clients.client("lambda", tries=1)).known
+    assert "use access keys" in AccountLimits.of(clients.client("lambda", tries=1)).why_assumed
     with pytest.raises(NoCredentialsError) as refused:
         clients.client("sts").get_caller_identity()
     assert "cannot assume a role" in aws_words.refusal(refused.value).words

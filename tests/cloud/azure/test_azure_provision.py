@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from cloud.azure.groups import AzureGroups, Container
 from cloud.emulator.azure.demo import DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.provision.azure import remove, set_up
+from cloud.provision.permissions import AZURE
 from cloud.provision.steps import Step
 from cloud.register import tags
 
@@ -125,3 +127,23 @@ def test_removing_takes_what_is_ours_and_nothing_else(azure: AzureEmulator, demo
         "Nothing of this connection"
         in _by_name(remove(clients, "con_1", poll_s=0.1))["Container groups"].words
     )
+
+
+_ONLY_FOR_THE_TEST = {"Microsoft.Authorization/permissions/read"}
+
+
+@pytest.mark.parametrize("left_out", [one.action for one in AZURE if one.action not in _ONLY_FOR_THE_TEST])
+def test_a_missing_right_is_named_with_what_to_do(
+    azure: AzureEmulator, demo: DemoSubscription, left_out: str
+) -> None:
+    app = azure.subscription.apps[demo.connection.access.client_id]
+    app.roles = [replace(role, not_actions=(left_out,)) for role in app.roles]
+    clients = AzureClients(demo.connection)
+    steps = [*set_up(clients, "con_1", "lab", demo.image, patience_s=20.0, poll_s=0.1)]
+    steps += remove(clients, "con_1", poll_s=0.1)
+    said = [sentence for step in steps if step.state == "missing" for sentence in (step.words, step.fix)]
+    assert {action for sentence in said for action in re.findall(r"Microsoft\.[\w./]+\w", sentence)} == {
+        left_out
+    }
+    assert any(f"Azure refuses {left_out} to the app." in sentence for sentence in said)
+    assert any(f"Add {left_out} to the app's role" in sentence for sentence in said)
