@@ -18,7 +18,8 @@ CUT_OFF = "The test did not end"
 class Check:
     """One check and its result. `ok` is None if the result is not known; `fix` says what to do.
 
-    If an `optional` check fails, a single feature does not work.
+    If an `optional` check fails, a single feature does not work. `of_set_up`: it looks at what a set-up made, and
+    another set-up mends it.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Check:
     words: str
     fix: str = ""
     optional: bool = False
+    of_set_up: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from cloud.aws.error_text import (
@@ -15,6 +16,7 @@ from cloud.aws.error_text import (
     code_of,
     refusal,
 )
+from cloud.aws.functions import function_name
 from cloud.checks import Check, Findings, Quota, Unanswered
 from cloud.provision.permissions import AWS, BEYOND, SHARED_PREFIX, Permission, Target
 from cloud.provision.policies import AwsScope
@@ -33,12 +35,15 @@ class ClientMaker(Protocol):
 
 @dataclass(frozen=True)
 class AwsQuestion:
-    """The connection to test. A role has both `role_arn` and `external_id`, keys have neither."""
+    """The connection to test, and what was set up there. A role has `role_arn` and `external_id`, keys have neither."""
 
     region: str
     role_arn: str = ""
     external_id: str = ""
     prefix: str = SHARED_PREFIX
+    memory_mb: Sequence[int] = ()
+    """The sizes of functions that are set up."""
+    bucket: str | None = None
 
 
 def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> None:
@@ -61,6 +66,10 @@ def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> N
     if simulation.refused:
         known.update(_probes(make, credentials, scope))
     findings.found(*(_row(permission, scope, known, simulation) for permission in AWS))
+    functions = make("lambda", credentials)
+    findings.found(*(_function_there(functions, scope, size) for size in question.memory_mb))
+    if question.bucket:
+        findings.found(_bucket_there(make("s3", credentials), question.bucket))
     if not simulation.refused:
         findings.found(_narrow(simulation))
 
@@ -235,6 +244,41 @@ def _narrow(simulation: _Simulation) -> Check:
         "Remove every right that is not in the policy shown here: rights that do not exist cannot be stolen.",
         optional=True,
     )
+
+
+# What was set up
+
+_SET_UP_AGAIN = "Set the account up again. If none of you deleted it, look who else may change this account."
+
+
+def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> Check:
+    """Return whether the function of this size is there and may be called."""
+    name = function_name(scope.prefix, memory_mb)
+    row = partial(Check, f"Function {name}", of_set_up=True)
+    try:
+        found = functions.get_function_configuration(FunctionName=name)
+    except Exception as error:
+        if code_of(error) in ABSENT:
+            words = (
+                f"It was set up and is not in the account any more. Jobs with {memory_mb:,} MB would fail."
+            )
+            return row(False, words, _SET_UP_AGAIN)
+        return row(None, f"This could not be checked: {refusal(error).words}")
+    if found.get("State") == "Failed":
+        return row(False, f"AWS cannot run it: {found.get('StateReasonCode', 'no reason')}.", _SET_UP_AGAIN)
+    return row(True, f"It is there, with {found['MemorySize']:,} MB.")
+
+
+def _bucket_there(s3: Any, name: str) -> Check:
+    row = partial(Check, f"Bucket {name}", optional=True, of_set_up=True)
+    try:
+        s3.head_bucket(Bucket=name)
+    except Exception as error:
+        if code_of(error) in ABSENT:
+            words = "It was set up and is not there any more. Jobs whose networks need it would fail."
+            return row(False, words, _SET_UP_AGAIN)
+        return row(None, f"This could not be checked: {refusal(error).words}")
+    return row(True, "It is there.")
 
 
 def _probes(

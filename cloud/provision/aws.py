@@ -20,9 +20,10 @@ from cloud.provision import aws_bucket
 from cloud.provision.aws_inventory import (
     Owner,
     account_of,
+    belongs_to,
     described,
-    is_anothers,
     missing,
+    others_words,
     tags_of,
 )
 from cloud.provision.policies import AwsScope
@@ -108,7 +109,8 @@ class _SetUp:
         try:
             before = described(self._functions, name)
             tags = tags_of(self._functions, before)
-            self._deploy(name, memory_mb, tags)
+            ours = before is None or belongs_to(self._owner, self._prefix, tags)
+            self._deploy(name, memory_mb, self._owner.tags if ours else {})
         except _RoleRefused:
             yield self._role_missing()
             raise _CannotGoOn from None
@@ -119,7 +121,7 @@ class _SetUp:
             self._role_shown = True
             yield Step("Role of the functions", "done", f"Functions may run under {self._role_arn}.")
         yield self._deployed(title, before, memory_mb)
-        yield self._tagged(title, before, tags)
+        yield self._tagged(name, tags, ours)
         yield self._log(name)
 
     def _deploy(self, name: str, memory_mb: int, tags: Mapping[str, str]) -> None:
@@ -134,7 +136,7 @@ class _SetUp:
                     self._role_arn,
                     memory_mb,
                     timeout_s=TIMEOUT_S,
-                    tags=self._tags_for(tags),
+                    tags=tags,
                 )
                 return
             except Exception as error:
@@ -143,13 +145,6 @@ class _SetUp:
                 if time.monotonic() > end_s:
                     raise _RoleRefused from None
             time.sleep(_ASK_AGAIN_S)
-
-    def _tags_for(self, tags: Mapping[str, str]) -> dict[str, str]:
-        """Return our tags; those that it has if another connection created it, which also removes it."""
-        ours = self._owner.tags
-        if is_anothers(tags, self._owner):
-            return {key: tags.get(key, value) for key, value in ours.items()}
-        return ours
 
     def _role_missing(self) -> Step:
         words = f"Functions may not run under {self._role_arn}, or there is no such role."
@@ -174,14 +169,13 @@ class _SetUp:
             return Step(title, "made", f"It existed; {', and '.join(changed)}.")
         return Step(title, "done", f"It exists and is up to date, with {settings}.")
 
-    def _tagged(self, title: str, before: Mapping[str, Any] | None, tags: Mapping[str, str]) -> Step:
-        name = title.replace("Function", "Tags of", 1)
-        if is_anothers(tags, self._owner):
-            words = f"It belongs to another connection ({tags['connection']}), which also removes it."
-            return Step(name, "done", words)
-        fresh = before is None or {key: tags.get(key) for key in self._owner.tags} != self._owner.tags
+    def _tagged(self, name: str, before: Mapping[str, str], ours: bool) -> Step:
+        title = f"Tags of {name}"
+        if not ours:
+            return Step(title, "done", f"{others_words(before)}: it is used here, and removed only there.")
+        fresh = {key: before.get(key) for key in self._owner.tags} != self._owner.tags
         words = f"Tagged as created by {self._owner.deployment} for project {self._owner.project}."
-        return Step(name, "made" if fresh else "done", words)
+        return Step(title, "made" if fresh else "done", words)
 
     def _log(self, name: str) -> Step:
         title = f"Log of {name}"

@@ -9,6 +9,7 @@ from typing import Any
 from cloud.aws.error_text import ABSENT, code_of, refusal
 from cloud.aws.functions import TAG
 from cloud.connections import AwsClients
+from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.steps import Step
 
 APP = "starling"
@@ -65,6 +66,17 @@ def tags_of(functions: Any, described: Mapping[str, Any] | None) -> dict[str, st
     return dict(functions.list_tags(Resource=described["FunctionArn"])["Tags"])
 
 
-def is_anothers(tags: Mapping[str, str], owner: Owner) -> bool:
-    """Return True if the tags name another connection."""
-    return tags.get("connection", owner.connection) != owner.connection
+def belongs_to(owner: Owner, prefix: str, tags: Mapping[str, str]) -> bool:
+    """Return True if an existing function is this connection's: its tags say so.
+
+    Without such a tag its name decides, if no other connection gives names with this prefix.
+    """
+    connection = tags.get("connection", "")
+    return connection == owner.connection or (not connection and prefix != SHARED_PREFIX)
+
+
+def others_words(tags: Mapping[str, str]) -> str:
+    """Return whose function it is, if `belongs_to` denies that it is ours."""
+    if "connection" in tags:
+        return f"It belongs to another connection ({tags['connection']})"
+    return "Its tags do not say which connection it belongs to"

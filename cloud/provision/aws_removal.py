@@ -1,4 +1,7 @@
-"""Removes everything of ours from an AWS account in small steps, each of which may be repeated."""
+"""Removes everything of a connection from an AWS account in small steps, each of which may be repeated.
+
+What another connection has is kept, of this installation or of another one: `aws_inventory.belongs_to` decides.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cloud.aws import functions as aws_functions
-from cloud.aws.functions import TAG, function_name
+from cloud.aws.functions import LOG_DAYS, TAG, function_name
 from cloud.connections import AwsClients
 from cloud.provision import aws_bucket
-from cloud.provision.aws_inventory import APP, Owner, account_of, described, is_anothers, missing, tags_of
+from cloud.provision.aws_inventory import (
+    APP,
+    Owner,
+    account_of,
+    belongs_to,
+    described,
+    missing,
+    others_words,
+    tags_of,
+)
+from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.steps import Step
 
 _ASK_AGAIN_S = 1.0
@@ -24,7 +37,7 @@ def remove(
     bucket: bool = False,
     patience_s: float = 15.0,
 ) -> Iterator[Step]:
-    """Delete whatever `set_up` created for this owner, also for other sizes. Yield each step.
+    """Delete whatever `set_up` created for this owner, also of other sizes. Yield each step.
 
     `bucket`: delete that as well. `patience_s`: how long AWS may still list a deleted function.
     """
@@ -69,12 +82,16 @@ def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
 def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) -> Step:
     title = f"Function {name}"
     functions, logs = clients.client("lambda"), clients.client("logs")
+    prefix = clients.connection.prefix
     try:
         before = described(functions, name)
         tags = tags_of(functions, before)
-        if is_anothers(tags, owner):
-            words = f"It belongs to another connection ({tags['connection']}) and is kept."
+        if before is not None and not belongs_to(owner, prefix, tags):
+            words = f"{others_words(tags)}, so it is kept. If no one needs it, delete it in AWS."
             return Step(title, "done", words)
+        if before is None and prefix == SHARED_PREFIX:
+            words = f"It was gone already. If there is a log, AWS deletes its lines after {LOG_DAYS} days."
+            return Step(title, "gone", words)
         aws_functions.remove(functions, name)
         still_there = before is not None and not _vanished(functions, name, patience_s)
     except Exception as error:

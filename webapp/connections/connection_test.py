@@ -16,7 +16,7 @@ from cloud.check_clients import aws_clients, azure_clients
 from cloud.checks import Check, Findings
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.connections import decrypt
+from webapp.connections import decrypt, queries
 from webapp.connections.models import SECRET_FIELDS, CheckState, Connection, Kind
 from webapp.connections.sealing import Secret
 from webapp.connections.services import ConnectionRefused
@@ -82,8 +82,16 @@ def _run_checks(connection: Connection, findings: Findings) -> None:
         clients = azure_clients(decrypt.azure_connection(connection))
         check_azure(clients, _azure_question(connection), findings)
         return
-    question = AwsQuestion(connection.region, connection.role_arn, connection.external_id, connection.prefix)
-    check_aws(aws_clients(decrypt.aws_connection(connection)), question, findings)
+    opened, made = decrypt.aws_connection(connection), queries.set_up_of(connection)
+    question = AwsQuestion(
+        connection.region,
+        connection.role_arn,
+        connection.external_id,
+        connection.prefix,
+        made.ready_mb if made else (),
+        opened.bucket,
+    )
+    check_aws(aws_clients(opened), question, findings)
 
 
 def _azure_question(connection: Connection) -> AzureQuestion:

@@ -153,7 +153,9 @@ def set_up_status(made: SetUp | None, now: datetime) -> Status:
     if making:
         words = f"{sizes(made.ready_mb)} ready. Idle, nothing costs money."
         return Status("ok", "check-circle-fill", "Set up", words)
-    return Status("waiting", "circle", "Removed", "The account no longer contains anything of Starling.")
+    return Status(
+        "waiting", "circle", "Removed", "The account no longer contains anything of this connection."
+    )
 
 
 def sizes(memory_mb: list[int]) -> str:
@@ -170,7 +172,9 @@ def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     if report is None:
         found.append("It has not been tested yet. The test says whether every right that this needs exists.")
     elif missing := [
-        one["name"] for one in report.get("checks", []) if one["ok"] is False and not one["optional"]
+        one["name"]
+        for one in report.get("checks", [])
+        if one["ok"] is False and not one["optional"] and not one.get("of_set_up")
     ]:
         found.append(
             f"The test found missing: {', '.join(missing)}. Setting up stops where one of them is needed."

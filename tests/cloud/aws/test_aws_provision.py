@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
 import pytest
 
 from cloud.actor.bundle import Bundle, BundleError
@@ -13,7 +16,8 @@ from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws import set_up
 from cloud.provision.aws_inventory import Owner
-from cloud.provision.aws_removal import remove
+from cloud.provision.aws_removal import remove, remove_sizes
+from cloud.provision.permissions import prefix_of
 from cloud.provision.steps import Step
 from tests.cloud.aws.lambdas import thin
 
@@ -34,6 +38,11 @@ def _set_up(
 
 def _remove(connection: AwsConnection, owner: Owner = OWNER, sizes: tuple[int, ...] = ()) -> list[Step]:
     return list(remove(connection.open(), owner, sizes, patience_s=0))
+
+
+def _with_own_names(demo: DemoAccount, owner: Owner = OWNER) -> AwsConnection:
+    """The connection as it is made today; older ones share the names that begin with `starling-`."""
+    return replace(demo.by_role, prefix=prefix_of(owner.connection))
 
 
 def _states(steps: list[Step]) -> list[str]:
@@ -69,14 +78,15 @@ def test_a_set_up_makes_everything_and_a_second_one_changes_nothing(
 
 
 def test_a_half_done_set_up_is_completed(aws: AwsEmulator, demo: DemoAccount) -> None:
-    client = demo.by_role.open().client("lambda")
-    aws_functions.deploy(client, NAMES[0], thin(), demo.actor_role, 1024, timeout_s=30)
-    reported = {step.name: step for step in _set_up(demo.by_role)}
-    assert reported[f"Function {NAMES[0]}"].state == "made"
-    assert "memory and time limit were set: 1,769 MB" in reported[f"Function {NAMES[0]}"].words
-    assert reported[f"Tags of {NAMES[0]}"].state == reported[f"Log of {NAMES[0]}"].state == "made"
-    assert reported[f"Function {NAMES[1]}"].words.startswith("Created")
-    assert aws.functions.get(NAMES[0]).tags == OWNER.tags
+    own = _with_own_names(demo)
+    first, second = (function_name(own.prefix, size) for size in SIZES)
+    aws_functions.deploy(own.open().client("lambda"), first, thin(), demo.actor_role, 1024, timeout_s=30)
+    reported = {step.name: step for step in _set_up(own)}
+    assert reported[f"Function {first}"].state == "made"
+    assert "memory and time limit were set: 1,769 MB" in reported[f"Function {first}"].words
+    assert reported[f"Tags of {first}"].state == reported[f"Log of {first}"].state == "made"
+    assert reported[f"Function {second}"].words.startswith("Created")
+    assert aws.functions.get(first).tags == OWNER.tags
 
 
 def test_removing_leaves_nothing_and_may_be_repeated(aws: AwsEmulator, demo: DemoAccount) -> None:
@@ -92,10 +102,36 @@ def test_removing_leaves_nothing_and_may_be_repeated(aws: AwsEmulator, demo: Dem
 
 
 def test_a_log_whose_function_is_gone_goes_too(aws: AwsEmulator, demo: DemoAccount) -> None:
-    _set_up(demo.by_role)
-    aws_functions.remove(demo.by_role.open().client("lambda"), NAMES[0])
-    _remove(demo.by_role, sizes=SIZES)
+    own = _with_own_names(demo)
+    _set_up(own)
+    aws_functions.remove(own.open().client("lambda"), function_name(own.prefix, SIZES[0]))
+    _remove(own, sizes=SIZES)
     assert aws.logs.groups == {}
+
+
+@pytest.mark.parametrize("deleted_by", [remove, remove_sizes])
+def test_without_tags_a_function_of_a_shared_name_is_used_and_left(
+    aws: AwsEmulator, demo: DemoAccount, deleted_by: Callable[..., Iterator[Step]]
+) -> None:
+    """Older connections of one account share names: a name says nothing of the owner there."""
+    client = demo.by_role.open().client("lambda")
+    aws_functions.deploy(client, NAMES[0], thin(), demo.actor_role, SIZES[0], timeout_s=30)
+    (tags,) = [step for step in _set_up(demo.by_role) if step.name == f"Tags of {NAMES[0]}"]
+    assert "do not say which connection it belongs to: it is used here" in tags.words
+    steps = list(deleted_by(demo.by_role.open(), OWNER, SIZES, patience_s=0))
+    (kept,) = [step for step in steps if step.name == f"Function {NAMES[0]}"]
+    assert "so it is kept" in kept.words
+    assert [one.name for one in aws.functions.alive()] == NAMES[:1]
+    assert set(aws.logs.groups) == {log_group(NAMES[0])}
+
+
+def test_a_log_of_a_shared_name_stays_with_whoever_reads_it(aws: AwsEmulator, demo: DemoAccount) -> None:
+    """Its function may be deleted and made again by its owner; nothing says whose the log is."""
+    _set_up(demo.by_role, OTHER)
+    aws_functions.remove(demo.by_role.open().client("lambda"), NAMES[0])
+    steps = _remove(demo.by_keys, sizes=SIZES)
+    assert "AWS deletes its lines after 7 days" in steps[1].words
+    assert set(aws.logs.groups) == {log_group(name) for name in NAMES}
 
 
 def test_what_another_connection_made_is_used_and_left(aws: AwsEmulator, demo: DemoAccount) -> None:
