@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NewType
 
+from training import memory_limit
+
 if TYPE_CHECKING:
     from training.messages import FaultCode
 
@@ -35,9 +37,22 @@ def from_exception(error: BaseException) -> Failure:
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""
-    lines = [f"{_words_of(error)}{where}"]
+    out_of_memory = memory_limit.is_out_of_memory(error)
+    lines = [out_of_memory_words() if out_of_memory else f"{_words_of(error)}{where}"]
     lines += [f"  {_place(frame)} in {frame.name}: {frame.line}" for frame in frames[-_FRAMES_SHOWN:]]
+    if out_of_memory:
+        return Failure("memory", "\n".join(lines))
     return Failure("numbers" if isinstance(error, BadLoss) else "error", "\n".join(lines))
+
+
+def out_of_memory_words() -> str:
+    """Return what a process that was refused memory says, and what to do."""
+    allowed = memory_limit.allowed_bytes()
+    may = f"the {allowed // memory_limit.MEGABYTE:,} MB that" if allowed else "what"
+    return (
+        f"It needs more memory than {may} its process may have. Ask for fewer steps or rows, a smaller minibatch or a"
+        " smaller network, or have the operator allow more (STARLING_MAX_JOB_MEMORY_MB)."
+    )
 
 
 def _words_of(error: BaseException) -> str:

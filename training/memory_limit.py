@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MEGABYTE = 2**20
-_SLACK_BYTES = 64 * MEGABYTE
+_SLACK_BYTES = 96 * MEGABYTE
 """Stacks of threads are reserved and hardly written."""
 _CGROUPS = Path("/sys/fs/cgroup")
+_allowed_bytes = 0
 
 
 def machine_bytes() -> int:
@@ -33,14 +34,25 @@ def limit_memory(limit_bytes: int, pid: int = 0) -> None:
         resource.prlimit(pid, resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
 
 
-def limit_growth(resident_bytes: int) -> None:
+def limit_growth(most_bytes: int) -> None:
     """Have the system refuse this process more memory once about so much is resident. `lift_limit` ends it."""
+    global _allowed_bytes
+    _allowed_bytes = most_bytes
     if sys.platform == "linux":
         import resource
 
         reserved, resident = (_status_bytes(name) for name in ("VmData", "VmRSS"))
-        soft = reserved + max(0, resident_bytes - resident) + _SLACK_BYTES
+        soft = reserved + max(0, most_bytes - resident) + _SLACK_BYTES
         resource.setrlimit(resource.RLIMIT_DATA, (soft, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def resident_bytes(pid: int) -> int:
+    """Return how much memory a process has; 0 if it is gone, or where the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def lift_limit() -> None:
@@ -50,6 +62,11 @@ def lift_limit() -> None:
 
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+def allowed_bytes() -> int:
+    """Return how much memory this process was limited to; 0 if it was not."""
+    return _allowed_bytes
 
 
 def is_out_of_memory(error: BaseException) -> bool:

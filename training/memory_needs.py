@@ -14,9 +14,13 @@ from typing import Literal, NamedTuple
 from training.architectures import MLP, Convolution, Layer, towers
 from training.calls.planned import Sizes, sizes_of
 from training.checkpoints import DATA_LIMIT_BYTES
+from training.curvature import CurvatureSpec
 from training.environments.catalogue import ENTRIES
 from training.environments.expectations import expectation_of
 from training.loops.model import Asynchronous, Pipelined, StalenessAware
+from training.measures import AnyMeasure
+from training.noise_scale import NoiseScaleSpec
+from training.policy_shift import PolicyShiftSpec
 from training.pushes import most_bytes
 from training.spaces import Spaces
 from training.spec import TrainingSpec
@@ -101,12 +105,13 @@ def _of_reinforcement(training: TrainingSpec, spaces: Spaces, workers: int) -> M
     sizes, network = sizes_of(training, spaces), training.network
     learned, held = _trajectories(training)
     steps = learned * training.progress_a_call
-    tensors = not isinstance(network, MLP)
+    tensors = not isinstance(network, MLP) or any(map(_needs_torch, training.scaling.measures))
     job = (
         Need("process", _JOB_PROCESS + (_TORCH if tensors else 0)),
         Need("network", _learner_bytes(training, sizes, workers)),
         Need("round", _held_bytes(training, held * sizes.trajectory) + steps * _step_bytes(training, spaces)),
         _minibatch(training, spaces, sizes, steps),
+        Need("round", _measuring_bytes(training, spaces, steps)),
     )
     return MemoryNeeds(
         job,
@@ -170,6 +175,22 @@ def _minibatch(training: TrainingSpec, spaces: Spaces, sizes: Sizes, steps: int)
     shards = ceil(at_once / _PICTURES_A_SHARD) if spaces.pictures else 0
     taken = at_once * _sample_bytes(training, spaces) + shards * sizes.gradient
     return Need("round" if whole else "minibatch", taken)
+
+
+def _needs_torch(measure: AnyMeasure) -> bool:
+    """Return whether a measurement beside an update computes in tensors, also of networks that learn without."""
+    return isinstance(measure, PolicyShiftSpec) or getattr(measure, "objective", "") == "total_loss"
+
+
+def _measuring_bytes(training: TrainingSpec, spaces: Spaces, steps: int) -> int:
+    """Return the bytes of what layers give of the samples that a scaling policy has measured, and of its slopes."""
+    sample, taken = _sample_bytes(training, spaces), [0]
+    for measure in training.scaling.measures:
+        if isinstance(measure, CurvatureSpec):
+            taken.append(4 * sample * min(steps, measure.samples))
+        elif isinstance(measure, NoiseScaleSpec):
+            taken.append(2 * sample * training.progress_a_call)
+    return max(taken)
 
 
 def _sample_bytes(training: TrainingSpec, spaces: Spaces) -> int:

@@ -16,6 +16,7 @@ FaultCode = Literal[
     # of the call itself
     "error",
     "numbers",
+    "memory",
     "deadline",
     "request_too_large",
     "result_too_large",
@@ -38,7 +39,7 @@ FaultCode = Literal[
     "budget",
 ]
 """Why a call gave no result, as our own code names it. Actors of other versions may send other codes. "numbers": a
-gradient or a loss was not finite.
+gradient or a loss was not finite. "memory": its process may not have as much as it needs.
 """
 FAULTS_OF_THE_PLATFORM: frozenset[FaultCode] = frozenset(
     {
@@ -59,7 +60,7 @@ FAULTS_OF_THE_PLATFORM: frozenset[FaultCode] = frozenset(
 FAULTS_THAT_END_A_RUN: frozenset[FaultCode] = frozenset({"credentials", "function_missing", "bundle"})
 """No later call can succeed until a person acts, so the run is "failing", with the platform's message."""
 FAULTS_NOT_RETRIED: frozenset[FaultCode] = frozenset(
-    {"numbers", "request_too_large", "result_too_large", "cloud_refused"}
+    {"numbers", "memory", "request_too_large", "result_too_large", "cloud_refused"}
 )
 """The same call would fail in the same way again, and might be paid for again."""
 Status = Literal["done", "failed", "refused", "cancelled"]

@@ -34,7 +34,7 @@ def device() -> str:
 
 def has_gpu() -> bool:
     """Return whether torch can use a GPU here. Torch is imported only if it is installed and there may be one."""
-    if not _may_have_gpu() or find_spec("torch") is None:
+    if not may_have_gpu() or find_spec("torch") is None:
         return False
     return bool(import_torch().cuda.is_available())
 
@@ -44,5 +44,6 @@ def gpu_name() -> str:
     return str(import_torch().cuda.get_device_name()) if has_gpu() else ""
 
 
-def _may_have_gpu() -> bool:
+def may_have_gpu() -> bool:
+    """Return whether there is a driver of a GPU here, or one cannot be told."""
     return sys.platform == "win32" or any(file.exists() for file in _GPU_FILES)

@@ -10,12 +10,11 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Literal
 
-import cloud
 from cloud import frames
 from training import packages
+from training.child_variables import clean_variables
 from training.messages import Call
 
 DEFAULT_COMMAND = (sys.executable, "-m", "cloud.workers.process")
@@ -23,24 +22,6 @@ STARTS_TRIED = 3
 
 _READ_BYTES = 1 << 18
 _TAIL_BYTES = 2000
-SOURCE_ROOT = Path(cloud.__file__).resolve().parent.parent
-
-# Nothing is inherited, so a worker's variables are the same on every machine. Each has one thread: the workers are
-# the parallelism.
-_VARIABLES = {
-    "PATH": os.defpath,
-    "LANG": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
-
-
-def clean_variables() -> dict[str, str]:
-    """Return a worker's variables. It imports from this process's path, which may have further packages."""
-    places = [str(SOURCE_ROOT), *(place for place in sys.path if place)]
-    return {**_VARIABLES, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
-
 
 State = Literal["starting", "idle", "busy", "broken"]
 

@@ -19,6 +19,7 @@ from cloud import failures, frames
 from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.handle import DEFAULT_COMMAND, WorkerProcess
+from cloud.workers.memory_watch import MemoryWatch
 from training.functions.body import Result
 from training.messages import Call
 
@@ -56,6 +57,7 @@ class WorkerPool:
         self._running: dict[WorkerProcess, _Task] = {}
         self._home_of_slot: dict[int, WorkerProcess] = {}
         self._workers: list[WorkerProcess] = []
+        self._memory = MemoryWatch()
         self._broken: Failure | None = None
         self._selector = selectors.DefaultSelector()
         self._bell, self._bell_rope = socket.socketpair()
@@ -194,9 +196,7 @@ class WorkerPool:
     def _receive(self, worker: WorkerProcess) -> None:
         messages = worker.receive()
         if messages is None:
-            self._replace(
-                worker, lambda last_words: Failure("worker_died", f"the worker process {last_words}")
-            )
+            self._replace(worker, self._memory.failure_of_dead)
             return
         for message in messages:
             if isinstance(message, frames.Ready):
@@ -215,6 +215,9 @@ class WorkerPool:
         for worker in late:
             limit_s = self._running[worker].limit_s
             self._replace(worker, Failure("deadline", f"took longer than its deadline of {limit_s:g} s"))
+        too_large = self._memory.too_large(worker.pid for worker in self._running)
+        for worker in [worker for worker in self._running if worker.pid in too_large]:
+            self._replace(worker, self._memory.failure())
 
     def _replace(self, worker: WorkerProcess, why: Failure | Callable[[str], Failure]) -> None:
         """Kill the worker, fail its call, and start another process. `why` may depend on how the worker ended."""
@@ -238,9 +241,8 @@ class WorkerPool:
     def _seconds_to_limit(self) -> float | None:
         if not self._running:
             return None
-        return max(
-            0.0, min(task.begun_s + task.limit_s for task in self._running.values()) - time.monotonic()
-        )
+        due_s = min(task.begun_s + task.limit_s for task in self._running.values()) - time.monotonic()
+        return max(0.0, min(due_s, self._memory.seconds_to_look))
 
     def _finish(self, task: _Task, result: Result | Failure, run_s: float | None = None) -> None:
         now_s = time.monotonic()

@@ -12,10 +12,13 @@ from dataclasses import asdict
 from threading import Lock
 
 from training import packages
+from training.child_variables import clean_variables
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
+from training.memory_limit import MEGABYTE, is_out_of_memory, limit_memory
 from training.spaces import Spaces
 
+MEMORY_LIMIT_BYTES = 2048 * MEGABYTE
 _WITHIN_S = 30.0
 _measured: dict[EnvironmentSpec, Spaces | str] = {}
 _one_at_a_time = Lock()
@@ -44,7 +47,14 @@ def measured_apart(environment: EnvironmentSpec) -> Spaces:
 def _ask_child(environment: EnvironmentSpec) -> Spaces | str:
     command = [sys.executable, "-m", __name__, environment.model_dump_json(), *packages.enabled()]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_WITHIN_S, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_WITHIN_S,
+            check=False,
+            env=clean_variables(),
+        )
     except subprocess.TimeoutExpired:
         raise NotMeasured(environment.id) from None
     if done.returncode != 0:
@@ -57,6 +67,7 @@ def _ask_child(environment: EnvironmentSpec) -> Spaces | str:
 
 def main(document: str, *names: str) -> None:
     """Print the spaces, or the sentence that says why there are none, as the last line."""
+    limit_memory(MEMORY_LIMIT_BYTES)
     from training.environments.making import spaces_of
 
     packages.enable(names)
@@ -64,6 +75,8 @@ def main(document: str, *names: str) -> None:
         found: object = asdict(spaces_of(EnvironmentSpec.model_construct(**json.loads(document))))
     except Exception as error:  # an environment's code may raise anything
         found = str(error) or type(error).__name__
+        if is_out_of_memory(error):
+            found = f"it takes more than {MEMORY_LIMIT_BYTES // MEGABYTE:,} MB of memory as it is made"
     print(f"\n{json.dumps(found)}")
 
 

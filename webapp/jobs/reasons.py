@@ -110,6 +110,12 @@ class Reason(Enum):
         " its process did not respond for {seconds:.0f} s.",
     )
     PROCESS_DIED = ReasonCode.CRASHED, Observed.RECOVERING, "The job's process ended unexpectedly ({how})."
+    KILLED_FOR_MEMORY = (
+        ReasonCode.CRASHED,
+        Observed.RECOVERING,
+        "The system ended the job's process because this machine's memory ran out. Run fewer jobs at once"
+        " (STARLING_MAX_LOCAL_JOBS), or let each take less (STARLING_MAX_JOB_MEMORY_MB).",
+    )
     RUN_FAILED = ReasonCode.ERROR, Observed.RECOVERING, "The run ended with an error: {error}"
     DATABASE_NOT_WRITTEN = (
         ReasonCode.CHECKPOINT_NOT_WRITTEN,
@@ -143,6 +149,7 @@ class Reason(Enum):
 
     # Another run would meet the same problem, so the job fails at once: given by `running/runner.py`.
     CANNOT_RUN = ReasonCode.UNFIT, Observed.FAILED, "{error}"
+    OUT_OF_MEMORY = ReasonCode.UNFIT, Observed.FAILED, "The job ran out of memory. {words}"
 
     # People want it: given by `services.py`.
     STOP_REQUESTED = ReasonCode.CANCELLED, Observed.DRAINING, "Stop requested by {user}."

@@ -18,6 +18,7 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
+from training.memory_limit import kills_for_memory
 from webapp.clock import SYSTEM_CLOCK
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE
@@ -131,10 +132,11 @@ def launch_job(job_id: str) -> None:
     with watched.claim(job_id, on_core=on_core) as ours:
         while ours and _wants_process(job_id):
             owner = new_owner()
+            kills = kills_for_memory()
             process = watched.start(job_id, _command(job_id, owner))
             if process is None:
                 return
-            _wait_for(job_id, owner, process)
+            _wait_for(job_id, owner, process, kills)
             if watched.stopping:
                 return
             # A raised budget or a hand-over during the process's end found the job watched: check again.
@@ -183,14 +185,15 @@ def _wants_process(job_id: str) -> bool:
     )
 
 
-def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait for the process, and record its end if it could not do so itself."""
+def _wait_for(job_id: str, owner: str, process: subprocess.Popen[bytes], kills: int) -> None:
+    """Wait for the process, and record its end if it could not do so itself. `kills` are those for memory before it."""
     code = process.wait()
     wait = DatabaseWait(job_id, watched.stopped)
     if watched.stopping or code == -signal.SIGTERM:  # stopped on purpose: whatever its end, it is no crash
         wait(partial(hand_back, job_id=job_id, owner=owner))
         return
-    wait(partial(record_exit, job_id=job_id, owner=owner, code=code))
+    memory_ran_out = kills_for_memory() > kills
+    wait(partial(record_exit, job_id=job_id, owner=owner, code=code, memory_ran_out=memory_ran_out))
 
 
 # The other tasks

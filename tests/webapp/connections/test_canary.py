@@ -28,9 +28,9 @@ from cloud.emulator.aws.account import Account, Key, Policy
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.policies import AwsScope, aws_policy
-from cloud.workers import handle as worker_process
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
+from training.child_variables import clean_variables
 from webapp.celery import app as celery_app
 from webapp.connections import connection_test, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret
@@ -241,7 +241,7 @@ def test_the_canary_is_found_nowhere(
             "a repr": held.encode(),
             "an export": exported.encode(),
             "the environment": repr(dict(os.environ)).encode(),
-            "a worker's environment": repr(worker_process.clean_variables()).encode(),
+            "a worker's environment": repr(clean_variables()).encode(),
             "letters": "".join(letter.body for letter in mail.outbox).encode(),
             "the folder of the installation": _folder(),
         },

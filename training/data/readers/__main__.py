@@ -23,16 +23,9 @@ from training.data.readers.survey import TableSurvey, survey
 from training.data.readers.tables import TableRefused, open_table
 from training.data.shipped import SHIPPED
 from training.data.store import FolderStore
+from training.memory_limit import limit_memory
 
 MEMORY_LIMIT_BYTES = 450 * 2**20
-
-
-def limit_memory(limit_bytes: int) -> None:
-    """Let the system refuse this process more memory than that. Files that are mapped are not counted."""
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
 
 
 def answer(arguments: Sequence[str], given: str = "") -> dict[str, Any]:

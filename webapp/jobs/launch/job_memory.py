@@ -17,13 +17,15 @@ from cloud.numbers.profile import Functions
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import cores
+from cloud.workers.memory_watch import allow_workers
 from training.codec import BODY_LIMIT_BYTES
 from training.data.store import MissingData
 from training.environments.measuring import NotMeasured, measured_apart
-from training.memory_limit import machine_bytes
+from training.memory_limit import limit_growth, machine_bytes
 from training.memory_needs import MemoryNeeds, Need, largest_of, memory_needs
 from training.spaces import Spaces
 from training.spec import TrainingSpec
+from training.torch_loading import may_have_gpu
 from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec
@@ -82,6 +84,23 @@ def memory_obstacle(spec: JobSpec) -> Problem | None:
     if (memory := memory_of(spec)) is None:
         return None
     return next(_problems(spec, memory), None)
+
+
+def limit_to_most() -> None:
+    """Keep this process, and each worker that it will start, below what a job may take."""
+    most = most_job_bytes()
+    if not may_have_gpu():
+        limit_growth(most)
+    allow_workers(most)
+
+
+def limit_process(memory: JobMemory) -> None:
+    """Keep this process and the workers that it will start below what the job may take. On a GPU's machine the process
+    itself is not limited: what a driver maps would count."""
+    own, of_worker = memory.shares
+    if not may_have_gpu():
+        limit_growth(own)
+    allow_workers(of_worker)
 
 
 def memory_sentence(spec: JobSpec) -> str:

@@ -188,10 +188,14 @@ def hand_back(*, job_id: str, owner: str, clock: Clock = SYSTEM_CLOCK) -> bool:
     return run_ended(job_id=job_id, epoch=epoch, why=Reason.WORKER_STOPPED.change(), clock=clock)
 
 
-def record_exit(*, job_id: str, owner: str, code: int) -> None:
-    """Record why the process of `owner` ended with `code`, if it could not do so itself."""
+def record_exit(*, job_id: str, owner: str, code: int, memory_ran_out: bool = False) -> None:
+    """Record why the process of `owner` ended with `code`, if it could not do so itself. `memory_ran_out`: the system
+    killed a process for its memory meanwhile.
+    """
     job = Job.objects.get(pk=job_id)
     died = Reason.PROCESS_DIED.change(how=describe_exit(code))
+    if memory_ran_out and code == -signal.SIGKILL:
+        died = Reason.KILLED_FOR_MEMORY.change()
     if job.lease_owner == owner:
         why = Reason.LEASE_LOST.change() if code == LEASE_LOST_EXIT else died
         run_ended(job_id=job_id, epoch=job.lease_epoch, why=why)

@@ -14,12 +14,14 @@ from functools import partial
 from typing import cast
 
 from cloud.connections import AwsConnection, AzureConnection
+from cloud.failures import out_of_memory_words
 from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.ray.head import NoRay
 from cloud.register import Holder, RegisterClosed
 from cloud.rents.slices import A_LONG_ROUND
 from training.checkpoints import CheckpointError
+from training.memory_limit import is_out_of_memory, lift_limit
 from training.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped
 from training.ports import Control
 from training.ports import Desired as DesiredByEngine
@@ -34,7 +36,7 @@ from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.events.event_log import LeaseLost
-from webapp.jobs.launch.job_memory import memory_obstacle
+from webapp.jobs.launch.job_memory import limit_process, memory_obstacle, memory_of
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
 from webapp.jobs.lineage import load_first_checkpoint
@@ -96,12 +98,14 @@ def run_job(
     owner: str,
     hand_over: threading.Event,
     holder_of: HolderOf = _no_account,
+    own_process: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> int:
     """Run the job to its end, or until `hand_over` is set; return the process's exit code, 0 also if another
     process runs the job.
 
     A job in a cloud account needs `holder_of`, so that every resource it starts is registered and ended.
+    `own_process`: this process is the job's alone, so its memory is limited to what the job may take.
     """
     wait = DatabaseWait(job_id, hand_over)
     if (
@@ -115,6 +119,8 @@ def run_job(
             with Heartbeat(job_id, epoch):
                 run = wait(partial(_Run, job_id, epoch, hand_over, holder_of, clock, run_log, wait))
                 left.callback(run.trackers.close)
+                if own_process:
+                    run.limit_memory()
                 stopped = run.train()
             # The heartbeat has stopped by now: it would take the lease released here for a lost one.
             wait(partial(run.end, stopped))
@@ -133,6 +139,11 @@ def run_job(
             return LEASE_LOST_EXIT
         except Exception as error:
             log.exception("job %s failed", job_id)
+            if is_out_of_memory(error):
+                lift_limit()
+                why = Reason.OUT_OF_MEMORY.change(words=out_of_memory_words())
+                wait(partial(end_run, job_id=job_id, epoch=epoch, why=why, clock=clock))
+                return 0
             if is_unavailable(error):
                 why = Reason.DATABASE_NOT_WRITTEN.change()
             else:
@@ -191,6 +202,11 @@ class _Run:
         self._round_s = 0.0
         self._polled_s = float("-inf")
         self._evaluated = False
+
+    def limit_memory(self) -> None:
+        """Limit this process and its workers to what the job may take, if that is known."""
+        if (memory := memory_of(self._spec)) is not None:
+            limit_process(memory)
 
     def train(self) -> Stopped:
         """Train and return the last event, once the platform is closed and everything is paid."""

@@ -38,4 +38,5 @@ class Command(LineCommand):
         if Job.objects.filter(pk=job_id, simulated=True).exists():
             os.nice(_SIMULATED_NICENESS)
 
-        leaving.leave(run_job(job_id, owner=owner, hand_over=leaving.requested, holder_of=holder))
+        ran = run_job(job_id, owner=owner, hand_over=leaving.requested, holder_of=holder, own_process=True)
+        leaving.leave(ran)

@@ -98,7 +98,7 @@ def test_however_a_process_ends_that_the_worker_has_stopped_that_is_no_crash(
     job = make_job()
     assert take_lease(job_id=job.pk, owner="stopped")
     Job.objects.filter(pk=job.pk).update(observed="running")
-    tasks._wait_for(job.pk, "stopped", subprocess.Popen(["sh", "-c", how]))
+    tasks._wait_for(job.pk, "stopped", subprocess.Popen(["sh", "-c", how]), kills=0)
     job.refresh_from_db()
     assert (job.observed, job.reason_code, job.crashes, job.lease_owner) == ("recovering", "handover", 0, "")
 
@@ -114,7 +114,7 @@ def test_a_process_that_sigterm_ends_while_it_loads_has_not_crashed(tmp_path: Pa
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     process.send_signal(signal.SIGTERM)
-    tasks._wait_for(job.pk, "stopped", process)
+    tasks._wait_for(job.pk, "stopped", process, kills=0)
     assert process.returncode == -signal.SIGTERM
     job.refresh_from_db()
     assert (job.observed, job.crashes, job.losses, job.lease_owner) == ("queued", 0, 0, "")
