@@ -1,6 +1,6 @@
 """Workers that take more memory than they may are ended, and those that the system ended for it are told apart.
 
-The pool looks at what is resident. A limit by the kernel would count what environments only reserve: MuJoCo's take up
+The pool looks at what is resident. A limit by the kernel would count what libraries only reserve: MuJoCo's take up
 to 60 MB a copy that they never write.
 """
 
