@@ -56,7 +56,7 @@ _PLATFORMS = (
     "manylinux2014_x86_64",
 )
 # Everything that actors import. Dependencies are not resolved, so nothing else is installed.
-_PACKAGES = (
+PACKAGES = (
     "numpy",
     "gymnasium",
     "farama-notifications",
@@ -75,6 +75,8 @@ _PACKAGES = (
     "zstandard",
     "packaging",
 )
+RUNTIME_PACKAGES = ("awslambdaric", "simplejson", "snapshot-restore-py")
+"""AWS's runtime client and what it imports: a function has it from AWS, an image brings it."""
 _USELESS_FOLDERS = {"tests", "test", "__pycache__", "include", "docs", "bin"}
 _USELESS_ENDINGS = (".pyi", ".pyc", ".h", ".hpp", ".lib", ".a", ".exe", ".pxd", ".cmake")
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -102,7 +104,7 @@ class Bundle:
 
 
 def thin() -> Bundle:
-    """Return our sources only, for an emulator on this machine, which has the packages."""
+    """Return our sources only, for an emulator, which gives its functions this machine's copies of the packages."""
     return _zipped(_sources(), f"{sys.version_info.major}.{sys.version_info.minor}")
 
 
@@ -130,21 +132,26 @@ def light(python: str = LAMBDA_PYTHON) -> Bundle:
 
 def pinned() -> list[str]:
     """Return the versions that are installed here: actors compute with those of the learner's machine."""
-    return [f"{name}=={importlib.metadata.version(name)}" for name in _PACKAGES]
+    return [f"{name}=={importlib.metadata.version(name)}" for name in PACKAGES]
 
 
 def write_context(folder: Path) -> Path:
     """Write a folder for `docker build`: one image for functions and containers. Return the folder."""
     if folder.exists() and any(folder.iterdir()):
         raise BundleError(f"{folder} is not empty")
-    for name, path in _sources():
-        place = folder / "src" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+    copy_sources(folder / "src")
     (folder / "requirements.txt").write_text("\n".join([*pinned(), "awslambdaric", ""]))
     (folder / "Dockerfile").write_text(_DOCKERFILE)
     (folder / ".dockerignore").write_text("**/__pycache__\n")
     return folder
+
+
+def copy_sources(folder: Path) -> None:
+    """Copy our own files into a folder, as an image has them."""
+    for name, path in _sources():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
 
 
 def _sources() -> list[tuple[str, Path]]:

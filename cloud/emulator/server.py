@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from cloud.emulator.control_api import Actions, ControlApi
 from cloud.emulator.faults import Faults
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
+from cloud.emulator.image import Image
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ class Emulator(ABC):
     def __init__(self, name: str, faults: Faults[Any], actions: Actions) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix=f"starling-{name}-")
         self.folder = Path(self._temporary.name)
+        self.image = Image(self.folder / "image")
         self._control_api = ControlApi(faults, actions)
         self._port = 0
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -177,5 +177,5 @@ def owner_of(connection: Connection) -> Owner:
 
 @lru_cache(2)
 def package(emulated: bool) -> Bundle:
-    """The code package. An emulator runs on this machine, which has the dependencies already."""
+    """The code package. An emulator gives its functions this machine's copies of the packages in it."""
     return bundle.thin() if emulated else bundle.light()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cloud.emulator.aws.functions import Function, Functions, Provisioned, Version
 from cloud.emulator.aws.meter import Meter, ProvisionedSpan
 from cloud.emulator.aws.sandbox import Sandbox
+from cloud.emulator.image import Image
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class Setting:
 class Environments:
     """Processes by version. Everything happens in the emulator's event loop."""
 
-    def __init__(self, functions: Functions, meter: Meter, region: str, setting: Setting) -> None:
+    def __init__(
+        self, functions: Functions, meter: Meter, region: str, image: Image, setting: Setting
+    ) -> None:
         self.setting = setting
         self._functions = functions
         self._meter = meter
         self._region = region
+        self._image = image
         self._idle: dict[tuple[str, str, str], list[Sandbox]] = defaultdict(list)
         self._sandboxes: set[Sandbox] = set()
         self._spans: dict[tuple[str, str], ProvisionedSpan] = {}
@@ -53,7 +57,7 @@ class Environments:
 
     def new(self, version: Version, *, provisioned: bool = False) -> Sandbox:
         """Return a new one, not started yet and busy until `keep` is called."""
-        sandbox = Sandbox(version, self._region, provisioned=provisioned)
+        sandbox = Sandbox(version, self._region, self._image, provisioned=provisioned)
         sandbox.busy = True
         self._sandboxes.add(sandbox)
         return sandbox

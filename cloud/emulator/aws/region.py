@@ -18,19 +18,20 @@ from cloud.emulator.aws.meter import Meter
 from cloud.emulator.aws.tagging import Tagging
 from cloud.emulator.faults import AwsFaults
 from cloud.emulator.http import HttpRequest, HttpResponse
+from cloud.emulator.image import Image
 
 
 class Region:
     """The services whose state a region keeps for itself."""
 
     def __init__(
-        self, name: str, account: Account, faults: AwsFaults, folder: Path, setting: Setting
+        self, name: str, account: Account, faults: AwsFaults, folder: Path, image: Image, setting: Setting
     ) -> None:
         self.name = name
         self.meter = Meter()
         self.logs = Logs(account, name)
         self.functions = Functions(account.id, name, folder)
-        self.environments = Environments(self.functions, self.meter, name, setting)
+        self.environments = Environments(self.functions, self.meter, name, image, setting)
         self.invocations = Invocations(
             account, self.functions, faults, self.meter, self.logs, self.environments
         )

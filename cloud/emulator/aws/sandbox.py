@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from cloud.emulator.aws.functions import Version
 from cloud.emulator.child_process import ChildProcess
 from cloud.emulator.http import HttpRequest, HttpResponse, HttpServer
+from cloud.emulator.image import Image
 
 RESPONSE_LIMIT_BYTES = 6_291_556
 _MEMORY_EVERY_S = 0.05
@@ -33,7 +33,7 @@ class Ended:
 class Sandbox:
     """Start it once, invoke it once at a time, kill it. Everything happens in the emulator's event loop."""
 
-    def __init__(self, version: Version, region: str, *, provisioned: bool = False) -> None:
+    def __init__(self, version: Version, region: str, image: Image, *, provisioned: bool = False) -> None:
         self.version = version
         self.provisioned = provisioned
         self.init_s = 0.0
@@ -42,6 +42,7 @@ class Sandbox:
         self.busy = False
         self.spoilt = False
         self._region = region
+        self._image = image
         self._server = HttpServer(self._runtime_api)
         self._process = ChildProcess(self._server.close)
         self._events: asyncio.Queue[tuple[str, bytes, float]] = asyncio.Queue()
@@ -64,7 +65,7 @@ class Sandbox:
         port = await self._server.start()
         folder = self.version.folder
         assert folder is not None
-        command = [sys.executable, "-m", "awslambdaric", self.version.handler]
+        command = [self._image.python, "-m", "awslambdaric", self.version.handler]
         self._process.start(command, folder, self._variables(port, folder))
         await _first_of(self._ready.wait(), self._process.exited.wait())
         self.init_s = time.monotonic() - began_s

@@ -42,7 +42,9 @@ class AwsEmulator(Emulator):
         super().__init__("aws", self.faults, self._actions())
         self.storage = Storage(self.account, region)
         self.regions = {
-            name: Region(name, self.account, self.faults, self.folder / "code", setting or Setting())
+            name: Region(
+                name, self.account, self.faults, self.folder / "code", self.image, setting or Setting()
+            )
             for name in (region, *other_regions)
         }
         home = self.regions[region]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import cloud
 from cloud.emulator.child_process import ChildProcess
+from cloud.emulator.image import Image
 
-_ROOT = Path(cloud.__file__).resolve().parent.parent
-# What the image brings: our sources, and one thread for numbers.
-_IMAGE = {
-    "PYTHONPATH": str(_ROOT),
+# What the image sets beside the place of our sources: one thread for numbers.
+_THREADS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -24,12 +20,13 @@ _IMAGE = {
 class Container:
     """Start it, wait for `exited`, kill it. Everything happens in the emulator's event loop."""
 
-    def __init__(self, name: str, command: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], variables: Mapping[str, str], image: Image) -> None:
         self.name = name
         self.began: datetime.datetime | None = None
         self.ended: datetime.datetime | None = None
         self.exit_code: int | None = None
-        self._command = [sys.executable, *command[1:]] if command[0] == "python" else list(command)
+        self._image = image
+        self._command = list(command)
         self._variables = dict(variables)
         self._process = ChildProcess(self._note_end)
         self.exited = self._process.exited
@@ -43,7 +40,11 @@ class Container:
         self.began, self.ended, self.exit_code = _now(), None, None
         self.exited.clear()
         if not stub:
-            self._process.start(self._command, _ROOT, {**_IMAGE, **self._variables})
+            program, *arguments = self._command
+            program = self._image.python if program == "python" else program
+            sources = self._image.sources
+            variables = {"PYTHONPATH": str(sources), **_THREADS, **self._variables}
+            self._process.start([program, *arguments], sources, variables)
 
     def kill(self) -> None:
         """End it now. Safe to call twice."""

@@ -12,6 +12,7 @@ from typing import Any
 from cloud.emulator.azure.containers import Container
 from cloud.emulator.azure.meter import GroupSpan, Meter
 from cloud.emulator.faults import AzureFaults
+from cloud.emulator.image import Image
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,13 @@ class Groups:
     billed.
     """
 
-    def __init__(self, meter: Meter, faults: AzureFaults) -> None:
+    def __init__(self, meter: Meter, faults: AzureFaults, image: Image) -> None:
         self.start_s = 0.05
         self.stubs = ""
         self.operations: dict[str, Operation] = {}
         self._meter = meter
         self._faults = faults
+        self._image = image
         self._groups: dict[str, Group] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._later: set[asyncio.Task[None]] = set()
@@ -171,7 +173,9 @@ class Groups:
         stub = bool(self.stubs) and fnmatchcase(group.name, self.stubs)
         for container in group.containers:
             container.remove()
-        group.containers = [Container(one.name, one.command, one.variables) for one in group.requests]
+        group.containers = [
+            Container(one.name, one.command, one.variables, self._image) for one in group.requests
+        ]
         for container in group.containers:
             container.start(stub=stub)
         group.provisioning, group.state = "Succeeded", "Running"

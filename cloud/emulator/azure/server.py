@@ -38,7 +38,7 @@ class AzureEmulator(Emulator):
         self.faults = faults or AzureFaults()
         super().__init__("azure", self.faults, self._actions())
         self.meter = Meter()
-        self.groups = Groups(self.meter, self.faults)
+        self.groups = Groups(self.meter, self.faults, self.image)
         self._certificates = certificates.create(folder or self.folder)
 
     @property
