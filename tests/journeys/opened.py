@@ -8,6 +8,8 @@ from collections.abc import Callable
 from django.template.loader import render_to_string
 from playwright.sync_api import Page
 
+from webapp.storage_faults import FULL
+
 Act = Callable[[Page], None]
 
 
@@ -42,6 +44,7 @@ def opened(base: str, live: str, budget: str, channel: str, connection: str) -> 
         "says-not-allowed": (jobs, _says_no("403.html")),
         "says-old-page": (jobs, _says_no("403_csrf.html")),
         "says-fault": (jobs, _says_no("500.html")),
+        "says-full-disk": (jobs, _says_no("storage_fault.html")),
     }
 
 
@@ -94,7 +97,7 @@ def _says_no(template: str) -> Act:
     """The page as the site would answer it; nothing here can be asked for that fails on purpose."""
 
     def act(page: Page) -> None:
-        body = render_to_string(template, {"reference": "9f31c0d2"})
+        body = render_to_string(template, {"reference": "9f31c0d2", "fault": FULL})
         page.route("**/says-no/", lambda route: route.fulfill(body=body, content_type="text/html"))
         page.evaluate("location.assign('/says-no/')")
         page.wait_for_selector(".gate")
