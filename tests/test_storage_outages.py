@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,12 @@ _ACTORS = 2
 _ROUNDS = "SELECT id, round_no FROM jobs_job ORDER BY id"
 _ROUND_ROWS = "SELECT id, job_id, round_no FROM jobs_round"
 _PAID_TWICE = (
-    "SELECT account_id, round_no, count(*) FROM money_charge WHERE kind = 'rollout' AND state = 'settled'"
-    f" GROUP BY account_id, round_no HAVING count(*) > {_ACTORS}"
+    "SELECT account_id, round_no, kind, count(*) FROM money_charge WHERE kind != 'rent' AND state = 'settled'"
+    f" GROUP BY 1, 2, 3 HAVING count(*) > CASE kind WHEN 'rollout' THEN {_ACTORS} ELSE 1 END"
+)
+_RENTS = (
+    "SELECT account_id, usage ->> 'resource', usage ->> 'from_s', usage ->> 'to_s', settled_picodollars"
+    " FROM money_charge WHERE kind = 'rent' AND state = 'settled' ORDER BY 1, 2, 3"
 )
 _COUNTED = "SELECT sum(crashes), sum(losses), sum(lease_epoch), sum(observed = 'failed') FROM jobs_job"
 _THREE_JOBS = f"""
@@ -43,9 +48,16 @@ for seed in range(3):
         name=f"Job {{seed}}", budget_usd="100", training__seed=seed, training__scaling__actors={_ACTORS},
         training__rollout__steps_per_call=64, training__stop={{"rounds": 1000000, "env_steps": None}},
         training__checkpoints={{"every_rounds": 2}}, training__evaluation={{"every_rounds": 1000, "episodes": 1}},
-        platform__workers=1,
+        platform__workers=1, platform__learner_usd_per_hour="2", platform__worker_usd_per_hour="3",
     ))
 """
+_STOP = """
+from webapp.jobs.models import Job
+from webapp.jobs.services import stop_job
+for job in Job.objects.all():
+    stop_job(job=job, user=job.created_by)
+"""
+_STOPPED = "SELECT count(*) FROM jobs_job WHERE observed = 'cancelled'"
 _FINDINGS = """
 import time
 from webapp.clock import SYSTEM_CLOCK
@@ -117,6 +129,20 @@ def _program(stack: Stack, program: str) -> str:
     ).stdout
 
 
+def _assert_nothing_paid_twice(stack: Stack) -> None:
+    """Calls by their round, and rent by its time, which is settled in full once the jobs have ended."""
+    _program(stack, _STOP)
+    wait_until(lambda: stack.rows(_STOPPED) == [(3,)], within_s=120, what="they have stopped")
+    assert stack.rows(_PAID_TWICE) == []
+    rents = stack.rows(_RENTS)
+    assert len({(account, resource) for account, resource, *_ in rents}) == 6, (
+        "a learner and a worker of each job"
+    )
+    assert all(paid > 0 for *_, paid in rents)
+    for (*whose, _, ended_s, _), (*whose_next, begins_s, _, _) in pairwise(rents):
+        assert whose != whose_next or begins_s >= ended_s, f"time of {whose} is paid twice"
+
+
 def _rounds(stack: Stack) -> dict[str, int]:
     return dict(stack.rows(_ROUNDS))
 
@@ -184,8 +210,8 @@ def test_three_jobs_wait_for_their_disk_and_go_on(
     disks = Disks(tmp_path)
     with _three_jobs(disks, monkeypatch) as stack:
         took_s = [_outage(stack, partial(spoil, disks)) for _ in range(times)]
-        assert stack.rows(_PAID_TWICE) == []
         assert stack.rows(_COUNTED) == [(0, 0, 3, 0)]
+        _assert_nothing_paid_twice(stack)
         assert "FOUND 0" in _program(stack, _FINDINGS.format(times=1))
         print(
             f"{spoil.__name__}: {times} outages, {len(stack.rows(_ROUND_ROWS))} rounds; they went on after"
