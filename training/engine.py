@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from training.checkpoints import Progress
-from training.loops.asynchronous import asynchronous
-from training.loops.epochs import bulk_synchronous, fully_asynchronous, hybrid
-from training.loops.pipelined import pipelined
+from training.loops.drivers import drive
 from training.loops.run import Run
-from training.loops.staleness_aware import staleness_aware
-from training.loops.synchronous import synchronous
 from training.messages import Event, Started
 from training.ports import CheckpointStore, ControlSource, Platform
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
-
-_LOOPS = {
-    "synchronous": synchronous,
-    "pipelined": pipelined,
-    "asynchronous": asynchronous,
-    "staleness_aware": staleness_aware,
-    "hybrid": hybrid,
-    "bulk_synchronous": bulk_synchronous,
-    "fully_asynchronous": fully_asynchronous,
-}
 
 
 def train(
@@ -55,5 +41,4 @@ def train(
         stepping=task.stepping(),
         notes=task.notes(),
     )
-    loop = _LOOPS[spec.loop.kind]
-    yield from loop(Run(task, platform, checkpoints, control, progress, call_prefix))
+    yield from drive(Run(task, platform, checkpoints, control, progress, call_prefix))

@@ -1,6 +1,6 @@
 """Decides when a run is over and why: by its stop rule, by a person's wish, or by how a call ended. Pure functions.
 
-A loop in which nothing works any more ends its run itself, with `Halt("failing", …)` in `training/loops/`.
+A loop in which nothing works any more ends its run itself: it raises NothingWorks (`training/loops/state.py`).
 """
 
 from __future__ import annotations

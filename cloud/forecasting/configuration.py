@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 from cloud.forecasting.concurrency import Flight, flight_of
-from cloud.forecasting.rounds import Rounds, next_attempt, rounds_of
+from cloud.forecasting.rounds import Rounds, next_attempt
 from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool, Profile
 from cloud.numbers.quantity import Quantity, quantities, with_values
@@ -109,7 +109,7 @@ class Configuration:
         simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
         attempts = {kind: attempts_of(works.training, kind) for kind in KINDS}
         flight = flight_of(simulation, attempts, next_attempt, self.tariff.pool)
-        return rounds_of(loop, works, flight), flight
+        return Rounds(loop, works, flight), flight
 
 
 @dataclass(frozen=True)

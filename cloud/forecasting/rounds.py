@@ -1,213 +1,171 @@
-"""The engine's loops without data: which calls are sent when, and which wait for which."""
+"""A loop's decisions with times in place of data: its calls are works by arithmetic, and nothing is learned."""
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 from cloud.billing.work import Work
 from cloud.forecasting.concurrency import AllCallsFail, Flight
-from cloud.forecasting.gradient_rounds import GradientRounds
 from cloud.forecasting.workload import Workload
-from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind, StalenessAware
-from training.replay import CircularBuffer
+from training.checkpoints import Progress
+from training.loops.model import LoopOfAnyKind
+from training.loops.staleness_aware import StalenessAwareState
+from training.loops.state import (
+    ApplyGradients,
+    ComputeGradient,
+    EndRound,
+    Job,
+    KeepData,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    PlanAgain,
+    Sample,
+    Step,
+    Update,
+)
+from training.loops.states import state_of
+from training.scaling.plan import Plan
 
-_BARREN_AT_MOST = 3
+_MOST_ATTEMPTS = 10
 
 
-class Rounds(Protocol):
+class Rounds:
+    """One run of a loop, round by round. `_flying` says of each call in flight what it was sent for, `_samples` how
+    much progress counts with a gradient that has landed, or with a version that was not made yet.
+    """
+
+    def __init__(self, loop: LoopOfAnyKind, works: Workload, flight: Flight) -> None:
+        self._loop = loop
+        self._works = works
+        self._flight = flight
+        self._state: LoopState | None = None
+        self._steps: Iterator[Step] = iter(())
+        self._serial = 0
+        self._flying: dict[str, Any] = {}
+        self._samples: dict[str | int, int] = {}
+        self._works_of: dict[type[Any], Callable[[Any], Work]] = {
+            Sample: self._sampling,
+            Update: self._update,
+            ComputeGradient: self._gradient,
+            ApplyGradients: self._apply,
+        }
+        self._gradient_ns = self._sampling_ns = self._looked_ns = 0
+
     def next(self, actors: int) -> None:
-        """Continue with this many actors until the next version is made."""
+        """Continue with this many actors until the round is over. Raises AllCallsFail."""
+        plan = Plan(actors, 0, "")
+        if self._state is None:
+            job = _job_of(self._loop, self._works)
+            self._state = state_of(self._loop, job, Progress(b"", b""), plan, self._name)
+        else:
+            self._state.begin_round(plan)
+        try:
+            while not self._follow(self._state, plan):
+                self._steps = self._next(self._state)
+        except NothingWorks:
+            raise AllCallsFail from None
 
     def settle(self) -> None:
         """Stop all calls in flight, as at the end of a run."""
-
-
-class WaitingRounds:
-    """Synchronous and pipelined: a round is over when all its calls have landed."""
-
-    def __init__(self, works: Workload, flight: Flight, *, pipelined: bool) -> None:
-        self._works = works
-        self._flight = flight
-        self._pipelined = pipelined
-        self._pending = 0
-        self._number = 0
-
-    def next(self, actors: int) -> None:
-        for _ in range(_BARREN_AT_MOST):
-            if self._pipelined and not self._pending:
-                self._pending = self._sample(actors, [])
-            elif self._pipelined:
-                learned, self._pending = self._pending, self._sample(actors, [self._update(self._pending)])
-                self._flight.count_learned(learned * self._works.steps_a_call)
-                return
-            elif done := self._sample(actors, []):
-                self._flight.gather([self._update(done)])
-                self._flight.count_learned(done * self._works.steps_a_call)
-                return
-        if not self._pending:
-            raise AllCallsFail
-        self.next(actors)
-
-    def settle(self) -> None:
-        """No call is in flight between two rounds."""
-
-    def _sample(self, actors: int, with_them: list[Work]) -> int:
-        self._number += 1
-        works = [self._works.sampling(f"r{self._number}-s{slot}") for slot in range(actors)]
-        return self._flight.gather([*with_them, *works])
-
-    def _update(self, trajectories: int) -> Work:
-        return self._works.update(f"r{self._number}-update", trajectories)
-
-
-class AsynchronousRounds:
-    """Asynchronous: every landing may send more, as `training.loops.asynchronous` does."""
-
-    def __init__(self, works: Workload, flight: Flight, loop: Asynchronous) -> None:
-        self._works = works
-        self._flight = flight
-        self._loop = loop
-        self._version = 0
-        self._serial = 0
-        self._idle: list[int] = []
-        self._slots = 0
-        self._actors = 0
-        self._sampling: dict[str, tuple[int, int]] = {}
-        self._ready: list[int] = []
-        self._updating = ""
-        self._learning = 0
-        self._failures = 0
-        self._replay: CircularBuffer[int] = CircularBuffer(*works.task.replay)
-
-    def next(self, actors: int) -> None:
-        self._actors = actors
-        for slot in range(self._slots, actors):
-            heapq.heappush(self._idle, slot)
-        self._slots = max(self._slots, actors)
-        while True:
-            self._send_learner()
-            self._send_actors()
-            landed = self._flight.next()
-            if landed is None or self._failures > 3 * actors:
-                raise AllCallsFail
-            if self._land(*landed):
-                return
-
-    def settle(self) -> None:
-        flying = [name for name in (*self._sampling, self._updating) if name]
         # The next attempt of a failed call has another id.
-        ids = [f"{name}-a{attempt}" for name in flying for attempt in range(1, 11)]
-        self._sampling.clear()
-        self._updating = ""
-        self._flight.cancel(ids)
+        attempts = range(1, _MOST_ATTEMPTS + 1)
+        self._flight.cancel([f"{name}-a{attempt}" for name in self._flying for attempt in attempts])
+        self._flying.clear()
 
-    @property
-    def _per_update(self) -> int:
-        return self._loop.trajectories_per_update or self._actors
+    def _name(self, what: str) -> str:
+        self._serial += 1
+        return f"n{self._serial}"
 
-    @property
-    def _oldest(self) -> int:
-        return max(0, self._version - self._loop.staleness_limit)
+    def _next(self, state: LoopState) -> Iterator[Step]:
+        """Send what can be sent, wait for the next call to land, and return what follows from it."""
+        self._steps = state.send()
+        self._follow(state, state.plan)
+        landed = self._flight.next()
+        self._look(state)
+        if landed is None:
+            raise AllCallsFail
+        return state.land(self._landing(*landed))
 
-    def _send_actors(self) -> None:
-        updates = self._loop.staleness_limit + (not self._updating)
-        room = self._per_update * updates - len(self._ready) - len(self._sampling)
+    def _follow(self, state: LoopState, plan: Plan) -> bool:
+        """Do one step after the other, and return whether the round is over. The rest is done in the next one."""
         works: list[Work] = []
-        while room > len(works) and self._idle and self._idle[0] < self._actors:
-            self._serial += 1
-            work = self._works.sampling(f"n{self._serial}")
-            self._sampling[work.name] = (heapq.heappop(self._idle), self._version)
-            works.append(work)
+        over = False
+        for step in self._steps:
+            make = self._works_of.get(type(step))
+            if make is not None:
+                work = make(step)
+                self._flying[work.name] = step
+                works.append(work)
+            elif isinstance(step, MakeVersion):
+                self._flight.count_learned(0 if step.replayed else self._samples.pop(step.name))
+            elif isinstance(step, EndRound):
+                self._fit_learners(state)
+                over = True
+                break
+            elif isinstance(step, KeepData | PlanAgain):
+                state.begin_round(plan)
         if works:
             self._flight.send(works)
+        return over
 
-    def _send_learner(self) -> None:
-        if self._updating:
-            return
-        batch: tuple[int, ...] | None = None
-        if len(self._ready) >= self._per_update:
-            self._ready = [version for version in self._ready if version >= self._oldest]
-        is_new = len(self._ready) >= self._per_update
-        if is_new:
-            batch = tuple(self._ready[: self._per_update])
-            self._ready = self._ready[self._per_update :]
-            self._replay.put(batch, min(batch))
-        else:
-            batch = self._replay.take(self._oldest)
-        if batch:
-            self._updating = f"v{self._version}-update"
-            self._learning = len(batch) if is_new else 0
-            self._flight.send([self._works.update(self._updating, len(batch))])
+    def _sampling(self, step: Sample) -> Work:
+        return self._works.sampling(step.name)
 
-    def _land(self, work: Work, done: bool) -> bool:
-        """Return whether a new version was made."""
-        if work.name == self._updating:
-            self._updating = ""
-            if not done:
-                raise AllCallsFail
-            self._version += 1
-            self._flight.count_learned(self._learning * self._works.steps_a_call)
-            return True
-        slot, version = self._sampling.pop(work.name)
-        heapq.heappush(self._idle, slot)
-        self._failures = 0 if done else self._failures + 1
-        if done:
-            self._ready.append(version)
-        return False
+    def _update(self, step: Update) -> Work:
+        return self._works.update(step.name, len(step.batch))
 
+    def _gradient(self, step: ComputeGradient) -> Work:
+        others = len(step.others) + len(step.anchors)
+        size = len(step.slice.trajectories)
+        return self._works.call("gradient", step.name, trajectories=size, policies=others)
 
-class EpochRounds:
-    """Loops over epochs: every landing may send more, as `training.loops.epochs` does. A round is an epoch."""
+    def _apply(self, step: ApplyGradients) -> Work:
+        return self._works.call("apply", step.name, gradients=len(step.release.gradients))
 
-    def __init__(self, works: Workload, flight: Flight, *, together: bool) -> None:
-        self._works = works
-        self._flight = flight
-        self._together = together
-        self._number = 0
+    def _landing(self, work: Work, done: bool) -> Landing:
+        step = self._flying.pop(work.name)
+        samples, last = 0, False
+        match step:
+            case Update():
+                samples = self._samples[work.name] = len(step.batch) * self._works.steps_a_call
+            case ComputeGradient():
+                last = step.slice.passes + 1 >= self._works.task.passes
+                samples = len(step.slice.trajectories) * self._works.steps_a_call if last else 0
+                self._samples[step.number] = samples
+            case ApplyGradients():
+                numbers = [gradient.number for gradient in step.release.gradients]
+                samples = self._samples[work.name] = sum(self._samples.pop(number) for number in numbers)
+        return Landing(work.name, done, samples=samples, last=last)
 
-    def next(self, actors: int) -> None:
-        calls, idle, flying, waiting, merging, merged = self._works.calls_an_epoch, actors, 0, 0, 0, 0
-        sent = 0
-        while True:
-            if waiting and not merging and not (self._together and flying):
-                waiting, merging = 0, waiting
-                self._flight.send([self._works.update(self._name(), merging)])
-            if not (self._together and (flying or merging)):
-                more = min(idle, calls - sent)
-                self._flight.send([self._works.sampling(self._name()) for _ in range(more)])
-                idle, flying, sent = idle - more, flying + more, sent + more
-            landed = self._flight.next() if flying or merging else None
-            if landed is None:
-                break
-            work, done = landed
-            if work.kind == self._works.task.learning:
-                if not done:
-                    raise AllCallsFail
-                idle, merged, merging = idle + merging, merged + merging, 0
-            else:
-                flying, waiting, idle = flying - 1, waiting + done, idle + (not done)
-        if not merged:
-            raise AllCallsFail
-        self._flight.count_learned(merged * self._works.steps_a_call)
+    def _look(self, state: LoopState) -> None:
+        """Count the time that calls in flight take, if the number of learners goes by it."""
+        if isinstance(state, StalenessAwareState):
+            busy, now_ns = state.busy, self._flight.simulation.now_ns
+            took_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
+            self._gradient_ns += busy.learners * took_ns
+            self._sampling_ns += busy.actors * took_ns
 
-    def _name(self) -> str:
-        self._number += 1
-        return f"n{self._number}"
-
-    def settle(self) -> None:
-        """No call is in flight between two rounds."""
+    def _fit_learners(self, state: LoopState) -> None:
+        if isinstance(state, StalenessAwareState):
+            if state.loop.fit_learners:
+                state.fit_learners(self._gradient_ns, self._sampling_ns, state.loop.learners)
+            self._gradient_ns = self._sampling_ns = 0
 
 
-def rounds_of(loop: LoopOfAnyKind, works: Workload, flight: Flight) -> Rounds:
-    if isinstance(loop, EPOCH_LOOPS):
-        return EpochRounds(works, flight, together=loop.steps_together)
-    if isinstance(loop, Asynchronous):
-        return AsynchronousRounds(works, flight, loop)
-    if isinstance(loop, StalenessAware):
-        return GradientRounds(works, flight, loop)
-    return WaitingRounds(works, flight, pipelined=loop.kind == "pipelined")
+def _job_of(loop: LoopOfAnyKind, works: Workload) -> Job:
+    """Return what a loop must know of the job. No limit ends it: what a forecast simulates is a part of a run."""
+    over_epochs, task = loop.over_epochs, works.task
+    return Job(
+        progress_a_call=works.steps_a_call,
+        attempts=works.training.attempts,
+        replay=task.replay,
+        calls_an_epoch=works.calls_an_epoch if over_epochs else 0,
+        keeps_sampling_policy=task.keeps_sampling_policy,
+    )
 
 
 def next_attempt(work: Work) -> Work:

@@ -15,7 +15,7 @@ from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
-from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind
+from training.loops.model import Asynchronous, LoopOfAnyKind
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _of_full_size(scale: Scale) -> Counts:
 
 def _whole_rounds(works: Workload, loop: LoopOfAnyKind, scale: Scale, actors: int) -> float:
     """Return how many of the simulated rounds make one of the job's, apart from its larger number of actors."""
-    if isinstance(loop, EPOCH_LOOPS):
+    if loop.over_epochs:
         return works.task.calls_an_epoch / works.calls_an_epoch
     if not isinstance(loop, Asynchronous):
         return 1.0
@@ -124,11 +124,11 @@ def _whole_rounds(works: Workload, loop: LoopOfAnyKind, scale: Scale, actors: in
 def _evaluation_of(
     configuration: Configuration, works: Workload, judged: Counts, actors: int, a_round: Counts
 ) -> Counts:
-    """Return an evaluation's counts. In an asynchronous loop it runs beside everything else.
+    """Return an evaluation's counts. In some loops it runs beside everything else.
 
     It takes time only from a pool that cannot grow. One that can has more actors for it until they are idle for long.
     """
-    if not isinstance(works.training.loop, Asynchronous):
+    if not works.training.loop.judges_beside:
         return judged
     beside = judged.copy()
     pool = configuration.profile.actors

@@ -58,8 +58,8 @@ class Workload:
         self.steps_a_call = training.progress_a_call
         self._planned = PlannedCall(training, self.sizes, fewer=fewer)
         self._deadlines = Deadlines(training.longest_call_s)
-        self._kept: dict[str, Work] = {}
         self._alike: dict[tuple[str | int, ...], Work] = {}
+        self._named: dict[tuple[tuple[str | int, ...], str], Work] = {}
 
     def call(
         self,
@@ -76,6 +76,9 @@ class Workload:
     ) -> Work:
         """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
         key = kind, trajectories, gradients, policies, episodes, env_steps, share, sharing
+        found = self._named.get((key, name))
+        if found is not None:
+            return found
         like = self._alike.get(key)
         if like is None:
             planned = replace(
@@ -88,17 +91,15 @@ class Workload:
                 sharing=sharing,
             )
             like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
-        return replace(like, id=f"{name}-a1", name=name)
+        found = self._named[key, name] = replace(like, id=f"{name}-a1", name=name)
+        return found
 
     @property
     def calls_an_epoch(self) -> int:
         return ceil(self.task.calls_an_epoch / self.shorter)
 
     def sampling(self, name: str) -> Work:
-        found = self._kept.get(name)
-        if found is None:
-            found = self._kept[name] = self.call(self.task.sampling, name)
-        return found
+        return self.call(self.task.sampling, name)
 
     def update(self, name: str, trajectories: int) -> Work:
         """Return an update by this many trajectories."""

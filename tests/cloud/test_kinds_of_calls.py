@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,18 @@ from tests.cloud import calls, clouds
 from tests.cloud.recorded import CHANCE, record
 from tests.training.adding import MACS, Add, AddRequest, numbers
 from tests.training.specs import tiny
-from training import engine
 from training.calls import KINDS
-from training.calls.update import UPDATE_ATTEMPTS
 from training.codec import decode, encode
 from training.deadlines import Deadlines
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.loops.run import Run
+from training.loops.driver import Driver
+from training.loops.drivers import DRIVERS
+from training.loops.state import Step, Update
+from training.loops.states import STATES
+from training.loops.synchronous import SynchronousState
 from training.messages import Call, CallFailed, Event, RoundFinished
-from training.stopping import Halt
+from training.replay import Trajectory
 
 ROOT = Path(__file__).resolve().parents[2]
 _LUCK = Draws(start_normal=0.0, straggler_normal=0.0, failure=1.0, failure_at=1.0, late=1.0)
@@ -70,30 +72,51 @@ def _add(name: str, *given: float, **changes: Any) -> Call:
     return Call(id=name, request=AddRequest(passes=2), inputs=numbers(*given), **{**values, **changes})
 
 
-def _adding_loop(run: Run) -> Iterator[Event]:
-    """Rounds as of the synchronous loop, in which each actor's numbers are added up beside the sampling."""
-    halt = run.over()
-    while halt is None:
-        plan, states, started_s = run.plan(), dict(run.progress.env_states), run.now_s()
-        serial = run.progress.round_no + 1
-        rollouts = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
-        sums = [_add(f"r{serial}-add{n}-a1", 1.0, n, round_no=serial) for n in range(plan.actors)]
-        landed = yield from run.flight.gather([*rollouts, *sums], 4, "actors")
-        found = run.collect_trajectories(landed[: plan.actors], states)
-        updated = (yield from run.flight.gather([run.learn(found)], UPDATE_ATTEMPTS, "the learner"))[0]
-        assert updated is not None
-        assert updated.outcome is not None
-        yield from run.advance(
-            plan,
-            updated.outcome,
-            run.flight.take_tally(),
-            started_s=started_s,
-            collect_s=1.0,
-            env_states=states,
-        )
-        halt = run.over()
-    assert isinstance(halt, Halt)
-    yield from run.end(halt)
+@dataclass(frozen=True)
+class _Sum:
+    """Send a call that adds up the numbers of one actor."""
+
+    name: str
+    after: tuple[str, ...]
+    number: int
+
+
+class _AddingState(SynchronousState):
+    """The synchronous loop, in which each actor's numbers are added up beside the sampling."""
+
+    def _wave(self, number: int) -> Iterator[Any]:
+        after = self.after
+        yield from super()._wave(number)
+        for actor in range(self.plan.actors):
+            name = self.name(f"add{actor}")
+            self._sampling[name] = self.plan.actors + actor
+            self._names.append(name)
+            yield _Sum(name, after, actor)
+
+    def _wave_is_over(self) -> tuple[Trajectory, ...]:
+        super()._wave_is_over()
+        return tuple(self._landed[slot] for slot in sorted(self._landed) if slot < self.plan.actors)
+
+
+class _AddingDriver(Driver):
+    def _do(self, step: Step | _Sum) -> Iterator[Event]:
+        if isinstance(step, _Sum):
+            self._slots[step.name] = -1
+            call = _add(f"{step.name}-a1", 1.0, step.number, round_no=self.run.progress.round_no + 1)
+            self.run.flight.launch(call, 4, step.after)
+        else:
+            yield from super()._do(step)
+
+
+class _LearningOnActors(Driver):
+    def _do(self, step: Step) -> Iterator[Event]:
+        if isinstance(step, Update):
+            self._learned_from_s = self.run.now_s()
+            call = self.run.learn(step.name, [trajectory.payload for trajectory in step.batch])
+            on_actor = call.model_copy(update={"where": "actor"})
+            self.run.flight.launch(on_actor, self.run.attempts(call), step.after)
+        else:
+            yield from super()._do(step)
 
 
 def test_a_request_travels_as_the_model_of_its_kind(adding: Add) -> None:
@@ -140,7 +163,8 @@ def test_its_deadline_and_attempts_are_its_own(adding: Add) -> None:
 def test_a_run_with_it_is_reserved_billed_and_timed_again(
     adding: Add, chance: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engine._LOOPS, "synchronous", _adding_loop)
+    monkeypatch.setitem(STATES, "synchronous", _AddingState)
+    monkeypatch.setitem(DRIVERS, "synchronous", _AddingDriver)
     run = record(tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4}), **chance)
     works = [work for work in run.sitting.works if work.kind == "add"]
     assert len({work.name for work in works}) == 9
@@ -343,10 +367,7 @@ def test_updates_on_actors_learn_the_same_are_paid_there_and_timed_again(
 ) -> None:
     spec = tiny(stop={"rounds": 2}, rollout={"steps_per_call": 4, "attempts": 4})
     beside = record(spec, **chance)
-    made = Run.learn
-    monkeypatch.setattr(
-        Run, "learn", lambda run, payloads: made(run, payloads).model_copy(update={"where": "actor"})
-    )
+    monkeypatch.setitem(DRIVERS, "synchronous", _LearningOnActors)
     run = record(spec, **chance)
     updates = [work for work in run.sitting.works if work.kind == "update"]
     assert {work.where for work in updates} == {"actor"}

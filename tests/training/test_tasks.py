@@ -6,16 +6,17 @@ import pytest
 
 from cloud.wire import Work
 from tests.training.inline_platform import InlinePlatform
-from tests.training.runs import Forgetful
+from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from training.checkpoints import Progress
-from training.loops.run import Run
+from training.loops.state import MakeVersion
+from training.loops.states import STATES
+from training.loops.synchronous import SynchronousState
 from training.messages import Evaluated, RoundFinished
-from training.ports import Control
 from training.reports import RoundReport, Usage, sum_usages
 from training.spec import StopRule
 from training.stopping import verdict
-from training.tasks.kinds import TASKS, task_of
+from training.tasks.kinds import TASKS
 from training.tasks.score import Score
 
 LOSS = Score("loss", higher_is_better=False)
@@ -74,19 +75,38 @@ def test_figures_are_distinguished_from_what_every_round_has():
         RoundReport.model_validate({**json.loads(STORED_ROUND)["report"], "nothing_of_ours": 1})
 
 
-def test_a_round_is_not_a_version():
+class _ThreeVersionsARound(SynchronousState):
+    """A loop that learns from the data of a wave three times, and reports the versions together."""
+
+    def _wave_is_over(self):
+        self._batch = super()._wave_is_over()
+        return self._batch
+
+    def land(self, landing):
+        if landing.name != self._updating or self.versions == 2:
+            yield from super().land(landing)
+            return
+        self.after = (landing.name,)
+        self._made(landing.samples)
+        yield MakeVersion(landing.name)
+        yield self._update(self._batch)
+
+
+def test_a_round_is_not_a_version(monkeypatch):
     """A loop may make several versions a round. They are reported together; each has its own seed."""
-    spec = tiny(loop={"kind": "asynchronous", "staleness_limit": 4}, algorithm={"learning_rate_decay": True})
-    task, platform = task_of(spec), InlinePlatform()
-    run = Run(task, platform, Forgetful(), Control, task.begin(), "")
-    reports = []
-    for _ in range(2):
-        reports += [event.report for event in _round(run, versions=3) if event.kind == "round"]
+    monkeypatch.setitem(STATES, "asynchronous", _ThreeVersionsARound)
+    spec = tiny(
+        loop={"kind": "asynchronous", "staleness_limit": 4},
+        algorithm={"learning_rate_decay": True},
+        scaling={"kind": "fixed", "actors": 2},
+        stop={"rounds": 2},
+    )
+    platform, store = InlinePlatform(), Forgetful()
+    reports = [one.report for one in events_of(spec, platform, checkpoints=store) if one.kind == "round"]
     assert [report.round_no for report in reports] == [1, 2]
     assert [report.version for report in reports] == [3, 6]
     assert [report.env_steps for report in reports] == [3 * 2 * 16] * 2
-    assert reports[-1].total_env_steps == run.progress.total_env_steps == 2 * 3 * 2 * 16
-    assert run.learned_in_round == 0
+    assert reports[-1].total_env_steps == 2 * 3 * 2 * 16
     updates = [call for call in platform.submitted if call.kind == "update"]
     assert len({call.seed for call in updates}) == 6
     assert len({call.id for call in platform.submitted}) == len(platform.submitted)
@@ -94,19 +114,9 @@ def test_a_round_is_not_a_version():
     assert reports[0].learner_usage.samples == sum(2 * 2 * 16 for _ in a_round)
     # Data of version 0 was learned from at versions 0, 1 and 2.
     assert reports[0].staleness_mean == pytest.approx(1.0)
-    assert Progress.decode(run.progress.encode(spec), spec) == run.progress
-
-
-def _round(run, versions):
-    plan, started_s = run.plan(), run.now_s()
-    calls = [run.sample(slot, run.progress.version + 1, None) for slot in range(2)]
-    landed = yield from run.flight.gather(calls, 1, "actors")
-    data = [one.outcome.payload for one in landed]
-    for _ in range(versions):
-        (updated,) = yield from run.flight.gather([run.learn(data)], 1, "the learner")
-        run.new_version(updated.outcome)
-    tally = run.flight.take_tally()
-    yield from run.end_round(plan, tally, started_s=started_s, collect_s=run.now_s() - started_s)
+    progress = Progress.decode(store.saved[2], spec)
+    assert (progress.version, progress.total_env_steps) == (6, 2 * 3 * 2 * 16)
+    assert Progress.decode(progress.encode(spec), spec) == progress
 
 
 @pytest.mark.parametrize(

@@ -4,282 +4,207 @@ A slice is some rows of one epoch. Slices are numbered over all epochs, so each 
 call, whichever function makes it. A function's next call leaves when its push has been merged, with the newest
 parameters. A round is an epoch.
 
+Hybrid synchronous (Wang et al. 2019) is asynchronous within an epoch, with a barrier at its end; with one function and
+one local step it is plain minibatch descent, bit for bit. In bulk synchronous all functions push, then the learner
+takes one step with the mean of their gradients. Fully asynchronous functions go on to the next epoch's rows without
+waiting, and judging runs beside them.
+
 A run that stops within an epoch keeps the parameters so far, the slices that are done, and pushes that wait for their
 merge. A resumed run goes on with the other slices, so that no row is learned from twice in an epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from training.data.shard import BadShard
-from training.data.store import MissingData
-from training.loops.evaluation import Evaluation
-from training.loops.flight import Landed
-from training.loops.run import Run
-from training.messages import Event
+from training.checkpoints import Progress
+from training.loops.state import (
+    EndRound,
+    Job,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    Sample,
+    Step,
+    Update,
+)
 from training.replay import Trajectory
-from training.stopping import Halt
+from training.scaling.plan import Plan
+
+_FAILURES_ALLOWED_PER_FUNCTION = 3
 
 
-class _Pushed:
-    """A push that waits for its merge. One from a checkpoint has no slot."""
+class _Push(NamedTuple):
+    """What a function pushed, which waits for its merge. One from a checkpoint has no slot."""
 
-    def __init__(self, trajectory: Trajectory, number: int = -1, slot: int | None = None) -> None:
-        self.trajectory, self.number, self.slot = trajectory, number, slot
+    trajectory: Trajectory
+    number: int = -1
+    slot: int | None = None
 
 
-class _Traffic:
-    """The work in progress: slices by function, pushes that wait, one merge with its `batch`, at most one evaluation.
+class EpochState(LoopState):
+    """The work in progress: slices by function, pushes that wait, and one merge with its `_batch`.
 
-    `together`: the pushes of all functions are merged at once. `barrier`: no slice of the next epoch leaves before
-    this epoch has ended. `done` are the slices that were pushed or given up; of those before `first` all are.
+    `_done` are the slices that were pushed or given up; of those before `_first` all are. `_rows_ahead` are rows of
+    slices that are in flight or wait for their merge.
     """
 
-    def __init__(self, run: Run, *, together: bool, barrier: bool) -> None:
-        self.run = run
-        self.together, self.barrier = together, barrier
-        self.an_epoch = run.task.calls_an_epoch
-        self.plan = run.plan()
-        self.started_s = run.now_s()
-        self.states = dict(run.progress.env_states)
-        self.first = run.progress.first_slice
-        self.done = set(run.progress.slices_done)
-        self.next_number = self.first
-        self.idle = set(range(self.plan.actors))
-        self.sampling: dict[str, tuple[int, int]] = {}
-        self.waiting = [_Pushed(one) for one in run.progress.waiting]
-        self.merging: str | None = None
-        self.batch: list[_Pushed] = []
-        self.merged_last: tuple[str, ...] = ()
-        self.rows_ahead = 0
-        self.dropped = 0
-        self.failures_in_a_row = 0
-        self.evaluation: Evaluation | None = None
+    def __init__(
+        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+    ) -> None:
+        super().__init__(loop, job, progress, plan, name)
+        self._first = progress.first_slice
+        self._done = set(progress.slices_done)
+        self._next_number = self._first
+        self._idle = set(range(plan.actors))
+        self._sampling: dict[str, tuple[int, int, int]] = {}
+        self._waiting = [_Push(one) for one in progress.waiting]
+        self._merging = ""
+        self._batch: list[_Push] = []
+        self._merged_last = ""
+        self._rows_ahead = 0
+        self._dropped = 0
+        self._failures_in_a_row = 0
 
     @property
-    def busy(self) -> bool:
-        return bool(self.sampling or self.waiting or self.merging)
+    def waiting_for(self) -> str:
+        return "functions and learner"
 
     @property
-    def epoch_is_over(self) -> bool:
-        merged = self.first + len(self.done) - len(self.waiting) - len(self.batch)
-        if not self.barrier and merged >= (self.run.progress.round_no + 1) * self.an_epoch:
+    def _barrier(self) -> bool:
+        """Whether no slice of the next epoch leaves before this epoch has ended."""
+        return bool(self.loop.ends_epochs_together)
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._sampling or self._waiting or self._merging)
+
+    @property
+    def _end_of_epoch(self) -> int:
+        return (self.round_no + 1) * self.job.calls_an_epoch
+
+    @property
+    def _epoch_is_over(self) -> bool:
+        merged = self._first + len(self._done) - len(self._waiting) - len(self._batch)
+        if not self._barrier and merged >= self._end_of_epoch:
             return True
-        return self.next_slice() is None and not self.busy
+        return self._next_slice() is None and not self._busy
 
-    def next_slice(self) -> int | None:
+    def _next_slice(self) -> int | None:
         """Return the first slice that no function has had, if one may leave now."""
-        limit = self.run.spec.stop.progress_limit
-        if limit is not None and self.run.progress.total_env_steps + self.rows_ahead >= limit:
+        limit = self.job.progress_limit
+        if limit is not None and self.total + self._rows_ahead >= limit:
             return None
-        while self.next_number in self.done:
-            self.next_number += 1
-        if self.barrier and self.next_number >= (self.run.progress.round_no + 1) * self.an_epoch:
+        while self._next_number in self._done:
+            self._next_number += 1
+        if self._barrier and self._next_number >= self._end_of_epoch:
             return None
-        return self.next_number
+        return self._next_number
 
-    def send(self) -> None:
+    def send(self) -> Iterator[Step]:
         """Send a merge of all pushes that wait, and a slice to every idle function."""
-        if self.waiting and self.merging is None and not (self.together and self.sampling):
-            self._send_merge()
-        if self.together and self.busy:
+        together = self.loop.steps_together
+        if self._waiting and not self._merging and not (together and self._sampling):
+            yield self._merge()
+        if together and self._busy:
             return
-        for slot in sorted(self.idle):
-            number = self.next_slice() if slot < self.plan.actors else None
+        for slot in sorted(self._idle):
+            number = self._next_slice() if slot < self.plan.actors else None
             if number is None:
                 continue
-            self.idle.remove(slot)
-            call = self.run.descend(slot, number, self.states.get(slot))
-            name = self.run.flight.launch(call, self.run.attempts(call), self.merged_last)
-            self.sampling[name] = slot, number
-            self.next_number += 1
-            self.rows_ahead += self.run.task.rows_of_slice(number)
+            self._idle.remove(slot)
+            name = self.name(f"s{slot}-{number}")
+            self._sampling[name] = slot, number, self.version
+            self._next_number += 1
+            self._rows_ahead += self.job.rows_of_slice(number)
+            yield Sample(name, (self._merged_last, *self.after), slot, number)
 
-    def _send_merge(self) -> None:
-        self.batch, self.waiting = sorted(self.waiting, key=lambda pushed: pushed.number), []
-        call = self.run.learn([pushed.trajectory.payload for pushed in self.batch])
-        names = [pushed.trajectory.name for pushed in self.batch if pushed.trajectory.name]
-        self.merging = self.run.flight.launch(call, self.run.attempts(call), [*names, *self.merged_last])
+    def _merge(self) -> Update:
+        self._batch, self._waiting = sorted(self._waiting, key=lambda push: push.number), []
+        self._merging = self.name("update")
+        trajectories = tuple(push.trajectory for push in self._batch)
+        after = (*(trajectory.name for trajectory in trajectories), self._merged_last, *self.after)
+        return Update(self._merging, after, trajectories)
 
-    def follow(self) -> None:
-        """Plan the next epoch and continue with as many functions as it has."""
-        plan = self.run.plan()
-        at_work = {slot for slot, _ in self.sampling.values()} | {
-            pushed.slot for pushed in (*self.waiting, *self.batch) if pushed.slot is not None
+    def begin_round(self, plan: Plan) -> None:
+        """Continue with as many functions as the next epoch's plan has."""
+        at_work = {slot for slot, _, _ in self._sampling.values()} | {
+            push.slot for push in (*self._waiting, *self._batch) if push.slot is not None
         }
-        self.idle |= set(range(plan.actors)) - at_work
-        self.plan, self.started_s = plan, self.run.now_s()
+        self._idle |= set(range(plan.actors)) - at_work
+        super().begin_round(plan)
 
-    def judge(self) -> None:
-        """Judge the newest version beside everything else, unless another is still being judged."""
-        if self.evaluation is None:
-            self.evaluation = self.run.evaluation()
-            for call in self.evaluation.calls:
-                self.run.flight.launch(call, self.run.attempts(call))
+    def land(self, landing: Landing) -> Iterator[Step]:
+        self.after = (landing.name,)
+        if landing.name == self._merging:
+            yield from self._land_merge(landing)
+        else:
+            self._land_push(landing)
+        if landing.failure:
+            raise NothingWorks(landing.failure)
+        if landing.stopping:
+            return
+        nothing_left = not self._busy and self._epoch_is_over and not self.learned
+        if nothing_left or self._failures_in_a_row > _FAILURES_ALLOWED_PER_FUNCTION * self.plan.actors:
+            raise NothingWorks(f"no function returns a result any more: {self.last_failure}")
+        if self._epoch_is_over and self.learned:
+            yield from self._end_epoch()
 
-    def land_push(self, landed: Landed, *, stopping: bool = False) -> str:
-        """Take a push, or give its slice up for this epoch, but not when the run is stopping. Return why no more can be
-        learned, or an empty text.
-        """
-        slot, number = self.sampling.pop(landed.name)
-        rows = self.run.task.rows_of_slice(number)
-        if landed.outcome is None:
-            self.run.last_failure = landed.reason
-            self.idle.add(slot)
-            self.rows_ahead -= rows
-            if not stopping:
-                self._finish(number)
-                self.dropped += 1
-                self.failures_in_a_row += 1
-            return ""
-        self.failures_in_a_row = 0
-        if landed.outcome.env_state is not None:
-            self.states[slot] = landed.outcome.env_state
-        version = landed.call.weights.version if landed.call.weights is not None else 0
-        self.waiting.append(_Pushed(Trajectory(landed.outcome.payload, version, landed.name), number, slot))
-        self._finish(number)
-        return self.run.task.failure_in(landed.outcome.payload)
+    def _land_push(self, landing: Landing) -> None:
+        """Take a push, or give its slice up for this epoch, but not when the run is stopping."""
+        slot, number, version = self._sampling.pop(landing.name)
+        if landing.done:
+            self._failures_in_a_row = 0
+            trajectory = Trajectory(landing.payload, version, landing.name)
+            self._waiting.append(_Push(trajectory, number, slot))
+            self._finish(number)
+            return
+        self.last_failure = landing.reason
+        self._idle.add(slot)
+        self._rows_ahead -= self.job.rows_of_slice(number)
+        if not landing.stopping:
+            self._finish(number)
+            self._dropped += 1
+            self._failures_in_a_row += 1
 
     def _finish(self, number: int) -> None:
-        self.done.add(number)
-        while self.first in self.done:
-            self.done.remove(self.first)
-            self.first += 1
+        self._done.add(number)
+        while self._first in self._done:
+            self._done.remove(self._first)
+            self._first += 1
 
-    def land_merge(self, landed: Landed) -> str:
-        """Take a version, or have its pushes wait again. Return why no more can be learned, or an empty text."""
-        batch, self.batch, self.merging = self.batch, [], None
-        if landed.outcome is None:
-            self.waiting = [*batch, *self.waiting]
-            return ""
-        self.merged_last = (landed.name,)
-        self.run.new_version(landed.outcome)
-        for pushed in batch:
-            if pushed.slot is not None:
-                self.rows_ahead -= self.run.task.rows_of_slice(pushed.number)
-                self.idle.add(pushed.slot)
-        return self.run.task.failure_in(landed.outcome.payload)
+    def _land_merge(self, landing: Landing) -> Iterator[Step]:
+        """Take a version, or have its pushes wait again."""
+        batch, self._batch, self._merging = self._batch, [], ""
+        if not landing.done:
+            self._waiting = [*batch, *self._waiting]
+            raise NothingWorks(f"a merge failed: {landing.reason}")
+        self._merged_last = landing.name
+        for push in batch:
+            if push.slot is not None:
+                self._rows_ahead -= self.job.rows_of_slice(push.number)
+                self._idle.add(push.slot)
+        self._made(landing.samples)
+        yield MakeVersion(landing.name)
 
-    def end_epoch(self) -> Iterator[Event]:
-        run = self.run
-        merging_s = run.learning_s_in_round
-        yield from run.end_round(
-            self.plan,
-            run.flight.take_tally(),
-            started_s=self.started_s,
-            collect_s=max(0.0, run.now_s() - self.started_s - merging_s),
-            dropped_trajectories=self.dropped,
-            **self.changes,
-        )
-        self.dropped = 0
+    def _end_epoch(self) -> Iterator[Step]:
+        self._round_ended()
+        dropped, self._dropped = self._dropped, 0
+        yield EndRound(dropped)
+
+    def close(self) -> Iterator[Step]:
+        if self._epoch_is_over and self.learned and not self._waiting:
+            yield from self._end_epoch()
 
     @property
-    def changes(self) -> dict[str, Any]:
-        """What a checkpoint holds of it, as fields of the progress."""
+    def keeps_data(self) -> bool:
+        return bool(self.learned or self._waiting)
+
+    def kept(self) -> dict[str, Any]:
         return {
-            "env_states": dict(self.states),
-            "first_slice": self.first,
-            "slices_done": tuple(sorted(self.done)),
-            "waiting": tuple(pushed.trajectory for pushed in self.waiting),
+            "first_slice": self._first,
+            "slices_done": tuple(sorted(self._done)),
+            "waiting": tuple(push.trajectory for push in self._waiting),
         }
-
-
-def hybrid(run: Run) -> Iterator[Event]:
-    """The hybrid synchronous loop (Wang et al. 2019): asynchronous within an epoch, a barrier at its end.
-
-    With one function and one local step it is plain minibatch descent, bit for bit.
-    """
-    yield from _with_readable_data(run, together=False, barrier=True)
-
-
-def bulk_synchronous(run: Run) -> Iterator[Event]:
-    """All functions push, then the learner takes one step with the mean of their gradients."""
-    yield from _with_readable_data(run, together=True, barrier=True)
-
-
-def fully_asynchronous(run: Run) -> Iterator[Event]:
-    """Functions go on to the next epoch's rows without waiting; judging runs beside them."""
-    yield from _with_readable_data(run, together=False, barrier=False)
-
-
-def _with_readable_data(run: Run, *, together: bool, barrier: bool) -> Iterator[Event]:
-    """Run a loop over epochs to its end. Rows that are not there any more, or were changed, end it."""
-    try:
-        yield from _over_epochs(run, together=together, barrier=barrier)
-    except (MissingData, BadShard) as error:
-        halt = Halt("failing", f"the data cannot be read: {error}")
-        yield from run.flight.drain(halt)
-        yield from run.end(halt)
-
-
-def _over_epochs(run: Run, *, together: bool, barrier: bool) -> Iterator[Event]:
-    halt = run.over()
-    if halt is not None:
-        yield from run.end(halt)
-        return
-    traffic = _Traffic(run, together=together, barrier=barrier)
-    run.flight.waiting_for = "functions and learner"
-    while halt is None:
-        traffic.send()
-        if len(run.flight):
-            landed = yield from run.flight.next()
-            if landed is not None:
-                halt = yield from _land(traffic, landed)
-        halt = run.flight.halt or halt or _stuck(traffic)
-        if halt is None and traffic.epoch_is_over and run.learned_in_round:
-            halt = yield from _next_epoch(traffic)
-    for landed in (yield from run.flight.drain(halt)):
-        if landed.name in traffic.sampling:
-            traffic.land_push(landed, stopping=True)
-        elif landed.name == traffic.merging:
-            traffic.land_merge(landed)
-    if traffic.epoch_is_over and run.learned_in_round and not traffic.waiting:
-        yield from traffic.end_epoch()
-    elif run.learned_in_round or traffic.waiting:
-        run.keep(**traffic.changes)
-    yield from run.end(halt)
-
-
-def _stuck(traffic: _Traffic) -> Halt | None:
-    """Return why nothing goes on any more, or None."""
-    run = traffic.run
-    nothing_left = not len(run.flight) and traffic.epoch_is_over and not run.learned_in_round
-    if nothing_left or traffic.failures_in_a_row > 3 * traffic.plan.actors:
-        return Halt("failing", f"no function returns a result any more: {run.last_failure}")
-    return None
-
-
-def _land(traffic: _Traffic, landed: Landed) -> Generator[Event, None, Halt | None]:
-    run = traffic.run
-    reason = ""
-    if landed.name in traffic.sampling:
-        reason = traffic.land_push(landed, stopping=run.flight.halt is not None)
-    elif landed.name == traffic.merging:
-        reason = traffic.land_merge(landed)
-        if landed.outcome is None and run.flight.halt is None:
-            return Halt("failing", f"a merge failed: {landed.reason}")
-    elif traffic.evaluation is not None and traffic.evaluation.expects(landed):
-        traffic.evaluation.land(landed)
-        if traffic.evaluation.complete:
-            run.flight.after = traffic.evaluation.names
-            yield from run.record_evaluation(traffic.evaluation)
-            traffic.evaluation = None
-            return run.over()
-    return Halt("failing", reason) if reason else None
-
-
-def _next_epoch(traffic: _Traffic) -> Generator[Event, None, Halt | None]:
-    run = traffic.run
-    yield from traffic.end_epoch()
-    if run.evaluation_due and traffic.barrier:
-        yield from run.evaluate()
-        run.flight.waiting_for = "functions and learner"
-    yield from run.save_if_due()
-    halt = run.flight.halt or run.over()
-    if halt is None:
-        traffic.follow()
-        if run.evaluation_due and not traffic.barrier:
-            traffic.judge()
-    return halt

@@ -62,7 +62,7 @@ class Flight:
 
     A call has a name; a retry is another call of the same name with the same seed and state, so it changes no result.
     When the run must halt, calls in flight are cancelled, and their outcomes still counted because they were paid
-    for. `after` names the call that landed last: the next calls depend on it.
+    for.
     """
 
     def __init__(self, platform: Platform, control: ControlSource, deadlines: Deadlines) -> None:
@@ -74,15 +74,14 @@ class Flight:
         self._tally = Tally()
         self.halt: Halt | None = None
         self.waiting_for = ""
-        self.after: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self._flying)
 
     def launch(self, call: Call, attempts: int, after: Sequence[str] = ()) -> str:
-        """Send `call`, which needs the tasks `after` and the one that landed last. Return the name of its task."""
-        names = tuple(dict.fromkeys([*after, *self.after])) if after else self.after
-        self._send(call.model_copy(update={"after": names}), attempts)
+        """Send `call`, which needs the tasks `after`; names may repeat or be empty. Return the name of its task."""
+        needed = tuple(dict.fromkeys(name for name in after if name))
+        self._send(call.model_copy(update={"after": needed}), attempts)
         return call.name
 
     def _send(self, call: Call, attempts: int) -> None:
@@ -113,8 +112,6 @@ class Flight:
         landed = None
         if outcome is not None and outcome.call_id in self._flying:
             landed = yield from self._take(outcome, self._flying.pop(outcome.call_id))
-            if landed is not None:
-                self.after = (landed.name,)
         now_s = self._platform.now_s()
         if outcome is None or now_s - self._last_tick_s >= _TICK_S:
             self._last_tick_s = now_s
@@ -122,32 +119,31 @@ class Flight:
         return landed
 
     def gather(
-        self, calls: Sequence[Call], attempts: int, waiting_for: str
-    ) -> Generator[Event, None, list[Landed | None]]:
-        """Run `calls` to their ends and return them in their order. No other call may be in flight."""
+        self, calls: Sequence[Call], attempts: int, waiting_for: str, after: Sequence[str]
+    ) -> Generator[Event, None, list[Landed]]:
+        """Run `calls`, which need the tasks `after`, to their ends and return them in their order. No other call may be
+        in flight.
+        """
         self.waiting_for = waiting_for
-        names = [self.launch(call, attempts) for call in calls]
+        names = [self.launch(call, attempts, after) for call in calls]
         landed: dict[str, Landed] = {}
         while self._flying:
             one = yield from self.next()
             if one is not None:
                 landed[one.name] = one
-        self.after = tuple(names)
-        return [landed.get(name) for name in names]
+        return [landed[name] for name in names]
 
     def drain(self, halt: Halt) -> Generator[Event, None, list[Landed]]:
         """Cancel all calls in flight and return their ends: some may have been done before. Afterwards new calls may
         be sent and the user may stop again.
         """
         self.stop(halt)
-        after = dict.fromkeys(self.after)
         ended = []
         while self._flying:
             landed = yield from self.next()
             if landed is not None:
-                after[landed.name] = None
                 ended.append(landed)
-        self.halt, self.after = None, tuple(after)
+        self.halt = None
         return ended
 
     def _take(self, outcome: Outcome, flying: _Flying) -> Generator[Event, None, Landed | None]:

@@ -19,34 +19,55 @@ from training.base_model import FrozenModel
 from training.truncation import Truncation, TruncationRule
 
 
-class Synchronous(FrozenModel):
+class Loop(FrozenModel):
+    """What every loop says of itself. `collects`: when a round's data is collected, seen from its learning."""
+
+    over_epochs: ClassVar[bool] = False
+    """Whether its rounds are epochs over the same data."""
+
+    @property
+    def judges_beside(self) -> bool:
+        """Whether an evaluation runs beside everything else; else all wait for it."""
+        return False
+
+    collects: ClassVar[Literal["before learning", "beside learning", "between learning"]] = "between learning"
+
+
+class Synchronous(Loop):
     """Synchronous: the learner waits for all actors. The same seed gives the same weights."""
 
     kind: Literal["synchronous"] = "synchronous"
     depends_on_timing: ClassVar[bool] = False
+    collects = "before learning"
 
     @property
     def staleness_limit(self) -> int:
         return 0
 
 
-class Pipelined(FrozenModel):
+class Pipelined(Loop):
     """Pipelined: actors sample while the learner learns, always exactly one version behind. Repeatable too."""
 
     kind: Literal["pipelined"] = "pipelined"
     depends_on_timing: ClassVar[bool] = False
+    collects = "beside learning"
 
     @property
     def staleness_limit(self) -> int:
         return 1
 
 
-class Asynchronous(FrozenModel):
+class Asynchronous(Loop):
     """Asynchronous: actors and learner never wait; data that is too old is dropped."""
 
     depends_on_timing: ClassVar[bool] = True
 
     kind: Literal["asynchronous"] = "asynchronous"
+
+    @property
+    def judges_beside(self) -> bool:
+        return True
+
     staleness_limit: int = Field(
         4,
         ge=1,
@@ -68,7 +89,7 @@ class Asynchronous(FrozenModel):
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
-class StalenessAware(FrozenModel):
+class StalenessAware(Loop):
     """Stellaris: many learners compute gradients, which wait in a queue until they are recent enough on average."""
 
     kind: Literal["staleness_aware"] = "staleness_aware"
@@ -227,6 +248,10 @@ class StalenessAware(FrozenModel):
         return self.actors_wait and self.samples_per_round is None
 
     @property
+    def judges_beside(self) -> bool:
+        return not self.goes_by_waves
+
+    @property
     def depends_on_timing(self) -> bool:
         """Whether the weights depend on how long calls take."""
         return self.order == "arrival" or not self.actors_wait or self.fit_learners
@@ -255,28 +280,42 @@ class StalenessAware(FrozenModel):
 AnyLoop = Annotated[Synchronous | Pipelined | Asynchronous | StalenessAware, Field(discriminator="kind")]
 
 
-class Hybrid(FrozenModel):
+class EpochLoop(Loop):
+    """A loop of trainings whose rounds are epochs over the same data.
+
+    `steps_together`: the pushes of all functions are merged at once. `ends_epochs_together`: no slice of the next epoch
+    leaves before this epoch has ended.
+    """
+
+    over_epochs = True
+    steps_together: ClassVar[bool] = False
+    ends_epochs_together: ClassVar[bool] = True
+    depends_on_timing: ClassVar[bool] = True
+
+
+class Hybrid(EpochLoop):
     """Hybrid synchronous: functions never wait for each other within an epoch, and all wait at its end."""
 
     kind: Literal["hybrid"] = "hybrid"
-    steps_together: ClassVar[bool] = False
-    depends_on_timing: ClassVar[bool] = True
 
 
-class BulkSynchronous(FrozenModel):
+class BulkSynchronous(EpochLoop):
     """Bulk synchronous: all functions push together, and the learner takes one step with their mean."""
 
     kind: Literal["bulk_synchronous"] = "bulk_synchronous"
-    steps_together: ClassVar[bool] = True
-    depends_on_timing: ClassVar[bool] = False
+    steps_together = True
+    depends_on_timing = False
 
 
-class FullyAsynchronous(FrozenModel):
+class FullyAsynchronous(EpochLoop):
     """Fully asynchronous: functions never wait for each other, not even between two epochs."""
 
     kind: Literal["fully_asynchronous"] = "fully_asynchronous"
-    steps_together: ClassVar[bool] = False
-    depends_on_timing: ClassVar[bool] = True
+    ends_epochs_together = False
+
+    @property
+    def judges_beside(self) -> bool:
+        return True
 
 
 EPOCH_LOOPS = (Hybrid, BulkSynchronous, FullyAsynchronous)

@@ -26,7 +26,6 @@ class Occupancy:
         # Whole nanoseconds add up to the last digit, in whatever pieces.
         self._looked_ns = round(now_s * _NS)
         self._learner_ns = self._actor_ns = self._starved_ns = self._learning_ns = self._queued_ns = 0
-        self._queue_most = 0
         self._staleness: list[float] = []
         self._released: Counter[str] = Counter()
         self._held = 0
@@ -49,9 +48,6 @@ class Occupancy:
         self._starved_ns += starved * for_ns
         self._learning_ns += for_ns if learning else 0
 
-    def count_queue(self, queued: int) -> None:
-        self._queue_most = max(self._queue_most, queued)
-
     def release(self, release: Release, held: int) -> None:
         """Count a release, of whose gradients so many had been held before."""
         self._released[release.reason] += len(release.gradients)
@@ -70,12 +66,7 @@ class Occupancy:
         self._dropped[reason] += 1
         self._wasted_picodollars += cost_picodollars
 
-    @property
-    def staleness(self) -> Sequence[float]:
-        """The staleness of each gradient that was released in this round."""
-        return self._staleness
-
-    def report(self, now_s: float, bound: float | None) -> GradientsReport:
+    def report(self, now_s: float, bound: float | None, queue_most: int) -> GradientsReport:
         """Return the round's figures, and begin the next round."""
         gradients = len(self._staleness)
         lasted_ns = max(1, round((now_s - self._began_s) * _NS))
@@ -89,7 +80,7 @@ class Occupancy:
             staleness_most=max(self._staleness, default=0.0),
             bound=bound,
             queue_mean=self._queued_ns / lasted_ns,
-            queue_most=self._queue_most,
+            queue_most=queue_most,
             held_share=self._held / max(1, gradients),
             learners_busy=self._learner_ns / lasted_ns,
             actors_busy=self._actor_ns / lasted_ns,

@@ -7,60 +7,58 @@ weights.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from training.loops.run import Run
-from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
-from training.messages import Event
-from training.stopping import Halt
-
-
-def pipelined(run: Run) -> Iterator[Event]:
-    barren_rounds = 0
-    halt = run.over()
-    while halt is None:
-        waiting = len(run.progress.pending)
-        before = run.progress.round_no
-        halt = yield from _round(run)
-        stood_still = run.progress.round_no == before and len(run.progress.pending) == waiting
-        barren_rounds = barren_rounds + 1 if stood_still else 0
-        if halt is None and barren_rounds == BARREN_ROUNDS_ALLOWED:
-            halt = Halt("failing", run.last_failure)
-        halt = halt or run.over()
-    yield from run.end(halt)
+from training.checkpoints import Progress
+from training.loops.state import EndRound, Job, KeepData, Landing, MakeVersion, PlanAgain, Step
+from training.loops.synchronous import WaveState
+from training.replay import Trajectory
+from training.scaling.plan import Plan
 
 
-def _round(run: Run) -> Generator[Event, None, Halt | None]:
-    """Sample the next round's data and learn from the pending data, side by side."""
-    plan = run.plan()
-    started_s = run.now_s()
-    states = dict(run.progress.env_states)
-    pending = run.progress.pending
-    # The first data is learned from in round 1, so later fragments are numbered one round ahead.
-    serial = run.progress.round_no + (2 if pending else 1)
-    calls = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
-    updates = [run.learn(pending)] if pending else []
-    landed = yield from run.flight.gather([*updates, *calls], run.attempts(calls[0]), "actors and learner")
-    if run.flight.halt is not None:
-        return run.flight.halt
-    trajectories = run.collect_trajectories(landed[len(updates) :], states)
-    if not updates:
-        run.keep(pending=tuple(trajectories), env_states=states)
-        return None
-    updated = landed[0]
-    if updated is None or updated.outcome is None:
-        reason = updated.reason if updated is not None else "no answer"
-        return Halt("failing", f"the update of round {run.progress.round_no + 1} failed: {reason}")
-    yield from run.advance(
-        plan,
-        updated.outcome,
-        run.flight.take_tally(),
-        started_s=started_s,
-        collect_s=run.now_s() - started_s,
-        env_states=states,
-        pending=tuple(trajectories),
-    )
-    if run.evaluation_due:
-        yield from run.evaluate()
-    yield from run.save_if_due()
-    return run.flight.halt
+class PipelinedState(WaveState):
+    """A wave beside an update by the data of the wave before."""
+
+    def __init__(
+        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+    ) -> None:
+        super().__init__(loop, job, progress, plan, name)
+        self._pending = tuple(Trajectory(payload, self.version) for payload in progress.pending)
+        self._updated: Landing | None = None
+
+    def send(self) -> Iterator[Step]:
+        if self._sampling or self._updating:
+            return
+        # The first data is learned from in round 1, so later samples are numbered one round ahead.
+        samples = list(self._wave(self.round_no + (2 if self._pending else 1)))
+        if self._pending:
+            update = self._update(self._pending)
+            self._names.insert(0, update.name)
+            yield update
+        yield from samples
+
+    def land(self, landing: Landing) -> Iterator[Step]:
+        if landing.name == self._updating:
+            self._updating, self._updated = "", landing
+        else:
+            self._land_sample(landing)
+        if not self._sampling and not self._updating:
+            yield from self._all_landed()
+
+    def _all_landed(self) -> Iterator[Step]:
+        before, self._pending = len(self._pending), self._wave_is_over()
+        updated, self._updated = self._updated, None
+        if updated is None:
+            self._count_barren(barren=len(self._pending) == before)
+            yield KeepData() if self._pending else PlanAgain()
+            return
+        self._require(updated)
+        self._count_barren(barren=False)
+        self._made(updated.samples)
+        yield MakeVersion(updated.name)
+        self._round_ended()
+        yield EndRound()
+
+    def kept(self) -> dict[str, Any]:
+        return {"pending": tuple(trajectory.payload for trajectory in self._pending)}

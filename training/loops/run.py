@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from training.checkpoints import Progress
-from training.codec import Document, decode
+from training.codec import Document
 from training.deadlines import Deadlines
 from training.loops.attempts import attempts_of
 from training.loops.evaluation import Evaluation
-from training.loops.flight import Flight, Landed, Tally
+from training.loops.flight import Flight, Tally
 from training.loops.round_report import Learned, round_report
 from training.messages import (
     OWN_ENDS,
@@ -68,7 +68,6 @@ class Run:
         self._memory_mb = task.spec.memory_mb
         self._learned: list[Learned] = []
         self._made_before = _progress_in_no_round(progress)
-        self.last_failure = "no actor returned a result"
 
     def now_s(self) -> float:
         """Return the seconds of the platform's time since the run began, earlier processes included."""
@@ -103,59 +102,36 @@ class Run:
         self._memory_mb = plan.memory_mb
         return plan
 
-    def sample(self, slot: int, serial: int, env_state: bytes | None) -> Call:
-        """Return a call that makes data for `slot` with the newest version. `serial` numbers the slot's calls over
-        the run.
+    def sample(self, name: str, slot: int, number: int, env_state: bytes | None) -> Call:
+        """Return a call that makes data for `slot` with the newest version. `number` counts the slot's calls over the
+        run, or slices of the data.
         """
-        request = self.task.sample(slot)
-        return Call(
-            id=self._id(f"s{slot}-{serial}"),
-            request=request,
+        over_epochs, seed = self.spec.loop.over_epochs, self.spec.seed
+        request = self.task.slice(number, slot) if over_epochs else self.task.sample(slot)
+        return self.call(
+            name,
+            request,
             where="actor",
-            round_no=self.progress.round_no + 1,
-            seed=derive(self.spec.seed, "rollout", slot, serial),
-            deadline_s=self._deadlines.for_kind(request.kind),
-            memory_mb=self._memory_mb,
-            weights=self._weights,
-            env_state=env_state,
-        )
-
-    def descend(self, slot: int, number: int, env_state: bytes | None) -> Call:
-        """Return a call that learns from slice `number` of the data, from the newest version on."""
-        request = self.task.slice(number, slot)
-        return Call(
-            id=self._id(f"s{slot}-{number}"),
-            request=request,
-            where="actor",
-            round_no=self.progress.round_no + 1,
-            seed=derive(self.spec.seed, "slice", number),
-            deadline_s=self._deadlines.for_kind(request.kind),
-            memory_mb=self._memory_mb,
+            seed=derive(seed, "slice", number) if over_epochs else derive(seed, "rollout", slot, number),
             weights=self._weights,
             env_state=env_state,
             inputs=self.task.inputs_of(request),
         )
 
-    def learn(self, payloads: Sequence[bytes]) -> Call:
+    def learn(self, name: str, payloads: Sequence[bytes]) -> Call:
         """Return a call that makes the next version from the current state and this data."""
-        request = self.task.learn(self.fraction_done())
-        return Call(
-            id=self._id("update"),
-            request=request,
+        return self.decided_call(
+            name,
+            self.task.learn(self.fraction_done()),
             where="learner",
-            round_no=self.progress.round_no + 1,
             seed=derive(self.spec.seed, "update", self.progress.version + 1),
-            deadline_s=self._deadlines.for_kind(request.kind),
-            memory_mb=self._memory_mb,
             inputs=(self.progress.learner, *payloads),
-            decision_macs=self.spec.scaling.decision_macs,
-            decision_s=self._deciding_s,
         )
 
-    def call(self, what: str, request: Any, **parts: Any) -> Call:
-        """Return a call of any kind for the round in progress. `what` is for its id; `parts` are its other fields."""
+    def call(self, name: str, request: Any, **parts: Any) -> Call:
+        """Return a call of any kind for the round in progress. `parts` are its other fields."""
         return Call(
-            id=self._id(what),
+            id=f"{name}-a1",
             request=request,
             round_no=self.progress.round_no + 1,
             deadline_s=self._deadlines.for_kind(request.kind),
@@ -163,10 +139,10 @@ class Run:
             **parts,
         )
 
-    def decided_call(self, what: str, request: Any, **parts: Any) -> Call:
+    def decided_call(self, name: str, request: Any, **parts: Any) -> Call:
         """Return the same with the decision how many actors the round has, for the call that makes a version."""
         decision = {"decision_macs": self.spec.scaling.decision_macs, "decision_s": self._deciding_s}
-        return self.call(what, request, **parts, **decision)
+        return self.call(name, request, **parts, **decision)
 
     def publish(self, blob: bytes) -> BlobRef:
         """Store other bytes of the newest version, for calls that name them."""
@@ -175,26 +151,10 @@ class Run:
     def fraction_done(self) -> float:
         return fraction_done(self.spec.stop, self.progress)
 
-    def advance(
-        self,
-        plan: Plan,
-        updated: Outcome,
-        tally: Tally,
-        *,
-        started_s: float,
-        collect_s: float,
-        replayed: bool = False,
-        **changes: Any,
-    ) -> Iterator[Event]:
-        """Advance to the version that `updated` made and end the round with it. For loops with a version a round."""
-        self.new_version(updated, replayed=replayed)
-        yield from self.end_round(plan, tally, started_s=started_s, collect_s=collect_s, **changes)
-
-    def new_version(self, updated: Outcome, *, replayed: bool = False) -> None:
+    def new_version(self, updated: Outcome, result: Document, *, replayed: bool = False) -> None:
         """Advance to the version that `updated` made, and publish it. It made no progress if its data was `replayed`:
         an earlier version had learned from it.
         """
-        result = decode(updated.payload)
         learner, weights = result.pop("state"), result.pop("weights")
         took_s = max(0.0, updated.finished_s - updated.started_s)
         learned = Learned(result, updated.usage, took_s, replayed)
@@ -212,11 +172,6 @@ class Run:
     def learned_in_round(self) -> int:
         """The progress that the versions since the last round have made, in the unit of the training."""
         return sum(learned.amount for learned in self._learned)
-
-    @property
-    def versions_in_round(self) -> int:
-        """How many versions no round has reported yet."""
-        return len(self._learned)
 
     @property
     def last_learned(self) -> Document:
@@ -275,18 +230,6 @@ class Run:
         """Return how often a call may be tried."""
         return attempts_of(self.spec, call.kind)
 
-    def collect_trajectories(self, landed: Sequence[Landed | None], states: dict[int, bytes]) -> list[bytes]:
-        """Return the data of calls that were done, in order of slot; updates `states` with theirs."""
-        trajectories = []
-        for slot, one in enumerate(landed):
-            if one is None or one.outcome is None:
-                self.last_failure = one.reason if one is not None else self.last_failure
-                continue
-            trajectories.append(one.outcome.payload)
-            if one.outcome.env_state is not None:
-                states[slot] = one.outcome.env_state
-        return trajectories
-
     def keep(self, **changes: Any) -> None:
         """Store sampled data for the next update, without a new version, so that the next checkpoint holds it."""
         self.progress = replace(self.progress, **changes)
@@ -294,22 +237,29 @@ class Run:
 
     def evaluation(self) -> Evaluation:
         """Return an evaluation of the newest policy, not yet sent."""
-        return Evaluation(self.task, self.progress, self._weights, self._deadlines, self._id, self._memory_mb)
+        return Evaluation(
+            self.task,
+            self.progress,
+            self._weights,
+            self._deadlines,
+            lambda what: f"{self.name(what)}-a1",
+            self._memory_mb,
+        )
 
     @property
     def evaluation_due(self) -> bool:
         return self.progress.round_no % self.spec.evaluation.every_rounds == 0
 
-    def evaluate(self) -> Iterator[Event]:
-        """Evaluate now, with no other call in flight."""
+    def evaluate(self, after: tuple[str, ...]) -> Generator[Event, None, tuple[str, ...]]:
+        """Evaluate now, with no other call in flight. Return the names of its calls."""
         evaluation = self.evaluation()
         landed = yield from self.flight.gather(
-            evaluation.calls, self.attempts(evaluation.calls[0]), "the evaluation"
+            evaluation.calls, self.attempts(evaluation.calls[0]), "the evaluation", after
         )
         for one in landed:
-            if one is not None:
-                evaluation.land(one)
+            evaluation.land(one)
         yield from self.record_evaluation(evaluation)
+        return evaluation.names
 
     def record_evaluation(self, evaluation: Evaluation) -> Iterator[Event]:
         """Add a finished evaluation to the progress and yield its event."""
@@ -331,14 +281,16 @@ class Run:
         if self.progress.round_no % self.spec.checkpoints.every_rounds == 0 or self._control().checkpoint_now:
             yield from self._save()
 
-    def end(self, halt: Halt) -> Iterator[Event]:
-        """Evaluate once more if the run ended by its own rule, save a checkpoint, and yield `Stopped`."""
+    def end(self, halt: Halt, after: tuple[str, ...]) -> Iterator[Event]:
+        """Evaluate once more if the run ended by its own rule, save a checkpoint, and yield `Stopped`. `after` are the
+        tasks that landed before.
+        """
         if (
             halt.code in OWN_ENDS
             and self.progress.round_no
             and self.progress.evaluated_round != self.progress.round_no
         ):
-            yield from self.evaluate()
+            yield from self.evaluate(after)
         if self.progress.round_no or self.progress.holds_data:
             yield from self._save()
         means = self.progress.evaluation_means
@@ -383,10 +335,10 @@ class Run:
             best=True,
         )
 
-    def _id(self, what: str) -> str:
-        """Return a call's id, unique within the run, retries included."""
+    def name(self, what: str) -> str:
+        """Return a new task's name, unique within the run."""
         self._serial += 1
-        return f"{self._prefix}r{self.progress.round_no + 1}-{what}-n{self._serial}-a1"
+        return f"{self._prefix}r{self.progress.round_no + 1}-{what}-n{self._serial}"
 
 
 def _progress_in_no_round(progress: Progress) -> int:

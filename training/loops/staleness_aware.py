@@ -14,358 +14,285 @@ flight and keeps what was done; what was not done is the only thing lost.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Any, NamedTuple
 
-from training.loops.evaluation import Evaluation
-from training.loops.flight import Landed
+from training.aggregation import fitting_learners
+from training.checkpoints import Progress
 from training.loops.learners import Learners
-from training.loops.model import StalenessAware
-from training.loops.run import Run
+from training.loops.state import EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
-from training.messages import Event
 from training.replay import Trajectory
 from training.scaling.plan import Plan
-from training.stopping import Halt
 
 
-class _Actors:
-    """Fragments in flight by task, with slot and version, and trajectories that are in no slice yet.
-
-    `left_over` are those of earlier waves, which come first; `landed` those of this one, by slot.
+class Busy(NamedTuple):
+    """What works at a moment: learners and actors, gradients in the queue, learners without data, and whether anything
+    learns.
     """
 
-    def __init__(self, run: Run, loop: StalenessAware) -> None:
-        self._run = run
-        self._loop = loop
-        self.plan: Plan = run.plan()
-        self.states = dict(run.progress.env_states)
-        self.serials = dict(run.progress.serials)
-        self.sampling: dict[str, tuple[int, int]] = {}
+    learners: int
+    actors: int
+    queued: int
+    starved: int
+    learning: bool
+
+
+class StalenessAwareState(LoopState):
+    """All that is in flight, and the rounds that come of it.
+
+    `_sampling` are fragments in flight by task, with slot and version. Trajectories that are in no slice yet: those
+    `_left_over` from earlier waves, which come first, and those of this one that `_landed`, by slot.
+    """
+
+    def __init__(
+        self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
+    ) -> None:
+        super().__init__(loop, job, progress, plan, name)
+        self.learners = Learners(loop, job, progress.unfinished, self.version, name, self._fail)
+        self._serials = dict(progress.serials)
+        self._sampling: dict[str, tuple[int, int]] = {}
         self._sampled_last: dict[int, str] = {}
-        self.left_over: list[Trajectory] = list(run.progress.waiting)
-        self.landed: list[tuple[int, Trajectory]] = []
-        self.failures_in_a_row = 0
-
-    @property
-    def waiting(self) -> list[Trajectory]:
-        return [
-            *self.left_over,
-            *(trajectory for _, trajectory in sorted(self.landed, key=lambda one: one[0])),
-        ]
-
-    @property
-    def sampled_versions(self) -> list[int]:
-        """The versions whose data is in flight, or in no slice yet."""
-        flying = [version for _, version in self.sampling.values()]
-        return flying + [trajectory.version for trajectory in self.waiting]
-
-    def send_wave(self) -> None:
-        """Let every actor sample once. All fragments of a wave have one number."""
-        self.left_over, self.landed = self.waiting, []
-        wave = max(self.serials.values(), default=0) + 1
-        for slot in range(self.plan.actors):
-            self._send(slot, wave, wave)
-
-    def send(self, room: int) -> None:
-        """Let idle actors sample, so many at most."""
-        busy = {slot for slot, _ in self.sampling.values()}
-        idle = [slot for slot in range(self.plan.actors) if slot not in busy]
-        for slot in idle[: max(0, room)]:
-            serial = self.serials.get(slot, 0) + 1
-            self._send(slot, serial, self._run.progress.version * 1_000_000 + serial)
-
-    def _send(self, slot: int, serial: int, number: int) -> None:
-        self.serials[slot] = serial
-        call = self._run.sample(slot, number, self.states.get(slot))
-        after = [self._sampled_last[slot]] if slot in self._sampled_last else []
-        name = self._run.flight.launch(call, self._run.attempts(call), after)
-        self.sampling[name] = slot, self._run.progress.version
-
-    def land(self, landed: Landed) -> None:
-        slot, version = self.sampling.pop(landed.name)
-        self._sampled_last[slot] = landed.name
-        if landed.outcome is None:
-            self.failures_in_a_row += 1
-            self._run.last_failure = landed.reason or self._run.last_failure
-            return
-        self.failures_in_a_row = 0
-        if landed.outcome.env_state is not None:
-            self.states[slot] = landed.outcome.env_state
-        self.landed.append((slot, Trajectory(landed.outcome.payload, version, landed.name)))
-
-    def take_slices(self, *, all_of_it: bool) -> Iterator[tuple[Trajectory, ...]]:
-        """Yield what makes a slice each, from what waits; with `all_of_it` also a last one that is smaller."""
-        size, waiting = self._loop.trajectories_per_gradient, self.waiting
-        whole = len(waiting) if all_of_it else len(waiting) - len(waiting) % size
-        if whole:
-            self.left_over, self.landed = waiting[whole:], []
-        for begin in range(0, whole, size):
-            yield tuple(waiting[begin : min(begin + size, whole)])
-
-
-class _Traffic:
-    """All that is in flight, and the rounds that come of it."""
-
-    def __init__(self, run: Run, loop: StalenessAware) -> None:
-        self.run = run
-        self.loop = loop
-        self.learners = Learners(run, loop)
-        self.actors = _Actors(run, loop)
-        self.evaluation: Evaluation | None = None
-        self.started_s = run.now_s()
+        self._left_over: list[Trajectory] = list(progress.waiting)
+        self._landed: list[tuple[int, Trajectory]] = []
+        self._failures_in_a_row = 0
         self._barren_waves = 0
         self._before_wave = self._gained
         self._kept = True
 
+    def _fail(self, reason: str) -> None:
+        self.last_failure = reason or self.last_failure
+
+    @property
+    def waiting_for(self) -> str:
+        return "actors and learners"
+
+    @property
+    def busy(self) -> Busy:
+        learners = self.learners
+        return Busy(
+            learners.flying,
+            len(self._sampling),
+            learners.queued,
+            learners.idle,
+            learners.flying > 0 or learners.applying,
+        )
+
+    @property
+    def _waiting(self) -> list[Trajectory]:
+        landed = sorted(self._landed, key=lambda one: one[0])
+        return [*self._left_over, *(trajectory for _, trajectory in landed)]
+
     @property
     def _a_round(self) -> int:
-        return self.loop.samples_per_round or self.actors.plan.actors * self.run.spec.progress_a_call
+        return self.loop.samples_per_round or self.plan.actors * self.job.progress_a_call
 
     @property
     def _under_way(self) -> int:
         """The samples that are not counted yet: in flight, waiting, or in passes."""
-        slices = self.learners.unfinished_slices
-        trajectories = sum(len(one.trajectories) for one in slices)
-        trajectories += len(self.actors.waiting) + len(self.actors.sampling)
-        return trajectories * self.run.spec.progress_a_call + self.learners.uncounted_steps
+        trajectories = sum(len(one.trajectories) for one in self.learners.unfinished_slices)
+        trajectories += len(self._waiting) + len(self._sampling)
+        return trajectories * self.job.progress_a_call + self.learners.uncounted_samples
 
     @property
     def _enough(self) -> bool:
         """Whether what is under way is all that the run will still learn from."""
-        stop, progress = self.run.spec.stop, self.run.progress
-        if (
-            stop.progress_limit is not None
-            and progress.total_env_steps + self._under_way >= stop.progress_limit
-        ):
+        limit, rounds = self.job.progress_limit, self.job.rounds
+        if limit is not None and self.total + self._under_way >= limit:
             return True
-        if stop.rounds is None:
+        if rounds is None:
             return False
         if self.loop.goes_by_waves:
-            return progress.round_no + 1 >= stop.rounds
-        left = (stop.rounds - progress.round_no) * self._a_round
-        return self.run.learned_in_round + self._under_way >= left
+            return self.round_no + 1 >= rounds
+        return self.learned + self._under_way >= (rounds - self.round_no) * self._a_round
 
     @property
     def _gained(self) -> tuple[int, int]:
         """What a wave that was not in vain has changed: the version, or how much data waits."""
-        return self.run.progress.version, len(self.actors.waiting)
+        return self.version, len(self._waiting)
 
     @property
     def _quiet(self) -> bool:
-        return not (self.actors.sampling or self.learners.busy)
+        return not (self._sampling or self.learners.busy)
 
-    def look(self) -> None:
-        learners = self.learners
-        learners.occupancy.look(
-            self.run.now_s(),
-            learners=learners.flying,
-            actors=len(self.actors.sampling),
-            queued=learners.queued,
-            starved=learners.idle,
-            learning=learners.flying > 0 or learners.applying,
-        )
+    @property
+    def judges_alone(self) -> bool:
+        return self._quiet and not self.judging
 
-    def act(self) -> Halt | None:
+    def send(self) -> Iterator[Step]:
         """Send all that can be sent now. A wave that brought nothing is followed by the next, for a few times."""
         self._cut_slices()
-        self._learn()
+        yield from self._learn()
         if not self.loop.actors_wait:
-            self.actors.send(0 if self._enough else self._room)
+            yield from self._sample(0 if self._enough else self._room)
         elif self._quiet:
             self._barren_waves = 1 + (self._barren_waves if self._gained == self._before_wave else 0)
             if self._barren_waves > BARREN_ROUNDS_ALLOWED:
-                return Halt("failing", self.run.last_failure)
+                raise NothingWorks(self.last_failure)
             self._before_wave = self._gained
-            self.actors.send_wave()
-        return None
+            yield from self._wave()
+
+    def _wave(self) -> Iterator[Sample]:
+        """Let every actor sample once. All fragments of a wave have one number."""
+        self._left_over, self._landed = self._waiting, []
+        wave = max(self._serials.values(), default=0) + 1
+        for slot in range(self.plan.actors):
+            yield self._send(slot, wave, wave)
+
+    def _sample(self, room: int) -> Iterator[Sample]:
+        """Let idle actors sample, so many at most."""
+        busy = {slot for slot, _ in self._sampling.values()}
+        idle = [slot for slot in range(self.plan.actors) if slot not in busy]
+        for slot in idle[: max(0, room)]:
+            serial = self._serials.get(slot, 0) + 1
+            yield self._send(slot, serial, self.version * 1_000_000 + serial)
+
+    def _send(self, slot: int, serial: int, number: int) -> Sample:
+        self._serials[slot] = serial
+        name = self.name(f"s{slot}-{number}")
+        self._sampling[name] = slot, self.version
+        return Sample(name, (self._sampled_last.get(slot, ""), *self.after), slot, number)
 
     @property
     def _room(self) -> int:
         """How many more fragments learners can use soon: two slices each, and no more than a round is large."""
         size = self.loop.trajectories_per_gradient
         begun = len(self.learners.unfinished_slices) * size
-        return 2 * size * self.learners.most - begun - len(self.actors.waiting) - len(self.actors.sampling)
+        return int(2 * size * self.learners.most - begun - len(self._waiting) - len(self._sampling))
 
     def _cut_slices(self) -> None:
-        everything_landed = not self.actors.sampling
+        """Make slices of what waits; of all of it, if no more will come, so that the last one may be smaller."""
+        waiting, size = self._waiting, self.loop.trajectories_per_gradient
+        everything_landed = not self._sampling
         in_turn = self.loop.actors_wait and self.loop.order == "launch"
-        if not self.actors.waiting or (in_turn and not everything_landed):
+        if not waiting or (in_turn and not everything_landed):
             return
-        for trajectories in self.actors.take_slices(all_of_it=everything_landed and self._enough):
-            self.learners.cut(trajectories)
+        all_of_it = everything_landed and self._enough
+        whole = len(waiting) if all_of_it else len(waiting) - len(waiting) % size
+        if whole:
+            self._left_over, self._landed = waiting[whole:], []
+        for begin in range(0, whole, size):
+            self.learners.cut(tuple(waiting[begin : min(begin + size, whole)]))
 
-    def _learn(self) -> None:
-        wanted = self._a_round - self.run.learned_in_round
-        rest = self.loop.goes_by_waves and not self.actors.sampling
-        self.learners.release(all_of_round=rest, wanted_steps=math.inf if self.loop.goes_by_waves else wanted)
-        self.learners.send()
+    def _learn(self) -> Iterator[Step]:
+        waves = self.loop.goes_by_waves
+        yield from self.learners.release(
+            self.round_no + 1,
+            self.after,
+            all_of_round=waves and not self._sampling,
+            wanted=inf if waves else self._a_round - self.learned,
+        )
+        yield from self.learners.send(self.after)
 
-    def land(self, landed: Landed, before: tuple[str, ...]) -> Generator[Event, None, Halt | None]:
-        """Take in a call that has landed. `before` are the tasks that had landed before it."""
-        run, halt = self.run, None
-        if landed.name in self.actors.sampling:
-            self.actors.land(landed)
-            self._kept = False
-        elif self.learners.expects(landed):
-            self.learners.arrive(landed)
-        elif self.learners.applies(landed):
-            if landed.outcome is None:
-                return (
-                    None if run.flight.halt else Halt("failing", f"a version was not made: {landed.reason}")
-                )
-            self.learners.land_version(landed.name, landed.outcome)
-            self.learners.forget_policies(self.actors.sampled_versions)
-            if not self.loop.goes_by_waves and run.learned_in_round >= self._a_round:
-                halt = yield from self._end_round()
-        elif self.evaluation is not None and self.evaluation.expects(landed):
-            halt = yield from self._land_evaluation(self.evaluation, landed)
-        if halt is None and run.flight.halt is None:
-            yield from self._take_gradients(before)
-        by_itself = self._quiet and run.versions_in_round and (self.loop.goes_by_waves or self._enough)
-        if halt is None and by_itself:
-            halt = yield from self._end_round()
-        return halt or self._hopeless()
+    def land(self, landing: Landing) -> Iterator[Step]:
+        before, self.after = self.after, (landing.name,)
+        if landing.name in self._sampling:
+            self._land_sample(landing)
+        elif self.learners.expects(landing.name):
+            self.learners.arrive(landing)
+        elif landing.done:
+            yield self._land_version(landing)
+            if not (landing.stopping or self.loop.goes_by_waves) and self.learned >= self._a_round:
+                yield from self._end_round()
+        elif not landing.stopping:
+            raise NothingWorks(f"a version was not made: {landing.reason}")
+        if not landing.stopping:
+            yield from self._go_on(before)
 
-    def _take_gradients(self, before: tuple[str, ...]) -> Iterator[Event]:
+    def judged(self) -> Iterator[Step]:
+        yield from self._go_on(self.after)
+
+    def _go_on(self, before: tuple[str, ...]) -> Iterator[Step]:
+        """Take the gradients whose turn it is, and end the round if nothing of it is left. `before` are the tasks that
+        had landed before the newest.
+        """
+        yield from self._take_gradients(before)
+        if self._quiet and self.versions and (self.loop.goes_by_waves or self._enough):
+            yield from self._end_round()
+        self._require_hope()
+
+    def _land_sample(self, landing: Landing) -> None:
+        slot, version = self._sampling.pop(landing.name)
+        self._sampled_last[slot] = landing.name
+        self._kept = False
+        if not landing.done:
+            self._failures_in_a_row += 1
+            self._fail(landing.reason)
+            return
+        self._failures_in_a_row = 0
+        self._landed.append((slot, Trajectory(landing.payload, version, landing.name)))
+
+    def _land_version(self, landing: Landing) -> Step:
+        self._made(landing.samples)
+        made = self.learners.land_version(landing)
+        sampled = [version for _, version in self._sampling.values()]
+        self.learners.forget_versions(sampled + [trajectory.version for trajectory in self._waiting])
+        return made
+
+    def _take_gradients(self, before: tuple[str, ...]) -> Iterator[Step]:
         while True:
             self._cut_slices()
-            self._learn()
-            held_up = self.loop.order == "launch" and self.evaluation is not None
-            landed = None if held_up else self.learners.turn()
-            if landed is None:
+            yield from self._learn()
+            held_up = self.loop.order == "launch" and self.judging
+            landing = None if held_up else self.learners.turn()
+            if landing is None:
                 return
             queued = self.learners.queued
-            yield from self.learners.take(landed)
-            dropped = landed.outcome is not None and self.learners.queued == queued
-            if dropped and self.run.flight.after == (landed.name,):
+            yield from self.learners.take(landing)
+            dropped = landing.done and self.learners.queued == queued
+            if dropped and self.after == (landing.name,):
                 # Nothing that is sent now was made of it.
-                self.run.flight.after = before
+                self.after = before
             self._kept = False
 
-    def _hopeless(self) -> Halt | None:
-        if not self.loop.actors_wait:
-            if self.actors.failures_in_a_row > BARREN_ROUNDS_ALLOWED * self.actors.plan.actors:
-                return Halt("failing", f"no actor returns a result any more: {self.run.last_failure}")
-            lost = self.learners.lost_in_a_row * self.run.spec.progress_a_call
-            if lost >= BARREN_ROUNDS_ALLOWED * self._a_round:
-                return Halt("failing", f"no learner returns a gradient any more: {self.run.last_failure}")
-        return None
+    def _require_hope(self) -> None:
+        """Raise NothingWorks if actors or learners have failed too often one after another."""
+        if self.loop.actors_wait:
+            return
+        if self._failures_in_a_row > BARREN_ROUNDS_ALLOWED * self.plan.actors:
+            raise NothingWorks(f"no actor returns a result any more: {self.last_failure}")
+        lost = self.learners.lost_in_a_row * self.job.progress_a_call
+        if lost >= BARREN_ROUNDS_ALLOWED * self._a_round:
+            raise NothingWorks(f"no learner returns a gradient any more: {self.last_failure}")
 
-    def _end_round(self) -> Generator[Event, None, Halt | None]:
-        run = self.run
-        yield from self._report()
-        if self._quiet and self.evaluation is None:
-            if run.evaluation_due:
-                yield from run.evaluate()
-            yield from run.save_if_due()
-            self.started_s = run.now_s()
-            self.learners.occupancy.begin(self.started_s)
-            halt = run.flight.halt or run.over()
-        else:
-            if run.evaluation_due and self.evaluation is None:
-                self.evaluation = run.evaluation()
-                for call in self.evaluation.calls:
-                    run.flight.launch(call, run.attempts(call))
-            yield from run.save_if_due()
-            halt = run.over()
-        if halt is None:
-            self.actors.plan = run.plan()
-        return halt
+    def _end_round(self) -> Iterator[Step]:
+        learners, bound = self.learners, self.learners.bound(self.round_no + 1)
+        learners.calibrate(self.round_no + 1)
+        self._round_ended()
+        self._kept = True
+        lost, learners.trajectories_lost = learners.trajectories_lost, 0
+        most, learners.queue_most = learners.queue_most, 0
+        yield EndRound(lost, None if bound == inf else bound, most)
 
-    def _report(self) -> Iterator[Event]:
-        run, learners = self.run, self.learners
-        bound = learners.bound
-        learners.calibrate()
-        now_s = run.now_s()
-        tally = run.flight.take_tally()
-        for outcome in tally.unusable:
-            learners.occupancy.drop(outcome.reason_code, outcome.cost_picodollars or 0)
-        report = learners.occupancy.report(now_s, None if math.isinf(bound) else bound)
-        learners.fit(report, now_s - self.started_s, self.actors.plan.actors)
-        yield from run.end_round(
-            self.actors.plan,
-            tally,
-            started_s=self.started_s,
-            collect_s=max(0.0, now_s - self.started_s - report.learning_s),
-            dropped_trajectories=learners.trajectories_lost,
-            gradients=report,
-            **self.changes,
-        )
-        learners.trajectories_lost = 0
-        learners.fraction_done = run.fraction_done()
-        self.started_s, self._kept = now_s, True
+    def fit_learners(self, gradient_s: float, sampling_s: float, allowed: int) -> None:
+        """Decide how many learners may run at once in the next round, by the seconds of the last round's gradients and
+        samples.
+        """
+        self.learners.allow(fitting_learners(gradient_s, sampling_s / self.plan.actors, allowed))
 
-    def _land_evaluation(self, evaluation: Evaluation, landed: Landed) -> Generator[Event, None, Halt | None]:
-        evaluation.land(landed)
-        if not evaluation.complete:
-            return None
-        self.run.flight.after = evaluation.names
-        yield from self.run.record_evaluation(evaluation)
-        self.evaluation = None
-        return self.run.over()
-
-    def stop(self, halt: Halt) -> Iterator[Event]:
-        """Receive what is in flight, apply what waits if the run is only out of money, and keep the rest."""
-        run, learners = self.run, self.learners
-        for landed in (yield from run.flight.drain(halt)):
-            if landed.name in self.actors.sampling:
-                self.actors.land(landed)
-                self._kept = False
-            elif learners.expects(landed):
-                learners.arrive(landed)
-            elif learners.applies(landed) and landed.outcome is not None:
-                learners.land_version(landed.name, landed.outcome)
-        for landed in learners.arrived_in_order():
-            yield from learners.take(landed, stopping=True)
+    def stop(self, *, out_of_money: bool) -> Iterator[Step]:
+        """Take the gradients that have landed. If the run is only out of money, make a last version of what waits."""
+        learners = self.learners
+        for landing in learners.arrived_in_order():
+            yield from learners.take(landing, stopping=True)
             self._kept = False
         learners.take_back()
-        if halt.code == "budget" and learners.queued:
-            yield from self._apply_the_rest()
-        if run.versions_in_round:
-            yield from self._report()
-        elif not self._kept:
-            run.keep(**self.changes)
+        if out_of_money and learners.queued:
+            yield from learners.release(self.round_no + 1, self.after, all_of_round=False, wanted=inf)
 
-    def _apply_the_rest(self) -> Iterator[Event]:
-        """Make a last version of what waits, if the money for it is there."""
-        self.learners.release(all_of_round=False, wanted_steps=math.inf)
-        while len(self.run.flight):
-            landed = yield from self.run.flight.next()
-            if landed is not None and landed.outcome is not None:
-                self.learners.land_version(landed.name, landed.outcome)
+    def close(self) -> Iterator[Step]:
         self.learners.take_back()
+        if self.versions:
+            yield from self._end_round()
 
     @property
-    def changes(self) -> dict[str, Any]:
-        """What a checkpoint holds of it, as fields of the progress."""
+    def keeps_data(self) -> bool:
+        return not self._kept
+
+    def kept(self) -> dict[str, Any]:
         return {
-            "env_states": dict(self.actors.states),
-            "serials": dict(self.actors.serials),
-            "waiting": tuple(self.actors.waiting),
+            "serials": dict(self._serials),
+            "waiting": tuple(self._waiting),
             "unfinished": self.learners.unfinished(),
         }
-
-
-def staleness_aware(run: Run) -> Iterator[Event]:
-    loop = run.spec.loop
-    assert isinstance(loop, StalenessAware)
-    halt = run.over()
-    if halt is not None:
-        yield from run.end(halt)
-        return
-    traffic = _Traffic(run, loop)
-    run.flight.waiting_for = "actors and learners"
-    while halt is None:
-        halt = traffic.act()
-        if halt is not None:
-            break
-        before = run.flight.after
-        landed = yield from run.flight.next()
-        traffic.look()
-        if landed is not None:
-            halt = yield from traffic.land(landed, before)
-        halt = run.flight.halt or halt
-    yield from traffic.stop(halt)
-    yield from run.end(halt)

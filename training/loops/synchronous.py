@@ -6,63 +6,107 @@ slot, their state and seeds travel with them, and the learner takes trajectories
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from typing import Any
 
-from training.loops.run import Run
-from training.messages import Event
-from training.stopping import Halt
+from training.loops.state import (
+    EndRound,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    PlanAgain,
+    Sample,
+    Step,
+    Update,
+)
+from training.replay import Trajectory
 
 BARREN_ROUNDS_ALLOWED = 3
 
 
-def synchronous(run: Run) -> Iterator[Event]:
-    barren_rounds = 0
-    halt = run.over()
-    while halt is None:
-        before = run.progress.round_no
-        halt = yield from _round(run)
-        if halt is None and run.progress.round_no == before:
-            barren_rounds += 1
-            if barren_rounds == BARREN_ROUNDS_ALLOWED:
-                halt = Halt("failing", run.last_failure)
-        else:
-            barren_rounds = 0
-        halt = halt or run.over()
-    yield from run.end(halt)
+class WaveState(LoopState):
+    """A loop in which all actors sample once, side by side, and all wait until the last of them has landed.
 
-
-def _round(run: Run) -> Generator[Event, None, Halt | None]:
-    """Run one round: all actors sample, then the learner learns. A round in which no actor returned data changes
-    nothing.
+    `_sampling` are samples in flight by slot, `_names` all calls of this wave, `_landed` and `_reasons` what came of
+    its samples by slot.
     """
-    plan = run.plan()
-    started_s = run.now_s()
-    states = dict(run.progress.env_states)
-    serial = run.progress.round_no + 1
-    calls = [run.sample(slot, serial, states.get(slot)) for slot in range(plan.actors)]
-    landed = yield from run.flight.gather(calls, run.attempts(calls[0]), f"{plan.actors} actors")
-    collected_s = run.now_s()
-    if run.flight.halt is not None:
-        return run.flight.halt
-    trajectories = run.collect_trajectories(landed, states)
-    if not trajectories:
-        return None
-    update = run.learn(trajectories)
-    updated = (yield from run.flight.gather([update], run.attempts(update), "the learner"))[0]
-    if run.flight.halt is not None:
-        return run.flight.halt
-    if updated is None or updated.outcome is None:
-        reason = updated.reason if updated is not None else "no answer"
-        return Halt("failing", f"the update of round {serial} failed: {reason}")
-    yield from run.advance(
-        plan,
-        updated.outcome,
-        run.flight.take_tally(),
-        started_s=started_s,
-        collect_s=collected_s - started_s,
-        env_states=states,
-    )
-    if run.evaluation_due:
-        yield from run.evaluate()
-    yield from run.save_if_due()
-    return run.flight.halt
+
+    keeps_what_lands_late = False
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._sampling: dict[str, int] = {}
+        self._updating = ""
+        self._names: list[str] = []
+        self._landed: dict[int, Trajectory] = {}
+        self._reasons: dict[int, str] = {}
+        self._barren_waves = 0
+
+    def _wave(self, number: int) -> Iterator[Sample]:
+        """Begin a wave: every actor samples, with this number."""
+        self._landed, self._reasons = {}, {}
+        after = self.after
+        self._sampling = {self.name(f"s{slot}-{number}"): slot for slot in range(self.plan.actors)}
+        self._names = list(self._sampling)
+        for name, slot in self._sampling.items():
+            yield Sample(name, after, slot, number)
+
+    def _update(self, batch: tuple[Trajectory, ...]) -> Update:
+        self._updating = self.name("update")
+        return Update(self._updating, self.after, batch)
+
+    def _land_sample(self, landing: Landing) -> None:
+        slot = self._sampling.pop(landing.name)
+        if landing.done:
+            self._landed[slot] = Trajectory(landing.payload, self.version, landing.name)
+        else:
+            self._reasons[slot] = landing.reason
+
+    def _wave_is_over(self) -> tuple[Trajectory, ...]:
+        """Return what the wave brought, in order of slot. What follows depends on all of its calls."""
+        self.after = tuple(self._names)
+        for _, reason in sorted(self._reasons.items()):
+            self.last_failure = reason
+        return tuple(self._landed[slot] for slot in sorted(self._landed))
+
+    def _count_barren(self, *, barren: bool) -> None:
+        """Count waves one after another that brought nothing. Raises NothingWorks after a few."""
+        self._barren_waves = self._barren_waves + 1 if barren else 0
+        if self._barren_waves == BARREN_ROUNDS_ALLOWED:
+            raise NothingWorks(self.last_failure)
+
+    def _require(self, updated: Landing) -> None:
+        if not updated.done:
+            raise NothingWorks(f"the update of round {self.round_no + 1} failed: {updated.reason}")
+
+
+class SynchronousState(WaveState):
+    """One wave, then one update by what it brought."""
+
+    @property
+    def waiting_for(self) -> str:
+        return "the learner" if self._updating else f"{self.plan.actors} actors"
+
+    def send(self) -> Iterator[Step]:
+        if not self._sampling and not self._updating:
+            yield from self._wave(self.round_no + 1)
+
+    def land(self, landing: Landing) -> Iterator[Step]:
+        if landing.name == self._updating:
+            self._updating, self.after = "", (landing.name,)
+            self._require(landing)
+            self._made(landing.samples)
+            yield MakeVersion(landing.name)
+            self._round_ended()
+            yield EndRound()
+            return
+        self._land_sample(landing)
+        if self._sampling:
+            return
+        batch = self._wave_is_over()
+        self._count_barren(barren=not batch)
+        yield self._update(batch) if batch else PlanAgain()
+
+    def kept(self) -> dict[str, Any]:
+        return {}

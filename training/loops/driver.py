@@ -1,0 +1,264 @@
+"""Drives a loop: makes calls of its orders, gives it what lands, and makes versions, rounds and checkpoints as it says.
+
+The loop decides on names and numbers (`state.py`). All bytes, times and money of a run are here and in `Run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
+
+from training.codec import Document, decode
+from training.loops.evaluation import Evaluation
+from training.loops.flight import Landed
+from training.loops.run import Run
+from training.loops.state import (
+    EndRound,
+    Job,
+    KeepData,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    PlanAgain,
+    Sample,
+    Step,
+    Update,
+)
+from training.loops.states import state_of
+from training.messages import FAULTS_NOT_RETRIED, Event, Outcome
+from training.stopping import Halt
+
+
+class Made(NamedTuple):
+    """An update that has landed, and what it returned."""
+
+    outcome: Outcome
+    result: Document
+
+
+class Driver:
+    """One loop at work. `_slots` are the samples in flight, `_made` updates that have landed and are no version yet."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.loop: LoopState = state_of(run.spec.loop, job_of(run), run.progress, run.plan(), run.name)
+        self.states = dict(run.progress.env_states)
+        self.started_s = run.now_s()
+        self._slots: dict[str, int] = {}
+        self._made: dict[str, Made] = {}
+        self._evaluation: Evaluation | None = None
+        self._learned_from_s = self.started_s
+
+    def go(self) -> Generator[Event, None, Halt]:
+        """Run until there is a reason to stop."""
+        run, halt = self.run, None
+        while halt is None:
+            try:
+                halt = yield from self._follow(self.loop.send())
+                if halt is None and not len(run.flight):
+                    halt = Halt("failing", self.loop.last_failure)
+            except NothingWorks as error:
+                halt = Halt("failing", str(error))
+            if halt is None:
+                run.flight.waiting_for = self.loop.waiting_for
+                landed = yield from run.flight.next()
+                self.look()
+                if landed is not None:
+                    halt = yield from self._take(landed)
+                halt = run.flight.halt or halt
+        return halt
+
+    def look(self) -> None:
+        """Time may have passed since the last call landed."""
+
+    def stop(self, halt: Halt) -> Iterator[Event]:
+        """Receive what is in flight, and keep it if the loop does."""
+        loop, flight = self.loop, self.run.flight
+        after = dict.fromkeys(loop.after)
+        for landed in (yield from flight.drain(halt)):
+            after[landed.name] = None
+            if loop.keeps_what_lands_late and not self._judges(landed):
+                yield from self._land(landed, stopping=True)
+        loop.after = tuple(after)
+        yield from self._follow(loop.stop(out_of_money=halt.code == "budget"))
+        while len(flight):
+            rest = yield from flight.next()
+            if rest is not None:
+                yield from self._land(rest, stopping=True)
+        for step in loop.close():
+            yield from self._end_round(step) if isinstance(step, EndRound) else self._do(step)
+        if loop.keeps_data and loop.keeps_what_lands_late:
+            self._keep()
+
+    def _take(self, landed: Landed) -> Generator[Event, None, Halt | None]:
+        if self._judges(landed):
+            return (yield from self._take_judgement(landed))
+        stopping = self.run.flight.halt is not None
+        if stopping and not self.loop.keeps_what_lands_late:
+            return None
+        return (yield from self._land(landed, stopping=stopping))
+
+    def _land(self, landed: Landed, *, stopping: bool) -> Generator[Event, None, Halt | None]:
+        try:
+            return (yield from self._follow(self.loop.land(self._landing(landed, stopping=stopping))))
+        except NothingWorks as error:
+            return Halt("failing", str(error))
+
+    def _landing(self, landed: Landed, *, stopping: bool) -> Landing:
+        """Return what the loop is told of a call that has landed."""
+        outcome, slot = landed.outcome, self._slots.pop(landed.name, None)
+        if outcome is None:
+            in_vain = landed.reason_code in FAULTS_NOT_RETRIED
+            return Landing(landed.name, done=False, reason=landed.reason, in_vain=in_vain, stopping=stopping)
+        found = self._done(landed, outcome) if slot is None else Landing(landed.name, True, outcome.payload)
+        if slot is not None and outcome.env_state is not None:
+            self.states[slot] = outcome.env_state
+        return found._replace(stopping=stopping, failure=self.run.task.failure_in(outcome.payload))
+
+    def _done(self, landed: Landed, outcome: Outcome) -> Landing:
+        """Return the same for a call that learned."""
+        made = self._made[landed.name] = Made(outcome, decode(outcome.payload))
+        distances = dict(made.result.get("distances", ()))
+        return Landing(landed.name, True, samples=int(made.result["env_steps"]), distances=distances)
+
+    def _follow(self, steps: Iterator[Step]) -> Generator[Event, None, Halt | None]:
+        """Do one step after the other. Return why the run ends, if a round's end says so."""
+        for step in steps:
+            match step:
+                case EndRound():
+                    yield from self._end_round(step)
+                    halt = yield from self._between_rounds()
+                case KeepData() | PlanAgain():
+                    if isinstance(step, KeepData):
+                        self._keep()
+                    halt = self._plan_again()
+                case _:
+                    yield from self._do(step)
+                    halt = None
+            if halt is not None:
+                return halt
+        return None
+
+    def _do(self, step: Step) -> Iterator[Event]:
+        """Send a call, or make a version."""
+        run = self.run
+        match step:
+            case Sample():
+                self._slots[step.name] = step.slot
+                call = run.sample(step.name, step.slot, step.number, self.states.get(step.slot))
+                run.flight.launch(call, run.attempts(call), step.after)
+            case Update():
+                self._learned_from_s = run.now_s()
+                call = run.learn(step.name, [trajectory.payload for trajectory in step.batch])
+                run.flight.launch(call, run.attempts(call), step.after)
+            case MakeVersion():
+                self.make_version(self._made.pop(step.name), replayed=step.replayed)
+            case _:
+                raise TypeError(f"{type(step).__name__} is of another kind of loop")
+        yield from ()
+
+    def make_version(self, made: Made, *, replayed: bool) -> None:
+        self.run.new_version(made.outcome, made.result, replayed=replayed)
+
+    def _keep(self) -> None:
+        self.run.keep(env_states=dict(sorted(self.states.items())), **self.kept())
+
+    def kept(self) -> dict[str, Any]:
+        """What a checkpoint holds of the loop."""
+        return self.loop.kept()
+
+    def _plan_again(self) -> Halt | None:
+        halt = self._end()
+        if halt is None:
+            self._begin_round()
+        return halt
+
+    def _end(self) -> Halt | None:
+        return self.run.flight.halt or self.run.over()
+
+    def _begin_round(self) -> None:
+        self.loop.begin_round(self.run.plan())
+        if self.loop.judges_alone:
+            self.started_s = self.run.now_s()
+
+    def _end_round(self, step: EndRound) -> Iterator[Event]:
+        run, now_s = self.run, self.run.now_s()
+        yield from run.end_round(
+            self.loop.plan,
+            run.flight.take_tally(),
+            started_s=self.started_s,
+            collect_s=self._collect_s(now_s),
+            dropped_trajectories=step.dropped_trajectories,
+            env_states=dict(sorted(self.states.items())),
+            **self.kept(),
+        )
+        self.started_s = now_s
+
+    def _collect_s(self, now_s: float) -> float:
+        """Return how long the round's data was collected, without the learning that it waited for."""
+        match self.run.spec.loop.collects:
+            case "before learning":
+                return self._learned_from_s - self.started_s
+            case "beside learning":
+                return now_s - self.started_s
+        return max(0.0, now_s - self.started_s - self.run.learning_s_in_round)
+
+    def _between_rounds(self) -> Generator[Event, None, Halt | None]:
+        """Judge and save where it is due, and begin the next round. Return why there is none."""
+        run, loop = self.run, self.loop
+        if run.flight.halt is not None:
+            return run.flight.halt
+        alone = loop.judges_alone
+        if alone and run.evaluation_due:
+            loop.after = yield from run.evaluate(loop.after)
+        yield from run.save_if_due()
+        halt = self._end()
+        if halt is None:
+            self._begin_round()
+            if run.evaluation_due and not alone and self._evaluation is None:
+                self._judge_beside()
+        return halt
+
+    def _judge_beside(self) -> None:
+        """Judge the newest version beside everything else."""
+        run, self._evaluation, self.loop.judging = self.run, self.run.evaluation(), True
+        for call in self._evaluation.calls:
+            run.flight.launch(call, run.attempts(call), self.loop.after)
+
+    def _judges(self, landed: Landed) -> bool:
+        return self._evaluation is not None and self._evaluation.expects(landed)
+
+    def _take_judgement(self, landed: Landed) -> Generator[Event, None, Halt | None]:
+        evaluation, loop = self._evaluation, self.loop
+        assert evaluation is not None
+        evaluation.land(landed)
+        loop.after = (landed.name,)
+        if evaluation.complete:
+            loop.after, loop.judging, self._evaluation = evaluation.names, False, None
+            yield from self.run.record_evaluation(evaluation)
+            halt = self.run.over()
+            if halt is not None:
+                return halt
+        try:
+            return (yield from self._follow(loop.judged()))
+        except NothingWorks as error:
+            return Halt("failing", str(error))
+
+
+def job_of(run: Run) -> Job:
+    """Return what a loop must know of the run's job."""
+    spec, task = run.spec, run.task
+    over_epochs = spec.loop.over_epochs
+    return Job(
+        progress_a_call=spec.progress_a_call,
+        attempts=spec.attempts,
+        replay=task.replay,
+        calls_an_epoch=task.calls_an_epoch if over_epochs else 0,
+        rows_of_slice=task.rows_of_slice,
+        samples_of=lambda payload: int(decode(payload)["env_steps"]),
+        keeps_sampling_policy=task.keeps_sampling_policy,
+        most_actors=run.actors_at_most,
+        progress_limit=spec.stop.progress_limit,
+        rounds=spec.stop.rounds,
+    )

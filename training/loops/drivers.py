@@ -1,0 +1,32 @@
+"""A run from its beginning to its end, by the driver that its loop needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training.data.shard import BadShard
+from training.data.store import MissingData
+from training.loops.driver import Driver
+from training.loops.gradient_driver import GradientDriver
+from training.loops.run import Run
+from training.messages import Event
+from training.stopping import Halt
+
+DRIVERS: dict[str, type[Driver]] = {"staleness_aware": GradientDriver}
+"""Drivers of loops with orders of their own; all others have the plain one."""
+
+
+def drive(run: Run) -> Iterator[Event]:
+    """Run a loop to the end of its run. Data that is not there any more, or was changed, ends it too."""
+    halt = run.over()
+    after: tuple[str, ...] = ()
+    if halt is None:
+        driver = DRIVERS.get(run.spec.loop.kind, Driver)(run)
+        try:
+            halt = yield from driver.go()
+            yield from driver.stop(halt)
+        except (MissingData, BadShard) as error:
+            halt = Halt("failing", f"the data cannot be read: {error}")
+            yield from run.flight.drain(halt)
+        after = driver.loop.after
+    yield from run.end(halt, after)
