@@ -58,6 +58,7 @@ _PLATFORMS = (
 # Everything that actors import. Dependencies are not resolved, so nothing else is installed.
 PACKAGES = (
     "numpy",
+    "threadpoolctl",
     "gymnasium",
     "farama-notifications",
     "cloudpickle",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import io
 import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,26 @@ def test_nothing_of_the_servers_side_is_shipped() -> None:
         name for name in names if name.startswith(("training/data/readers/", "training/data/formats/"))
     ]
     assert all(name.startswith(("cloud/", "training/")) for name in names)
+
+
+def test_whatever_shipped_modules_import_is_shipped() -> None:
+    """But for what only a learner's machine does, and pybase64, which actors do without."""
+    of_the_learner = {"torch", "onnx", "PIL", "pymupdf_fonts"}
+    with zipfile.ZipFile(io.BytesIO(bundle.thin().data)) as archive:
+        imported = {name for file in archive.namelist() for name in _imported(archive.read(file))}
+    files = [file for name in bundle.PACKAGES for file in importlib.metadata.distribution(name).files or ()]
+    brought = {file.parts[0].removesuffix(".py") for file in files}
+    elsewhere = imported - brought - set(sys.stdlib_module_names) - {"cloud", "training"}
+    assert elsewhere == {*of_the_learner, "pybase64"}
+
+
+def _imported(source: bytes) -> Iterator[str]:
+    """Yield the top names of the modules that a file imports anywhere in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (one.name.partition(".")[0] for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module.partition(".")[0]
 
 
 def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:

@@ -34,7 +34,17 @@ def look(names):
     return {"found": found(names), "inside": json.loads(inner.stdout), "packages": packages}
 """
 _FUNCTION = _LOOK + "def handler(event, context):\n    return look(event)\n"
-SENT = ["numpy", "gymnasium", "mujoco", "ale_py", "pydantic", "msgpack", "zstandard", "awslambdaric"]
+SENT = [
+    "numpy",
+    "gymnasium",
+    "mujoco",
+    "ale_py",
+    "pydantic",
+    "msgpack",
+    "zstandard",
+    "threadpoolctl",
+    "awslambdaric",
+]
 NOT_SENT = ["beside", "torch", "django", "pytest", "boto3", "webapp"]
 
 
