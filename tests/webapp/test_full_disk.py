@@ -24,6 +24,7 @@ from tests.signed_in import signed_in
 from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import table_of_numbers, upload, worker_reads
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
+from tests.webapp.reports.test_report_schedules import Scene
 from training.checkpoints import CheckpointError
 from training.data.readers.choice import Choice
 from training.film import still_of
@@ -39,7 +40,7 @@ from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
 from webapp.jobs.policies.film_process import film_path
 from webapp.jobs.running.run_log import RunLog
 from webapp.reports import report_builds
-from webapp.reports.models import CloudBill, FileState, ReportFile
+from webapp.reports.models import CloudBill, FileState, ReportFile, Sending, SendingState
 from webapp.reports.report_query import Question
 
 pytestmark = [
@@ -188,6 +189,22 @@ def test_a_report_that_finds_no_room_says_so_and_leaves_no_file(disk: Disk) -> N
     again.refresh_from_db()
     assert (again.state, disk.files()) == (FileState.READY, {f"reports/{again.file}"})
     assert ReportFile.objects.exclude(pk=again.pk).get().file == ""
+
+
+def test_a_scheduled_report_that_finds_no_room_is_sent_once_there_is_room(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    scene.to_monday()
+    disk.fill()
+    monkeypatch.setattr("tempfile.tempdir", str(disk.folder))
+    assert scene.send() == 0
+    sending = Sending.objects.get()
+    assert sending.state == SendingState.WAITING
+    assert sending.reason == f"{FULL} It is tried again in ten minutes."
+    disk.empty()
+    scene.clock.forward(601)
+    assert scene.send() == 1
 
 
 def test_a_fork_whose_checkpoint_cannot_be_copied_is_refused_and_leaves_no_file(disk: Disk) -> None:

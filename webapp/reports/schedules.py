@@ -33,6 +33,7 @@ from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.report_builds import owner_name
 from webapp.reports.report_query import Period, Question, month_before, week_before
 from webapp.reports.table import Costs
+from webapp.storage_faults import storage_fault
 
 log = logging.getLogger(__name__)
 
@@ -145,14 +146,17 @@ def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) ->
         state, reason = SendingState.FAILED, str(error)
     except project_mail.OverLimit as over:
         state, reason = SendingState.WAITING, str(over)
-    except (OSError, smtplib.SMTPException) as error:
-        last = sending.attempts >= MOST_ATTEMPTS
-        state = SendingState.FAILED if last else SendingState.WAITING
-        reason = f"The mail server refused it: {type(error).__name__}."
-        reason += " It was tried for an hour." if last else " It is tried again in ten minutes."
     except Exception as error:
-        log.exception("scheduled report %s", schedule.pk)
-        state, reason = SendingState.FAILED, f"It could not be built ({type(error).__name__})."
+        if (fault := storage_fault(error)) is not None:
+            state, reason = SendingState.WAITING, f"{fault.why} It is tried again in ten minutes."
+        elif isinstance(error, OSError | smtplib.SMTPException):
+            last = sending.attempts >= MOST_ATTEMPTS
+            state = SendingState.FAILED if last else SendingState.WAITING
+            reason = f"The mail server refused it: {type(error).__name__}."
+            reason += " It was tried for an hour." if last else " It is tried again in ten minutes."
+        else:
+            log.exception("scheduled report %s", schedule.pk)
+            state, reason = SendingState.FAILED, f"It could not be built ({type(error).__name__})."
     Sending.objects.filter(pk=sending.pk).update(state=state, reason=reason, since=clock.now())
     if state == SendingState.FAILED:
         _raise_alert(schedule, period, reason, clock)

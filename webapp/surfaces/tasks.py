@@ -17,6 +17,7 @@ from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.database_faults import dispensable_write, is_unavailable
 from webapp.jobs.policies.downloads import checkpoint_path
 from webapp.surfaces import services
 from webapp.surfaces.models import NOTHING_MEASURED, Surface, SurfaceState
@@ -73,6 +74,10 @@ class _Survey:
         except NotMeasured as error:
             self._write(state=SurfaceState.FAILED, reason=str(error)[:500])
         except Exception as error:
+            if is_unavailable(error):
+                log.warning("surface %s is measured again later: %s", self._surface.pk, error)
+                self._write(state=SurfaceState.QUEUED, **NOTHING_MEASURED)
+                return
             log.exception("surface %s", self._surface.pk)
             self._write(state=SurfaceState.FAILED, reason=f"{type(error).__name__}: {error}."[:500])
 
@@ -92,7 +97,8 @@ class _Survey:
         self._points[message["row"]][message["column"]] = message["return_mean"]
         self._done += 1
         if time.monotonic() - self._written_s >= _TELL_EVERY_S:
-            self._write()
+            with dispensable_write():  # the last one has all points
+                self._write()
 
     def _write(self, **changes: Any) -> None:
         """Write to the row. Raises NotMeasured if the surface was given up meanwhile."""
