@@ -13,6 +13,13 @@ from collections.abc import Sequence
 _SHIPPED = {"gymnasium", "ale_py"}
 """Packages whose environments every actor has: what is shipped to functions and containers holds these."""
 
+_NEEDED_BY_SHIPPED = {
+    "gymnasium.envs.box2d": "box2d",
+    "gymnasium.envs.phys2d": "jax",
+    "gymnasium.envs.tabular": "jax",
+}
+"""What some of their environments need, which is not shipped."""
+
 _enabled: list[str] = []
 _loaded: set[str] = set()
 
@@ -51,13 +58,15 @@ def load() -> None:
 
 
 def package_of(environment_id: str) -> str:
-    """Return the further package that an environment is of; empty for those that every actor has."""
+    """Return the further package that an environment is of or needs; empty for those that every actor has."""
     import gymnasium
 
     spec = gymnasium.registry.get(environment_id)
     if spec is None or spec.entry_point is None:
         return ""
     entry = spec.entry_point
-    module = entry.partition(":")[0] if isinstance(entry, str) else entry.__module__
-    package = str(module).partition(".")[0]
-    return "" if package in _SHIPPED else package
+    module = str(entry.partition(":")[0] if isinstance(entry, str) else entry.__module__)
+    package = module.partition(".")[0]
+    if package not in _SHIPPED:
+        return package
+    return next((needed for family, needed in _NEEDED_BY_SHIPPED.items() if module.startswith(family)), "")

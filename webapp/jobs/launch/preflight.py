@@ -123,7 +123,7 @@ def package_obstacle(spec: JobSpec) -> Problem | None:
     where = "functions" if isinstance(spec.platform, LambdaOptions) else "containers"
     return Problem(
         path,
-        f"Environment ({path}): {training.environment.id} is of the package {package}, which {where} do not get."
+        f"Environment ({path}): {training.environment.id} needs the package {package}, which {where} do not get."
         " It runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
         " package.",
     )

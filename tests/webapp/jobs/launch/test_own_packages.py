@@ -47,7 +47,7 @@ def test_a_launch_where_actors_lack_the_package_is_refused_with_where_it_runs(
     assert found is not None
     assert found.path == "training.environment.id"
     assert found.sentence == (
-        f"Environment (training.environment.id): Corridor-v0 is of the package our_envs, which {where} do not get. It"
+        f"Environment (training.environment.id): Corridor-v0 needs the package our_envs, which {where} do not get. It"
         " runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
         " package."
     )
@@ -57,6 +57,25 @@ def test_a_launch_where_actors_lack_the_package_is_refused_with_where_it_runs(
 @pytest.mark.parametrize("options", [LocalOptions, SimulatedOptions])
 def test_it_runs_where_processes_of_this_machine_do(options: Any) -> None:
     assert platform_obstacle(spec_of(options(), "Corridor-v0")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("LunarLander-v3", "box2d"),
+        ("CarRacing-v3", "box2d"),
+        ("phys2d/CartPole-v1", "jax"),
+        ("tabular/Blackjack-v0", "jax"),
+    ],
+)
+def test_an_environment_of_gymnasium_that_needs_another_package_is_refused_there(
+    name: str, package: str
+) -> None:
+    """A user who installs the package here can train with it here, and actors of a cloud still lack it."""
+    found = platform_obstacle(spec_of(LambdaOptions(connection="con_aaaaaaaaaa"), name))
+    assert found is not None
+    assert f"{name} needs the package {package}, which functions do not get." in found.sentence
+    assert platform_obstacle(spec_of(LocalOptions(), name)) is None
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Hopper-v5", "ALE/Breakout-v5", "Blackjack-v1"])
