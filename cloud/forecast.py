@@ -30,7 +30,6 @@ from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
 from training.environments.expectations import expectation_of
-from training.loops.model import EPOCH_LOOPS, Asynchronous, StalenessAware
 from training.scaling.plan import Bounds
 from training.seeds import derive
 from training.spec import TrainingSpec
@@ -203,9 +202,9 @@ class _Forecaster:
         and asynchronous actors first fill the queue of the learner.
         """
         loop = self._training.loop
-        if isinstance(loop, Asynchronous):
-            return min(_WARM_UP_AT_MOST, loop.staleness_limit + 2)
-        if isinstance(loop, StalenessAware):
+        if not loop.waits_for_slowest:
+            return min(_WARM_UP_AT_MOST, loop.versions_apart + 2)
+        if loop.gradients is not None:
             # The first round holds no gradients.
             return 2
         return 2 if isinstance(self._configuration.profile.actors, Pool) else 1
@@ -213,16 +212,14 @@ class _Forecaster:
     def _effort(self, scale: Scale, anchors: Sequence[int], warm_up: int) -> tuple[int, int]:
         """Return the number of draws and of steady rounds: about as many calls in all for any spec."""
         loop = scale.loop(self._training.loop)
-        calls = [scale.actors(actors) + 1 for actors in anchors]
-        if isinstance(loop, EPOCH_LOOPS):
+        calls = [loop.learns_from(scale.actors(actors)) + 1 for actors in anchors]
+        if loop.over_epochs:
             an_epoch = scale.works(self._training).calls_an_epoch
             calls = [2 * an_epoch] * len(anchors)
-        if isinstance(loop, Asynchronous) and loop.trajectories_per_update is not None:
-            calls = [loop.trajectories_per_update + 1] * len(anchors)
-        elif isinstance(loop, StalenessAware):
+        if (gradients := loop.gradients) is not None:
             # At worst each gradient is a version by itself.
             passes = task_of(self._training).passes
-            calls = [one + 2 * passes * ceil(one / loop.trajectories_per_gradient) for one in calls]
+            calls = [one + 2 * passes * ceil(one / gradients.trajectories_per_gradient) for one in calls]
         beginning = warm_up * calls[0] + sum(calls[1:]) + _EVALUATION_CALLS
         rounds = (_CALLS / _DRAWS[1] - beginning) // sum(calls)
         steady = int(min(_STEADY_AT_MOST, max(2 if len(anchors) == 1 else 1, rounds)))

@@ -23,7 +23,6 @@ from research.pricing_targets import PRICING_TARGETS
 from research.reliability import Reliability
 from research.scheduler_training import SchedulerTraining
 from training.base_model import FrozenModel
-from training.loops.model import StalenessAware
 from webapp.jobs.spec import JobSpec
 
 QUICK_ROUNDS = 6
@@ -186,7 +185,7 @@ class Experiment(FrozenModel):
         """
         setting = next(one for one in self.settings if one.environment == environment)
         spec = self.spec(Cell(arm, environment, setting.seeds[0]))
-        if not isinstance(spec.training.loop, StalenessAware) or not spec.training.loop.depends_on_timing:
+        if spec.training.loop.gradients is None or not spec.training.loop.depends_on_timing:
             return self.pricing_targets
         trained = spec.platform
         return tuple(

@@ -332,3 +332,21 @@ def test_an_actor_runs_without_torch() -> None:
     """What a cold start loads: the bodies of calls, as the worker imports them."""
     program = "import sys, training.functions.rollout, training.inference; print('torch' in sys.modules)"
     assert printed_by(program) == "False"
+
+
+_KIND_OF_A_LOOP = re.compile(
+    r"isinstance\([^)]*\b(Synchronous|Pipelined|Asynchronous|StalenessAware|Hybrid|EPOCH_LOOPS)"
+    r"|[=!]= \"(staleness_aware|pipelined|asynchronous|synchronous|hybrid|bulk_synchronous|fully_asynchronous)\""
+)
+
+
+def test_rooms_above_training_ask_a_loop_and_not_for_its_name() -> None:
+    """A loop says itself what forecasts, bills and pages need: a new one is a file and a row."""
+    asked = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in _sources("cloud", "webapp", "research")
+        for line in path.read_text().splitlines()
+        if _KIND_OF_A_LOOP.search(line)
+    ]
+    # Stored outcomes and arms of experiments have names alone.
+    assert len(asked) <= 4, asked

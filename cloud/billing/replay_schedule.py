@@ -14,7 +14,7 @@ from cloud.billing.work_file import Sitting
 from cloud.timing import to_ns
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.loops.model import StalenessAware
+from training.loops.model import Collects
 from training.tasks.kinds import read_training
 from training.tasks.training import Training
 
@@ -79,7 +79,7 @@ class ReplaySchedule:
     waits: list[int]
     followers: list[list[int]]
     first: list[int]
-    loop: str
+    collects: Collects
     by_waves: bool
     longest_s: float
     memory_mb: int
@@ -201,8 +201,8 @@ def _wired(
         waits=[max(1, len(earlier)) for earlier in before],
         followers=followers,
         first=[number for number, earlier in enumerate(before) if not earlier],
-        loop=spec.loop.kind,
-        by_waves=isinstance(spec.loop, StalenessAware) and spec.loop.goes_by_waves,
+        collects=spec.loop.collects,
+        by_waves=spec.loop.goes_by_waves,
         longest_s=spec.longest_call_s,
         memory_mb=spec.memory_mb,
         notes=notes,
@@ -217,14 +217,9 @@ def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
             f"The scaling policy ({spec.scaling.kind}) reads times, so that elsewhere it would have chosen other"
             " numbers of actors; here those of the stored run are kept."
         )
-    if spec.loop.kind == "asynchronous":
+    if spec.loop.depends_on_timing:
         notes.append(
-            "In an asynchronous loop times decide which data an update learns from; here it is that of the stored run."
-        )
-    elif spec.loop.depends_on_timing:
-        notes.append(
-            "In this loop times decide which gradients a version is made of and how far behind they are; here they are"
-            " those of the stored run."
+            f"In this loop times decide {spec.loop.decided_by_times}; here that is as in the stored run."
         )
     if spec.stop.minutes is not None:
         notes.append("The run may be stopped by its time limit; here it has the rounds of the stored run.")

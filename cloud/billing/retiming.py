@@ -263,16 +263,16 @@ class _Replay:
         task, trip = updates[-1]
         end_ns, sent_s = trip.finished_ns, trip.submitted_ns / NS
         update_s = sum(max(0.0, one.finished_ns / NS - one.submitted_ns / NS) for _, one in updates)
-        match self._script.loop:
-            case "synchronous":
+        match self._script.collects:
+            case "before learning":
                 began_s = max((self._sent_ns[number] for number in task.after), default=0) / NS
                 collect_s = sent_s - began_s
-            case "pipelined":
+            case "beside learning":
                 # Actors sample meanwhile, and the round waits for both.
                 end_ns = max(self._landed_ns[number] for number in self._script.beside(task))
                 began_s = self._sent_ns[task.number] / NS
                 collect_s = end_ns / NS - began_s
-            case "staleness_aware":
+            case "beside gradients":
                 began_ns = self._version_ns
                 if self._script.by_waves:
                     began_ns, end_ns = self._wave_ns(task.round_no)

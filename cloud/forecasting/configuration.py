@@ -17,7 +17,7 @@ from cloud.pricing import Tariff
 from cloud.simulation.core import Setting, Simulation
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.loops.model import EPOCH_LOOPS, Asynchronous, LoopOfAnyKind
+from training.loops.model import LoopOfAnyKind
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 
@@ -128,21 +128,18 @@ class Scale:
     def of(training: Training, most_actors: int, rounds: int, fleet: int = _FLEET) -> Scale:
         """Return the scale for a trial of this many rounds with at most `fleet` actors."""
         loop = training.loop
-        if isinstance(loop, EPOCH_LOOPS):
+        if loop.over_epochs:
             at_most = max(_CALLS_OF_A_FUNCTION * most_actors, _CALLS_OF_A_DRAW // (2 * rounds))
             return Scale(shorter=ceil(task_of(training).calls_an_epoch / at_most))
-        if not isinstance(loop, Asynchronous):
+        if loop.waits_for_slowest:
             return Scale()
-        a_round = loop.trajectories_per_update or most_actors
+        a_round = loop.learns_from(most_actors)
         at_most = max(1, min(fleet, _CALLS_OF_A_DRAW // rounds))
         fewer = max(1, min(ceil(max(most_actors, a_round) / at_most), most_actors, a_round))
         return Scale(fewer, ceil(a_round / fewer / at_most))
 
     def loop(self, loop: LoopOfAnyKind) -> LoopOfAnyKind:
-        if not isinstance(loop, Asynchronous) or loop.trajectories_per_update is None:
-            return loop
-        fewer = ceil(loop.trajectories_per_update / self.fewer / self.shorter)
-        return loop.model_copy(update={"trajectories_per_update": max(1, fewer)})
+        return loop.learning_from(loop.learns_from(0) / self.fewer / self.shorter)
 
     def actors(self, actors: int) -> int:
         return max(1, round(actors / self.fewer))

@@ -10,7 +10,6 @@ from cloud.forecasting.configuration import Configuration, Name
 from cloud.numbers.profile import Functions, Pool
 from cloud.numbers.quantity import Quantity, quantities
 from training.environments.expectations import expectation_of
-from training.loops.model import Asynchronous, StalenessAware
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 
@@ -194,7 +193,7 @@ def relevant(name: Name, training: Training, configuration: Configuration) -> bo
         case ("stack", "inference", kind, _):
             return kind == ("cnn" if pictures else "mlp")
         case ("stack", "update", "gradient_ms" | "apply_ms" | "apply_us_per_megabyte"):
-            return isinstance(training.loop, StalenessAware)
+            return training.loop.gradients is not None
         case ("stack", "update", kind, _):
             return kind == ("gpu_" if configuration.setting.learner_gpu else "") + (
                 "cnn" if pictures else "mlp"
@@ -338,7 +337,7 @@ def _place(facts: ForecastFacts) -> list[str]:
             "Costs of your own machine are those that you set; electricity is not counted.",
         ]
     found = []
-    if isinstance(actors, Functions) and not isinstance(facts.training.loop, Asynchronous):
+    if isinstance(actors, Functions) and facts.training.loop.waits_for_slowest:
         found.append(
             "Functions stay warm from round to round unless a round takes longer than they are kept."
         )

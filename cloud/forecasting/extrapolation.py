@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import floor, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from cloud.forecasting.concurrency import Count, Counts, no_counts
 from cloud.forecasting.plan import Plan
 from cloud.forecasting.trial import Trial
 from cloud.timing import NS
-from training.loops.model import EPOCH_LOOPS, Asynchronous
 from training.tasks.training import Training
 
 MOST_ROUNDS = 1e11
@@ -45,7 +44,6 @@ class Extrapolation:
     def __init__(self, training: Training, plan: Plan, trial: Trial) -> None:
         self._training = training
         self._trial = trial
-        self._free = isinstance(training.loop, Asynchronous)
         self._begins = np.append(plan.begins, MOST_ROUNDS)
         per_round = np.array([np.interp(plan.actors, trial.anchors, column) for column in trial.steady.T])
         self._per_round: Counts = per_round
@@ -65,9 +63,10 @@ class Extrapolation:
         counts += trial.first
         counts += self._risen[stretch + 1] * trial.rise_each
         counts[Count.TIME_NS] += self._rising[stretch + 1] * trial.rise_ns
-        every = self._training.evaluation.every_rounds
-        counts += floor(rounds / every) * trial.evaluation
-        if ended and (self._free or rounds % every):
+        every, beside = self._training.evaluation.every_rounds, self._training.loop.judges_beside
+        # One that would run beside the next round is not started after the last one.
+        counts += (ceil(rounds / every) - 1 if ended and beside else floor(rounds / every)) * trial.evaluation
+        if ended and (beside or rounds % every):
             counts += trial.last
         at_least_nothing: Counts = np.maximum(counts, 0.0)
         return at_least_nothing
@@ -89,7 +88,7 @@ class Extrapolation:
     def rounds_of_steps(self, steps: float) -> float:
         """Return after how many rounds the run has this many steps. It leaves an epoch at that point."""
         whole = self.rounds_until(Count.STEPS, steps)
-        if whole == inf or not isinstance(self._training.loop, EPOCH_LOOPS):
+        if whole == inf or not self._training.loop.over_epochs:
             return whole
         before, after = (float(self.after(at, ended=False)[Count.STEPS]) for at in (whole - 1, whole))
         return whole - 1 + min(1.0, (steps - before) / (after - before))

@@ -11,12 +11,12 @@ from math import ceil
 
 from cloud.forecasting.calls import first_call
 from cloud.forecasting.configuration import Configuration
-from cloud.forecasting.worst_times import WorstTimes, per_update, worst_times
+from cloud.forecasting.worst_times import WorstTimes, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
 from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.asynchronous import FAILURES_ALLOWED_PER_ACTOR
-from training.loops.model import Asynchronous, StalenessAware
+from training.loops.model import StalenessAware
 from training.messages import Call
 from training.reports import Usage
 from training.tasks.kinds import task_of
@@ -53,11 +53,11 @@ def first_round(configuration: Configuration, training: Training, actors: int) -
 def _longest_s(training: Training, times: WorstTimes, actors: int) -> float:
     """Return the seconds from the first slice of rent to the end of the round, with all retries."""
     updating_s = UPDATE_ATTEMPTS * times.update_s
-    if isinstance(training.loop, StalenessAware):
-        updating_s = _learning_s(training, training.loop, times, actors)
-    sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, per_update(training, actors))
+    if (gradients := training.loop.gradients) is not None:
+        updating_s = _learning_s(training, gradients, times, actors)
+    sampled_s = times.actors_ready_s + _sampling_s(training, times, actors, training.loop.learns_from(actors))
     learned_s = max(sampled_s, times.learner_ready_s) + updating_s
-    if training.loop.kind == "pipelined":  # the next data is sampled beside the first update
+    if training.loop.collects == "beside learning":  # the next data is sampled beside the first update
         return learned_s + _sampling_s(training, times, actors, actors)
     return learned_s
 
@@ -66,7 +66,7 @@ def _sampling_s(training: Training, times: WorstTimes, actors: int, fragments: i
     """Return the time by which queued calls are done, in any order (Graham's bound on list scheduling)."""
     places = min(actors, times.at_once)
     attempts = _attempts(training, times)
-    if isinstance(training.loop, Asynchronous) and times.overruns and times.tries > 1:
+    if not training.loop.waits_for_slowest and times.overruns and times.tries > 1:
         # Calls that are cut off are sent again, as long as one of so many in a row returns data.
         fragments *= FAILURES_ALLOWED_PER_ACTOR * actors + 1
         attempts = training.attempts
@@ -122,13 +122,13 @@ def _calls(
     learning = (UPDATE_ATTEMPTS - 1) * _paid(learner, update, times.update_billed_s)
     learning += configuration.tariff.worst_case(update)
     loop = training.loop
-    if isinstance(loop, StalenessAware):
-        learning = _learning(configuration, training, loop, times, actors)
-        if not loop.actors_wait:
+    if (gradients := loop.gradients) is not None:
+        learning = _learning(configuration, training, gradients, times, actors)
+        if not gradients.actors_wait:
             # Actors go on for as long as the round lasts.
             return learning + flying + _by_time(actor, sampling, actors, longest_s)
-    if isinstance(loop, Asynchronous):
-        calls = attempts * per_update(training, actors) * (2 + loop.staleness_limit)
+    if not loop.waits_for_slowest:
+        calls = attempts * loop.learns_from(actors) * (2 + loop.versions_apart)
         # An actor does one thing at a time, so it is billed for at most the whole time, and for each call's fee.
         by_time = _by_time(actor, sampling, actors, longest_s)
         by_time += calls * _price(actor, sampling, _A_MOMENT_S)
@@ -136,7 +136,7 @@ def _calls(
         sampled = by_time if times.overruns else min(by_time, calls * attempted)
         return sampled + flying + learning
     sampled = actors * attempts * attempted
-    if loop.kind == "pipelined":
+    if loop.collects == "beside learning":
         return sampled + flying + learning
     return max(flying, sampled + learning)
 

@@ -11,7 +11,6 @@ from cloud.forecasting.concurrency import AllCallsFail, Flight
 from cloud.forecasting.workload import Workload
 from training.checkpoints import Progress
 from training.loops.model import LoopOfAnyKind
-from training.loops.staleness_aware import StalenessAwareState
 from training.loops.state import (
     ApplyGradients,
     ComputeGradient,
@@ -53,6 +52,8 @@ class Rounds:
             ComputeGradient: self._gradient,
             ApplyGradients: self._apply,
         }
+        found = loop.gradients
+        self._learners = found.learners if found is not None and found.fit_learners else 0
         self._gradient_ns = self._sampling_ns = self._looked_ns = 0
 
     def next(self, actors: int) -> None:
@@ -143,16 +144,15 @@ class Rounds:
 
     def _look(self, state: LoopState) -> None:
         """Count the time that calls in flight take, if the number of learners goes by it."""
-        if isinstance(state, StalenessAwareState):
+        if self._learners:
             busy, now_ns = state.busy, self._flight.simulation.now_ns
             took_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
             self._gradient_ns += busy.learners * took_ns
             self._sampling_ns += busy.actors * took_ns
 
     def _fit_learners(self, state: LoopState) -> None:
-        if isinstance(state, StalenessAwareState):
-            if state.loop.fit_learners:
-                state.fit_learners(self._gradient_ns, self._sampling_ns, state.loop.learners)
+        if self._learners:
+            state.fit_learners(self._gradient_ns, self._sampling_ns, self._learners)
             self._gradient_ns = self._sampling_ns = 0
 
 

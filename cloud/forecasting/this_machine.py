@@ -26,7 +26,7 @@ _START_S = 60.0
 def this_machine(training: Training, options: LocalOptions, stack: Stack, book: PriceBook) -> Configuration:
     """Return this machine. Its processes share the cores with the learner, unless the loop makes them wait for it."""
     workers = options.worker_count
-    busy = workers + (training.loop.kind != "synchronous")
+    busy = workers + (training.loop.collects != "before learning")
     profile = _profile(_workers(workers, min(1.0, cores() / busy)))
     return Configuration(profile, stack, Setting(), options.tariff(book, training.memory_mb), _START_S)
 

@@ -15,7 +15,7 @@ from cloud.forecasting.rounds import Rounds
 from cloud.forecasting.workload import Workload
 from cloud.numbers.profile import Pool
 from cloud.timing import to_ns
-from training.loops.model import Asynchronous, LoopOfAnyKind
+from training.loops.model import LoopOfAnyKind
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,10 @@ def _whole_rounds(works: Workload, loop: LoopOfAnyKind, scale: Scale, actors: in
     """Return how many of the simulated rounds make one of the job's, apart from its larger number of actors."""
     if loop.over_epochs:
         return works.task.calls_an_epoch / works.calls_an_epoch
-    if not isinstance(loop, Asynchronous):
+    if loop.waits_for_slowest:
         return 1.0
-    small = scale.loop(loop)
-    assert isinstance(small, Asynchronous)
-    tried_trajectories = small.trajectories_per_update or scale.actors(actors)
-    return (loop.trajectories_per_update or actors) / (scale.fewer * tried_trajectories)
+    tried_trajectories = scale.loop(loop).learns_from(scale.actors(actors))
+    return loop.learns_from(actors) / (scale.fewer * tried_trajectories)
 
 
 def _evaluation_of(

@@ -19,7 +19,6 @@ from cloud.simulation.network import StartLimit
 from cloud.simulation.speed import Speeds
 from cloud.timing import NS
 from training.curvature import CurvatureSpec
-from training.loops.model import Asynchronous, StalenessAware
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.spec import TrainingSpec
 from training.tasks.training import Training
@@ -57,12 +56,6 @@ class WorstTimes:
     update_billed_s: float
     gradient_s: float = 0.0
     gradient_billed_s: float = 0.0
-
-
-def per_update(training: Training, actors: int) -> int:
-    """Return how many trajectories the first update learns from."""
-    loop = training.loop
-    return (loop.trajectories_per_update or actors) if isinstance(loop, Asynchronous) else actors
 
 
 def worst_times(configuration: Configuration, training: Training, actors: int) -> WorstTimes:
@@ -109,8 +102,8 @@ def _gradient_times(
     configuration: Configuration, works: Workload, speeds: Speeds, start_s: float, coordinator_s: float
 ) -> dict[str, float]:
     """Return the worst times of a gradient on the simulated cloud; nothing for loops without any."""
-    loop = works.training.loop
-    if not isinstance(loop, StalenessAware):
+    loop = works.training.loop.gradients
+    if loop is None:
         return {}
     # At worst each trajectory was sampled by another policy, to which its samples are held.
     sampled = loop.trajectories_per_gradient if works.task.keeps_sampling_policy else 0
@@ -158,9 +151,9 @@ def _anywhere(configuration: Configuration, training: Training, actors: int, sta
 def _first_update(works: Workload, actors: int) -> Work:
     """Return the first update, with the measurements that the scaling policy may request."""
     loop = works.training.loop
-    if isinstance(loop, StalenessAware):
-        return works.call("apply", "first", gradients=loop.learners)
-    update = works.update("first", per_update(works.training, actors))
+    if loop.gradients is not None:
+        return works.call("apply", "first", gradients=loop.gradients.learners)
+    update = works.update("first", loop.learns_from(actors))
     a_minibatch = update.samples / max(1, update.minibatches)
     batch = update.samples / _passes(works.training)
     products = 0

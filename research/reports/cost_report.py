@@ -142,7 +142,9 @@ def _turning_sentence(experiment: Experiment, claim: Cheaper | Sooner, runs: Run
 
 def _is_synchronous(experiment: Experiment, arm: str, environment: str) -> bool:
     setting = next(one for one in experiment.settings if one.environment == environment)
-    return experiment.spec(Cell(arm, environment, setting.seeds[0])).training.loop.kind == "synchronous"
+    return (
+        experiment.spec(Cell(arm, environment, setting.seeds[0])).training.loop.collects == "before learning"
+    )
 
 
 def _declared_seeds(claim: _Judged, summaries: Sequence[Summary]) -> int:

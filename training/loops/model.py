@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -18,19 +18,49 @@ from training.aggregation import (
 from training.base_model import FrozenModel
 from training.truncation import Truncation, TruncationRule
 
+Collects = Literal["before learning", "beside learning", "between learning", "beside gradients"]
+
 
 class Loop(FrozenModel):
-    """What every loop says of itself. `collects`: when a round's data is collected, seen from its learning."""
+    """What every loop says of itself, so that forecasts, bills and pages need not know which one it is.
+
+    `collects`: when a round's data is collected, seen from its learning. `decided_by_times`: what would be different in
+    another run if calls took other times. `waits_for_slowest`: whether a round is as long as its slowest actor.
+    """
 
     over_epochs: ClassVar[bool] = False
     """Whether its rounds are epochs over the same data."""
+    collects: ClassVar[Collects] = "between learning"
+    decided_by_times: ClassVar[str] = ""
+    waits_for_slowest: ClassVar[bool] = True
 
     @property
     def judges_beside(self) -> bool:
         """Whether an evaluation runs beside everything else; else all wait for it."""
         return False
 
-    collects: ClassVar[Literal["before learning", "beside learning", "between learning"]] = "between learning"
+    @property
+    def goes_by_waves(self) -> bool:
+        """Whether a round is what all actors sampled once, until all has been learned from it."""
+        return True
+
+    @property
+    def gradients(self) -> StalenessAware | None:
+        """How learners compute gradients; None where one learner makes each version by itself."""
+        return None
+
+    @property
+    def versions_apart(self) -> int:
+        """How many versions old data may be that is learned from, where rounds do not wait for their slowest actor."""
+        return 0
+
+    def learns_from(self, actors: int) -> int:
+        """Return how many trajectories an update learns from in a round of this many actors."""
+        return actors
+
+    def learning_from(self, trajectories: float) -> Self:
+        """Return the same loop with updates by so many trajectories, where they do not follow from the actors."""
+        return self
 
 
 class Synchronous(Loop):
@@ -63,11 +93,8 @@ class Asynchronous(Loop):
     depends_on_timing: ClassVar[bool] = True
 
     kind: Literal["asynchronous"] = "asynchronous"
-
-    @property
-    def judges_beside(self) -> bool:
-        return True
-
+    decided_by_times = "which data an update learns from"
+    waits_for_slowest = False
     staleness_limit: int = Field(
         4,
         ge=1,
@@ -85,6 +112,26 @@ class Asynchronous(Loop):
         json_schema_extra={"advanced": True},
     )
 
+    @property
+    def judges_beside(self) -> bool:
+        return True
+
+    @property
+    def goes_by_waves(self) -> bool:
+        return False
+
+    @property
+    def versions_apart(self) -> int:
+        return self.staleness_limit
+
+    def learns_from(self, actors: int) -> int:
+        return self.trajectories_per_update or actors
+
+    def learning_from(self, trajectories: float) -> Self:
+        if self.trajectories_per_update is None:
+            return self
+        return self.model_copy(update={"trajectories_per_update": max(1, math.ceil(trajectories))})
+
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
@@ -93,6 +140,8 @@ class StalenessAware(Loop):
     """Stellaris: many learners compute gradients, which wait in a queue until they are recent enough on average."""
 
     kind: Literal["staleness_aware"] = "staleness_aware"
+    collects = "beside gradients"
+    decided_by_times = "which gradients a version is made of and how far behind they are"
     learners: int = Field(
         2,
         ge=1,
@@ -243,6 +292,10 @@ class StalenessAware(Loop):
         return AGE_LIMIT
 
     @property
+    def gradients(self) -> StalenessAware | None:
+        return self
+
+    @property
     def goes_by_waves(self) -> bool:
         """Whether a round is what all actors sampled once: they wait, and its samples are not numbered."""
         return self.actors_wait and self.samples_per_round is None
@@ -288,6 +341,7 @@ class EpochLoop(Loop):
     """
 
     over_epochs = True
+    decided_by_times = "which pushes a version is made of"
     steps_together: ClassVar[bool] = False
     ends_epochs_together: ClassVar[bool] = True
     depends_on_timing: ClassVar[bool] = True

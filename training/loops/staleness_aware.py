@@ -16,27 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from training.aggregation import fitting_learners
 from training.checkpoints import Progress
 from training.loops.learners import Learners
-from training.loops.state import EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
+from training.loops.state import Busy, EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
 from training.replay import Trajectory
 from training.scaling.plan import Plan
-
-
-class Busy(NamedTuple):
-    """What works at a moment: learners and actors, gradients in the queue, learners without data, and whether anything
-    learns.
-    """
-
-    learners: int
-    actors: int
-    queued: int
-    starved: int
-    learning: bool
 
 
 class StalenessAwareState(LoopState):
@@ -266,9 +254,6 @@ class StalenessAwareState(LoopState):
         yield EndRound(lost, None if bound == inf else bound, most)
 
     def fit_learners(self, gradient_s: float, sampling_s: float, allowed: int) -> None:
-        """Decide how many learners may run at once in the next round, by the seconds of the last round's gradients and
-        samples.
-        """
         self.learners.allow(fitting_learners(gradient_s, sampling_s / self.plan.actors, allowed))
 
     def stop(self, *, out_of_money: bool) -> Iterator[Step]:

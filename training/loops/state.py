@@ -147,6 +147,18 @@ class Job:
     rounds: int | None = None
 
 
+class Busy(NamedTuple):
+    """What works at a moment: learners and actors, gradients in the queue, learners without data, and whether anything
+    learns.
+    """
+
+    learners: int
+    actors: int
+    queued: int
+    starved: int
+    learning: bool
+
+
 class LoopState(ABC):
     """The state of a run between two calls. `learned` and `versions` count since the last round. `after` names the
     tasks that the next orders depend on, `judging` says whether an evaluation is in flight: the driver sets both where
@@ -180,6 +192,17 @@ class LoopState(ABC):
         """Take in a call that has landed, and yield what follows. Each step is done before the next is asked for.
         Raises NothingWorks.
         """
+
+    @property
+    def busy(self) -> Busy:
+        """What works now, in loops whose learners compute gradients."""
+        return Busy(0, 0, 0, 0, False)
+
+    def fit_learners(self, gradient_s: float, sampling_s: float, allowed: int) -> None:
+        """Decide how many learners may run at once in the next round, by the seconds of the last round's gradients and
+        samples.
+        """
+        raise NotImplementedError(f"a {self.loop.kind} loop computes no gradients")
 
     def begin_round(self, plan: Plan) -> None:
         """Continue with the next round's plan."""

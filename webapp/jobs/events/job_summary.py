@@ -12,7 +12,6 @@ from typing import Any
 from django.db.models import Q
 
 from training.environments import catalogue
-from training.loops.model import StalenessAware
 from training.tasks.supervised import SupervisedLearning
 from webapp.formatting import display_usd, format_duration, format_score
 from webapp.job_states import ACTIVE, Observed
@@ -160,9 +159,10 @@ def _latest_report(job: Job) -> Mapping[str, Any]:
 def _plan(job: Job, report: Mapping[str, Any]) -> str:
     plan = plan_sentence(job.round_no, job.actors, _most_actors(job), report.get("plan_reason") or "")
     spec = job.readable_spec() if report.get("gradients") else None
-    if spec is None or not isinstance(spec.training.loop, StalenessAware):
+    loop = spec.training.loop.gradients if spec is not None else None
+    if spec is None or loop is None:
         return plan
-    limits = learners_sentence(report, useful_learners(report, spec.training.loop), learner_price_words(spec))
+    limits = learners_sentence(report, useful_learners(report, loop), learner_price_words(spec))
     return " ".join(filter(None, [plan, limits]))
 
 

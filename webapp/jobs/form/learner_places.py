@@ -95,15 +95,14 @@ def learner_words(spec: JobSpec) -> str:
     except (UnknownSku, PriceError) as error:
         return f"{str(error)[:1].upper()}{str(error)[1:]}."
     words = _machine_words(spec, tariff)
-    if not isinstance(spec.training.loop, StalenessAware):
-        return words
-    return _with_gradients(spec, spec.training.loop, tariff, words)
+    loop = spec.training.loop.gradients
+    return words if loop is None else _with_gradients(spec, loop, tariff, words)
 
 
 def learner_price_words(spec: JobSpec) -> str:
     """Return what one of several learners costs; empty where that is not known or learners are not several."""
-    loop = spec.training.loop
-    if not isinstance(loop, StalenessAware):
+    loop = spec.training.loop.gradients
+    if loop is None:
         return ""
     try:
         tariff = spec.platform.tariff(PriceBook.load(), spec.training.memory_mb)

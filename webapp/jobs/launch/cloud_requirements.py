@@ -22,7 +22,6 @@ from cloud.wire import RESULT_LIMIT_BYTES
 from training.calls.kind import SLACK_BYTES
 from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
-from training.loops.model import StalenessAware
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
@@ -249,8 +248,8 @@ def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -
     """Return the problem of a slice that exceeds a call's payload together with the policies of the other learners, and
     with the parameters where there is no bucket for those.
     """
-    loop, algorithm = training.loop, training.algorithm
-    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+    loop, algorithm = training.loop.gradients, training.algorithm
+    if loop is None or loop.where != "actor":
         return
     policies = loop.learners - 1 if loop.truncated.reads_policies else 0
     kept = 4 * training.progress_a_call * len(algorithm.kept_of_first_pass)
@@ -275,8 +274,8 @@ def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[Problem
     """Return the problem of a gradient that exceeds a function's answer by itself, or together with what its first pass
     prepares for later ones.
     """
-    loop, algorithm = training.loop, training.algorithm
-    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+    loop, algorithm = training.loop.gradients, training.algorithm
+    if loop is None or loop.where != "actor":
         return
     room = RESULT_LIMIT_BYTES - SLACK_BYTES - sizes.gradient
     limit = f"the answer of a function, which holds {RESULT_LIMIT_BYTES / 2**20:.1f} MiB"

@@ -26,7 +26,6 @@ from training import packages
 from training.architectures import CNN, towers
 from training.environments.measuring import NotMeasured, measured_apart
 from training.environments.model import EnvironmentSpec
-from training.loops.model import StalenessAware
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from training.spaces import Spaces
@@ -145,12 +144,12 @@ def gpu_obstacle(spec: JobSpec) -> Problem | None:
     """Return why learners cannot share a GPU of the machine that the job names; None if it has one or none is
     shared.
     """
-    options, loop = spec.platform, spec.training.loop
+    options, loop = spec.platform, spec.training.loop.gradients
     if not isinstance(options, SimulatedOptions) or machines.machine(options.machine).gpus:
         return None
     path = "platform.learner_sku"
     lacks = f"Learner's machine ({path}): a {options.machine} has no GPU"
-    several = isinstance(loop, StalenessAware) and loop.where == "learner" and loop.learners > 1
+    several = loop is not None and loop.where == "learner" and loop.learners > 1
     if several and options.learner == "server":
         return Problem(
             path,
@@ -165,10 +164,10 @@ def gpu_obstacle(spec: JobSpec) -> Problem | None:
 
 def torch_obstacle(spec: JobSpec) -> Problem | None:
     """Return why actors cannot compute this job's gradients; None if they can, or need not."""
-    training, loop = spec.training, spec.training.loop
+    training, loop = spec.training, spec.training.loop.gradients
     if not isinstance(spec.platform, _WITHOUT_TORCH):
         return None
-    if not isinstance(loop, StalenessAware) or loop.where != "actor":
+    if loop is None or loop.where != "actor":
         return None
     if not isinstance(training, TrainingSpec) or not isinstance(training.network, CNN):
         return None
@@ -192,8 +191,8 @@ def pool_obstacle(spec: JobSpec) -> Problem | None:
 
 def too_many_learners(training: Training, room: int, actor: str) -> Problem | None:
     """Return the problem of more learners than actors' places at once; an `actor` is called so there."""
-    loop, path = training.loop, "training.loop.learners"
-    if not isinstance(loop, StalenessAware) or loop.where != "actor" or loop.learners <= room:
+    loop, path = training.loop.gradients, "training.loop.learners"
+    if loop is None or loop.where != "actor" or loop.learners <= room:
         return None
     return Problem(
         path,
