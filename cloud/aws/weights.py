@@ -32,7 +32,7 @@ class AwsWeights:
         self._folder = folder
         self._inline_limit_bytes = inline_limit_bytes
         self._shelf = BlobShelf()
-        self._address_by_sha256: dict[str, str] = {}
+        self._stored: set[str] = set()
         self._base64_by_sha256: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
         self.failure = ""
@@ -56,7 +56,7 @@ class AwsWeights:
         data = self._shelf.weights_of(call)
         if call.weights is None:
             return None, None
-        address = self._address_by_sha256.get(call.weights.sha256)
+        address = self._address(call.weights.sha256)
         if address is not None or data is None:
             return None, address
         with self._lock:
@@ -69,29 +69,44 @@ class AwsWeights:
 
     def close(self) -> None:
         """Delete all stored objects."""
-        for sha256 in list(self._address_by_sha256):
+        for sha256 in list(self._stored):
             self._drop(sha256)
+
+    def _address(self, sha256: str) -> str | None:
+        """Return an address that holds from now on; None if there is none. A call may wait for hours before it is
+        sent, and no address outlives the session that signed it.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if sha256 not in self._stored:
+            return None
+        place = {"Bucket": self._bucket, "Key": self._key(sha256)}
+        try:
+            address: str = self._s3.generate_presigned_url(
+                "get_object", Params=place, ExpiresIn=_ADDRESS_HOLDS_S
+            )
+        except (ClientError, BotoCoreError) as error:
+            self._note("can give no address", error)
+            return None
+        return address
 
     def _store(self, ref: BlobRef, blob: bytes) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        place = {"Bucket": self._bucket, "Key": self._key(ref.sha256)}
         try:
-            self._s3.put_object(**place, Body=blob)
-            self._address_by_sha256[ref.sha256] = self._s3.generate_presigned_url(
-                "get_object", Params=place, ExpiresIn=_ADDRESS_HOLDS_S
-            )
+            self._s3.put_object(Bucket=self._bucket, Key=self._key(ref.sha256), Body=blob)
         except (ClientError, BotoCoreError) as error:
             self._note("takes no network", error)
             return
         self.failure = ""
-        for old in [sha256 for sha256 in self._address_by_sha256 if sha256 not in self._shelf]:
+        self._stored.add(ref.sha256)
+        for old in [sha256 for sha256 in self._stored if sha256 not in self._shelf]:
             self._drop(old)
 
     def _drop(self, sha256: str) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        self._address_by_sha256.pop(sha256, None)
+        self._stored.discard(sha256)
         try:
             self._s3.delete_object(Bucket=self._bucket, Key=self._key(sha256))
         except (ClientError, BotoCoreError) as error:

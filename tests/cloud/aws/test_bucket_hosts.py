@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import time
 import urllib.error
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.auth
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -172,3 +175,29 @@ def test_the_sdk_with_any_addressing_stores_lists_and_deletes(aws: AwsEmulator, 
         s3.delete_object(Bucket=name, Key="a/b c")
         s3.delete_bucket(Bucket=name)
         assert name not in aws.storage.regions
+
+
+def test_a_call_that_is_sent_hours_after_its_weights_were_published_can_fetch_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As calls of a long round that waited for a free function. The session that published has ended by then."""
+    with AwsEmulator(region=ELSEWHERE) as aws:
+        demo = furnish(aws)
+        s3 = demo.by_role.open().client("s3")
+        weights = AwsWeights(s3, demo.by_role.bucket, "run", inline_limit_bytes=100)
+        call = calls.rollout("a", weights.publish(0, calls.weights()))
+        _, address = weights.of(call)
+        later = datetime.timedelta(hours=2)
+        monkeypatch.setattr(aws.account, "now_unix_s", lambda: time.time() + later.total_seconds())
+        signs_at = botocore.auth.get_current_datetime
+        monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda *given: signs_at(*given) + later)
+        session = s3._request_signer._credentials
+        lasts_until = session._time_fetcher
+        monkeypatch.setattr(session, "_time_fetcher", lambda: lasts_until() + later)
+        assert address is not None
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            fetched(address, 10**6)
+        refused.value.close()
+        _, address = weights.of(call)
+        assert address is not None
+        assert fetched(address, 10**6) == calls.weights()
