@@ -17,7 +17,9 @@ from training.checkpoints import DATA_LIMIT_BYTES
 from training.curvature import CurvatureSpec
 from training.environments.catalogue import ENTRIES
 from training.environments.expectations import expectation_of
-from training.loops.model import Asynchronous, Pipelined, StalenessAware
+from training.loops.asynchronous import Asynchronous
+from training.loops.pipelined import Pipelined
+from training.loops.staleness_aware import StalenessAware
 from training.measures import AnyMeasure
 from training.noise_scale import NoiseScaleSpec
 from training.policy_shift import PolicyShiftSpec

@@ -12,7 +12,9 @@ from training.architectures import MLP, AnyNetwork, towers
 from training.base_model import FrozenModel
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
-from training.loops.model import AnyLoop, StalenessAware, Synchronous
+from training.loops.model import AnyLoop
+from training.loops.staleness_aware import StalenessAware
+from training.loops.synchronous import Synchronous
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.tasks.score import RETURN, Score

@@ -14,7 +14,7 @@ from cloud.billing.work_file import Sitting
 from cloud.timing import to_ns
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
-from training.loops.model import Collects
+from training.loops.loop import Collects
 from training.tasks.kinds import read_training
 from training.tasks.training import Training
 

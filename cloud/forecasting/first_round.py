@@ -16,7 +16,7 @@ from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
 from training.calls.update import UPDATE_ATTEMPTS
 from training.loops.asynchronous import FAILURES_ALLOWED_PER_ACTOR
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from training.messages import Call
 from training.reports import Usage
 from training.tasks.kinds import task_of

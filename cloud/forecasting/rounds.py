@@ -26,7 +26,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.loops.states import state_of
 from training.scaling.plan import Plan
 
 _MOST_ATTEMPTS = 10
@@ -61,7 +60,7 @@ class Rounds:
         plan = Plan(actors, 0, "")
         if self._state is None:
             job = _job_of(self._loop, self._works)
-            self._state = state_of(self._loop, job, Progress(b"", b""), plan, self._name)
+            self._state = self._loop.decides(self._loop, job, Progress(b"", b""), plan, self._name)
         else:
             self._state.begin_round(plan)
         try:

@@ -45,8 +45,7 @@ from training.functions.run import execute
 from training.loops.driver import Driver
 from training.loops.drivers import DRIVERS
 from training.loops.state import Step, Update
-from training.loops.states import STATES
-from training.loops.synchronous import SynchronousState
+from training.loops.synchronous import Synchronous, SynchronousState
 from training.messages import Call, CallFailed, Event, RoundFinished
 from training.replay import Trajectory
 
@@ -163,7 +162,7 @@ def test_its_deadline_and_attempts_are_its_own(adding: Add) -> None:
 def test_a_run_with_it_is_reserved_billed_and_timed_again(
     adding: Add, chance: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(STATES, "synchronous", _AddingState)
+    monkeypatch.setattr(Synchronous, "decides", _AddingState)
     monkeypatch.setitem(DRIVERS, "synchronous", _AddingDriver)
     run = record(tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4}), **chance)
     works = [work for work in run.sitting.works if work.kind == "add"]

@@ -27,7 +27,7 @@ from training.checkpoints import CheckpointRef, Progress
 from training.codec import decode, encode
 from training.engine import train
 from training.functions.body import Result
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from training.messages import Call, RoundFinished, Stopped
 from training.ports import Control, Ledger
 from training.reports import RoundReport, Usage

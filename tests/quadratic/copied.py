@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +39,23 @@ _ROWS = {
 
 def copy_with_quadratics(to: Path) -> None:
     """Copy the code to the folder `to`, with the files and rows of quadratics."""
+    files = {
+        _HERE / "calls.py": "training/calls/quadratic.py",
+        _HERE / "task.py": "training/tasks/quadratic.py",
+    }
+    copy_with(to, files, _ROWS)
+
+
+def copy_with(to: Path, files: Mapping[Path, str], rows: Mapping[str, Iterable[tuple[str, str]]]) -> None:
+    """Copy the code to the folder `to`, with these files at these places, and texts of other files replaced."""
     # With what is compiled, which saves seconds, but for what other processes are writing.
     for room in _ROOMS:
         shutil.copytree(ROOT / room, to / room, ignore=shutil.ignore_patterns("*.pyc.*"))
     for file in ("pyproject.toml", "manage.py"):
         shutil.copy(ROOT / file, to / file)
-    shutil.copy(_HERE / "calls.py", to / "training/calls/quadratic.py")
-    shutil.copy(_HERE / "task.py", to / "training/tasks/quadratic.py")
-    for name, changes in _ROWS.items():
+    for source, place in files.items():
+        shutil.copy(source, to / place)
+    for name, changes in rows.items():
         text = (to / name).read_text()
         for old, new in changes:
             assert old in text, f"{name} has no {old!r}"

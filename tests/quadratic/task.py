@@ -12,7 +12,8 @@ from training.calls.quadratic import AppraiseRequest, DescendRequest, SlopeReque
 from training.base_model import FrozenModel
 from training.checkpoints import Progress
 from training.codec import Document, decode
-from training.loops.model import AnyLoop, Synchronous
+from training.loops.model import AnyLoop
+from training.loops.synchronous import Synchronous
 from training.reports import EvaluationFigures, Figures
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed

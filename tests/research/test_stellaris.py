@@ -25,7 +25,7 @@ from research.runs.seed_run import SeedRun
 from research.scheduler_training import SchedulerTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from webapp.papers.verdicts import verdict
 
 NAMES = (

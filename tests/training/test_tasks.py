@@ -9,8 +9,8 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from training.checkpoints import Progress
+from training.loops.asynchronous import Asynchronous
 from training.loops.state import MakeVersion
-from training.loops.states import STATES
 from training.loops.synchronous import SynchronousState
 from training.messages import Evaluated, RoundFinished
 from training.reports import RoundReport, Usage, sum_usages
@@ -94,7 +94,7 @@ class _ThreeVersionsARound(SynchronousState):
 
 def test_a_round_is_not_a_version(monkeypatch):
     """A loop may make several versions a round. They are reported together; each has its own seed."""
-    monkeypatch.setitem(STATES, "asynchronous", _ThreeVersionsARound)
+    monkeypatch.setattr(Asynchronous, "decides", _ThreeVersionsARound)
     spec = tiny(
         loop={"kind": "asynchronous", "staleness_limit": 4},
         algorithm={"learning_rate_decay": True},

@@ -11,10 +11,14 @@ before its checkpoint, and learns from none more often than its uses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from training.checkpoints import Progress
+from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
     Job,
@@ -160,3 +164,50 @@ class AsynchronousState(LoopState):
             "waiting": tuple(self._ready),
             "replay": self._replay.kept,
         }
+
+
+class Asynchronous(Loop):
+    """Asynchronous: actors and learner never wait; data that is too old is dropped."""
+
+    depends_on_timing: ClassVar[bool] = True
+
+    kind: Literal["asynchronous"] = "asynchronous"
+    decides = AsynchronousState
+    decided_by_times = "which data an update learns from"
+    waits_for_slowest = False
+    staleness_limit: int = Field(
+        4,
+        ge=1,
+        le=1000,
+        title="Staleness limit",
+        description="Data of a policy older than this is not learned from.",
+        json_schema_extra={"unit": "versions"},
+    )
+    trajectories_per_update: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        title="Trajectories per update",
+        description="Empty: as many as there are actors.",
+        json_schema_extra={"advanced": True},
+    )
+
+    @property
+    def judges_beside(self) -> bool:
+        return True
+
+    @property
+    def goes_by_waves(self) -> bool:
+        return False
+
+    @property
+    def versions_apart(self) -> int:
+        return self.staleness_limit
+
+    def learns_from(self, actors: int) -> int:
+        return self.trajectories_per_update or actors
+
+    def learning_from(self, trajectories: float) -> Self:
+        if self.trajectories_per_update is None:
+            return self
+        return self.model_copy(update={"trajectories_per_update": max(1, math.ceil(trajectories))})

@@ -6,7 +6,7 @@ from typing import Literal
 
 from training.calls import KINDS
 from training.calls.update import UPDATE_ATTEMPTS
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from training.tasks.training import Training
 
 

@@ -17,7 +17,6 @@ from training.loops.state import (
     Job,
     KeepData,
     Landing,
-    LoopState,
     MakeVersion,
     NothingWorks,
     PlanAgain,
@@ -25,7 +24,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.loops.states import state_of
 from training.messages import FAULTS_NOT_RETRIED, Event, Outcome
 from training.stopping import Halt
 
@@ -42,7 +40,8 @@ class Driver:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.loop: LoopState = state_of(run.spec.loop, job_of(run), run.progress, run.plan(), run.name)
+        loop = run.spec.loop
+        self.loop = loop.decides(loop, job_of(run), run.progress, run.plan(), run.name)
         self.states = dict(run.progress.env_states)
         self.started_s = run.now_s()
         self._slots: dict[str, int] = {}

@@ -16,9 +16,10 @@ merge. A resumed run goes on with the other slices, so that no row is learned fr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from training.checkpoints import Progress
+from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
     Job,
@@ -208,3 +209,43 @@ class EpochState(LoopState):
             "slices_done": tuple(sorted(self._done)),
             "waiting": tuple(push.trajectory for push in self._waiting),
         }
+
+
+class EpochLoop(Loop):
+    """A loop of trainings whose rounds are epochs over the same data.
+
+    `steps_together`: the pushes of all functions are merged at once. `ends_epochs_together`: no slice of the next epoch
+    leaves before this epoch has ended.
+    """
+
+    decides = EpochState
+    over_epochs = True
+    decided_by_times = "which pushes a version is made of"
+    steps_together: ClassVar[bool] = False
+    ends_epochs_together: ClassVar[bool] = True
+    depends_on_timing: ClassVar[bool] = True
+
+
+class Hybrid(EpochLoop):
+    """Hybrid synchronous: functions never wait for each other within an epoch, and all wait at its end."""
+
+    kind: Literal["hybrid"] = "hybrid"
+
+
+class BulkSynchronous(EpochLoop):
+    """Bulk synchronous: all functions push together, and the learner takes one step with their mean."""
+
+    kind: Literal["bulk_synchronous"] = "bulk_synchronous"
+    steps_together = True
+    depends_on_timing = False
+
+
+class FullyAsynchronous(EpochLoop):
+    """Fully asynchronous: functions never wait for each other, not even between two epochs."""
+
+    kind: Literal["fully_asynchronous"] = "fully_asynchronous"
+    ends_epochs_together = False
+
+    @property
+    def judges_beside(self) -> bool:
+        return True

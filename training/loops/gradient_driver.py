@@ -12,10 +12,10 @@ import numpy as np
 from training.codec import Document, decode
 from training.loops.driver import Driver, Made
 from training.loops.flight import Landed
-from training.loops.model import StalenessAware
 from training.loops.occupancy import Occupancy
 from training.loops.run import Run
-from training.loops.staleness_aware import StalenessAwareState
+from training.loops.staleness_aware import StalenessAware
+from training.loops.staleness_aware_state import StalenessAwareState
 from training.loops.state import (
     ApplyGradients,
     ComputeGradient,

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from training.aggregation import GradientQueue, QueuedGradient, calibrated
-from training.loops.model import StalenessAware
 from training.loops.state import (
     ApplyGradients,
     ComputeGradient,
@@ -20,6 +20,9 @@ from training.loops.state import (
 )
 from training.replay import Slice, Slices, Trajectory
 from training.unfinished import Unfinished, WaitingGradient
+
+if TYPE_CHECKING:
+    from training.loops.staleness_aware import StalenessAware
 
 
 @dataclass(frozen=True)

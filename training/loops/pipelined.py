@@ -8,9 +8,10 @@ weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from training.checkpoints import Progress
+from training.loops.loop import Loop
 from training.loops.state import EndRound, Job, KeepData, Landing, MakeVersion, PlanAgain, Step
 from training.loops.synchronous import WaveState
 from training.replay import Trajectory
@@ -62,3 +63,16 @@ class PipelinedState(WaveState):
 
     def kept(self) -> dict[str, Any]:
         return {"pending": tuple(trajectory.payload for trajectory in self._pending)}
+
+
+class Pipelined(Loop):
+    """Pipelined: actors sample while the learner learns, always exactly one version behind. Repeatable too."""
+
+    kind: Literal["pipelined"] = "pipelined"
+    decides = PipelinedState
+    depends_on_timing: ClassVar[bool] = False
+    collects = "beside learning"
+
+    @property
+    def staleness_limit(self) -> int:
+        return 1

@@ -7,8 +7,9 @@ slot, their state and seeds travel with them, and the learner takes trajectories
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Literal
 
+from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
     Landing,
@@ -110,3 +111,16 @@ class SynchronousState(WaveState):
 
     def kept(self) -> dict[str, Any]:
         return {}
+
+
+class Synchronous(Loop):
+    """Synchronous: the learner waits for all actors. The same seed gives the same weights."""
+
+    kind: Literal["synchronous"] = "synchronous"
+    decides = SynchronousState
+    depends_on_timing: ClassVar[bool] = False
+    collects = "before learning"
+
+    @property
+    def staleness_limit(self) -> int:
+        return 0

@@ -20,7 +20,7 @@ from training.checkpoints import CheckpointError, Progress
 from training.codec import Document
 from training.environments.making import can_travel, spaces_of, stepped_by
 from training.learner import LearnerState
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from training.reports import EpisodeFigures, LearningFigures, UpdateReport
 from training.seeds import derive
 from training.spec import TrainingSpec

@@ -11,7 +11,8 @@ from training.base_model import FrozenModel
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.store import MissingData
-from training.loops.model import AnyEpochLoop, Hybrid
+from training.loops.epochs import Hybrid
+from training.loops.model import AnyEpochLoop
 from training.models import AnyModel
 from training.models.logistic import LogisticRegression
 from training.models.optimisers import SGD, AnyOptimiser

@@ -12,7 +12,7 @@ from typing import Any
 
 from cloud.billing.parts import bill_parts
 from training.aggregation import fitting_learners
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from training.tasks.score import RETURN, Score
 from webapp.formatting import (
     display_usd,

@@ -13,7 +13,7 @@ from cloud.numbers import machines
 from cloud.numbers import profile as profiles
 from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff
 from cloud.simulated_options import SimulatedOptions
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.spec import JobSpec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.loops.model import StalenessAware
+from training.loops.staleness_aware import StalenessAware
 from webapp.formatting import format_percent
 from webapp.jobs.charts.figures import LINES
 from webapp.jobs.events.event_text import describe_event, gradients_sentence
