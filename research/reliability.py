@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.base_model import FrozenModel
 from training.batch import Batch
 from training.calls.rollout import RolloutRequest
@@ -124,7 +124,7 @@ def measurements(training: TrainingSpec, study: Reliability, done: set[int]) -> 
 
 def _measured(
     training: TrainingSpec,
-    network: MLP | CNN,
+    network: Network,
     state: LearnerState,
     parameters: Parameters,
     seen: tuple[UpdateSamples, UpdateSamples],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -13,10 +13,77 @@ from training.spaces import Spaces
 _ADVANCED: dict[str, Any] = {"advanced": True}
 
 
-class MLP(FrozenModel):
+class Network(FrozenModel):
+    """What every network says of itself: its layers for given spaces, and what may compute it.
+
+    All have hidden layers after a body of their own, and a head each for policy and value.
+    """
+
+    reads_pictures: ClassVar[bool] = False
+    has_closed_form: ClassVar[bool] = False
+    """Whether its gradients and curvature are known in closed form, so that no torch is needed."""
+
+    if TYPE_CHECKING:  # Each network declares them as fields, with defaults of its own.
+        kind: str
+        hidden: tuple[int, ...]
+        activation: Literal["tanh", "relu"]
+        shared: bool
+        log_std: Literal["free", "state"]
+        log_std_initial: float
+        orthogonal: bool
+
+    @field_validator("hidden", check_fields=False)
+    @classmethod
+    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 1 <= size <= 4096 for size in value):
+            raise ValueError("each hidden layer must have between 1 and 4096 units")
+        return value
+
+    def body(self, spaces: Spaces) -> tuple[list[Layer], int]:
+        """Return the layers before the hidden ones, and how many features they give. Raises ValueError where the
+        network does not fit these spaces.
+        """
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        """Return its layers for a model card."""
+        raise NotImplementedError
+
+    def layout(self, spaces: Spaces) -> Towers:
+        """Return the layers for these spaces. Raises ValueError where the two do not fit."""
+        body, features = self.body(spaces)
+        for units in self.hidden:
+            body.append(Dense(features, units))
+            features = units
+        outputs = spaces.policy_outputs * (2 if self.log_std == "state" and not spaces.discrete else 1)
+        policy, value = Dense(features, outputs), Dense(features, 1)
+        if self.shared:
+            return Towers(tuple(body), (policy,), (value,))
+        return Towers((), (*body, policy), (*body, value))
+
+    def policy_macs(self, spaces: Spaces) -> int:
+        """Return the multiplications of one forward pass of the policy for one observation, without biases and
+        activations.
+        """
+        layout = self.layout(spaces)
+        return _macs((*layout.trunk, *layout.policy), spaces)
+
+    def learner_macs(self, spaces: Spaces) -> int:
+        """Return the multiplications of one forward pass of policy and value for one observation; shared layers count
+        once.
+        """
+        return self.policy_macs(spaces) + _macs(self.layout(spaces).value, spaces)
+
+    @property
+    def _hidden_in_words(self) -> str:
+        return " × ".join(map(str, self.hidden)) or "no hidden layer"
+
+
+class MLP(Network):
     """Fully connected: for vectors of numbers."""
 
     kind: Literal["mlp"] = "mlp"
+    has_closed_form = True
     hidden: tuple[int, ...] = Field(
         (64, 64),
         min_length=1,
@@ -43,18 +110,20 @@ class MLP(FrozenModel):
     )
     orthogonal: bool = Field(True, title="Orthogonal first weights", json_schema_extra=_ADVANCED)
 
-    @field_validator("hidden")
-    @classmethod
-    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if any(not 1 <= size <= 4096 for size in value):
-            raise ValueError("each hidden layer must have between 1 and 4096 units")
-        return value
+    def body(self, spaces: Spaces) -> tuple[list[Layer], int]:
+        if spaces.pictures:
+            raise ValueError("a fully connected network cannot look at pictures: choose cnn")
+        return [], spaces.observation_size
+
+    def in_words(self) -> str:
+        return f"MLP, {self._hidden_in_words}"
 
 
-class CNN(FrozenModel):
+class CNN(Network):
     """Convolutional: for stacks of Atari frames."""
 
     kind: Literal["cnn"] = "cnn"
+    reads_pictures = True
     layers: Literal["nature", "papers"] = Field(
         "nature",
         title="Convolutions",
@@ -72,12 +141,25 @@ class CNN(FrozenModel):
     )
     orthogonal: bool = Field(True, title="Orthogonal first weights", json_schema_extra=_ADVANCED)
 
-    @field_validator("hidden")
-    @classmethod
-    def sizes_in_range(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if any(not 1 <= size <= 4096 for size in value):
-            raise ValueError("each hidden layer must have between 1 and 4096 units")
-        return value
+    def body(self, spaces: Spaces) -> tuple[list[Layer], int]:
+        if not spaces.pictures:
+            raise ValueError(
+                "a convolutional network needs pictures; this environment shows numbers: choose mlp"
+            )
+        body: list[Layer] = []
+        channels, size = spaces.observation_shape[0], spaces.observation_shape[1]
+        for filters, kernel, stride, pad in _NATURE if self.layers == "nature" else _PAPERS:
+            layer = Convolution(channels, filters, kernel, stride, pad)
+            body.append(layer)
+            channels, size = filters, layer.size_after(size)
+            if size < 1:
+                raise ValueError(
+                    f"pictures of {spaces.observation_shape} are too small for these convolutions"
+                )
+        return body, channels * size * size
+
+    def in_words(self) -> str:
+        return f"{self.layers} convolutions, then {self._hidden_in_words}"
 
 
 AnyNetwork = Annotated[MLP | CNN, Field(discriminator="kind")]
@@ -115,21 +197,6 @@ class Towers:
     value: tuple[Layer, ...]
 
 
-def policy_macs(network: MLP | CNN, spaces: Spaces) -> int:
-    """Return the multiplications of one forward pass of the policy for one observation, without biases and
-    activations.
-    """
-    layout = towers(network, spaces)
-    return _macs((*layout.trunk, *layout.policy), spaces)
-
-
-def learner_macs(network: MLP | CNN, spaces: Spaces) -> int:
-    """Return the multiplications of one forward pass of policy and value for one observation; shared layers count
-    once.
-    """
-    return policy_macs(network, spaces) + _macs(towers(network, spaces).value, spaces)
-
-
 def _macs(layers: tuple[Layer, ...], spaces: Spaces) -> int:
     """Return the multiplications of consecutive layers. Convolutions come first, because they read the picture."""
     total, size = 0, spaces.observation_shape[-1]
@@ -145,35 +212,3 @@ def _macs(layers: tuple[Layer, ...], spaces: Spaces) -> int:
 _NATURE = ((32, 8, 4, (0, 0)), (64, 4, 2, (0, 0)), (64, 3, 1, (0, 0)))
 # 84 → 21 → 11 → 1, padded as "same": 2+2 rows for the first, 1+2 for the second.
 _PAPERS = ((16, 8, 4, (2, 2)), (32, 4, 2, (1, 2)), (256, 11, 1, (0, 0)))
-
-
-def towers(network: MLP | CNN, spaces: Spaces) -> Towers:
-    """Return the layers that `network` has for these spaces. Raises ValueError where the two do not fit."""
-    body: list[Layer] = []
-    if isinstance(network, CNN):
-        if not spaces.pictures:
-            raise ValueError(
-                "a convolutional network needs pictures; this environment shows numbers: choose mlp"
-            )
-        channels, size = spaces.observation_shape[0], spaces.observation_shape[1]
-        for filters, kernel, stride, pad in _NATURE if network.layers == "nature" else _PAPERS:
-            layer = Convolution(channels, filters, kernel, stride, pad)
-            body.append(layer)
-            channels, size = filters, layer.size_after(size)
-            if size < 1:
-                raise ValueError(
-                    f"pictures of {spaces.observation_shape} are too small for these convolutions"
-                )
-        features = channels * size * size
-    else:
-        if spaces.pictures:
-            raise ValueError("a fully connected network cannot look at pictures: choose cnn")
-        features = spaces.observation_size
-    for units in network.hidden:
-        body.append(Dense(features, units))
-        features = units
-    outputs = spaces.policy_outputs * (2 if network.log_std == "state" and not spaces.discrete else 1)
-    policy, value = Dense(features, outputs), Dense(features, 1)
-    if network.shared:
-        return Towers(tuple(body), (policy,), (value,))
-    return Towers((), (*body, policy), (*body, value))

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.base_model import FrozenModel
 from training.lanczos import spectrum_ends
 from training.networks import Parameters
@@ -73,7 +73,7 @@ class CurvatureSpec(FrozenModel):
 
 def measure_curvature(
     spec: CurvatureSpec,
-    network: MLP | CNN,
+    network: Network,
     spaces: Spaces,
     parameters: Parameters,
     update_samples: UpdateSamples,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.closed_form import compute_in_one_thread
-from training.architectures import MLP, towers
+from training.architectures import Network
 from training.inference import LOG_STD_LIMITS
 from training.networks import Floats, Parameters
 from training.spaces import Spaces
@@ -32,7 +32,7 @@ class DenseSurface:
 
     def __init__(
         self,
-        network: MLP,
+        network: Network,
         spaces: Spaces,
         parameters: Parameters,
         update_samples: UpdateSamples,
@@ -43,7 +43,7 @@ class DenseSurface:
         self._parameters = policy_part(parameters)
         self._dtype = next(iter(self._parameters.values())).dtype
         self.size = sum(array.size for array in self._parameters.values())
-        layout = towers(network, spaces)
+        layout = network.layout(spaces)
         last = len(layout.policy) - 1
         self._layers = [
             _Layer(f"trunk.{i}.weight", f"trunk.{i}.bias", True) for i in range(len(layout.trunk))

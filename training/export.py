@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper
 
-from training.architectures import CNN, MLP, Convolution, Dense, towers
+from training.architectures import Convolution, Dense, Network
 from training.environments.model import EnvironmentSpec
 from training.inference import OBSERVATION_CLIP
 from training.learner import LearnerState
@@ -19,7 +19,7 @@ from training.onnx_graph import OnnxGraph
 
 
 def export_onnx(
-    state: LearnerState, network: MLP | CNN, *, environment: EnvironmentSpec | None = None, about: str = ""
+    state: LearnerState, network: Network, *, environment: EnvironmentSpec | None = None, about: str = ""
 ) -> bytes:
     """Return the deterministic policy of `state` as the bytes of a checked ONNX model."""
     graph = _Graph()
@@ -70,9 +70,9 @@ class _Graph(OnnxGraph):
         numbers = self.node("Cast", "observation", to=TensorProto.FLOAT)
         return self.node("Mul", numbers, self.constant("picture_scale", np.float32(1.0 / 255.0)))
 
-    def layers(self, x: str, state: LearnerState, network: MLP | CNN) -> str:
+    def layers(self, x: str, state: LearnerState, network: Network) -> str:
         """Add the policy's layers: activations between them, none after the last."""
-        layout = towers(network, state.spaces)
+        layout = network.layout(state.spaces)
         named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
         named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
         flat = not state.spaces.pictures

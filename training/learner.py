@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from training.architectures import CNN, MLP, Convolution, Dense, policy_macs, towers
+from training.architectures import Convolution, Dense, Network
 from training.codec import Document, decode, encode
 from training.networks import Parameters, initial_parameters
 from training.normalisers import Moments
@@ -80,7 +80,7 @@ class LearnerState:
 
     @staticmethod
     def initial(
-        network: MLP | CNN,
+        network: Network,
         spaces: Spaces,
         seed: int,
         *,
@@ -206,7 +206,7 @@ class LearnerState:
         seen = self.observation_moments
         return seen.mean.astype(np.float32), seen.scale().astype(np.float32)
 
-    def actor_weights(self, network: MLP | CNN) -> bytes:
+    def actor_weights(self, network: Network) -> bytes:
         """Return what an actor needs of this version: the policy and its normaliser, nothing of the learner."""
         layers = _policy_layers(network, self.spaces)
         document: Document = {
@@ -215,7 +215,7 @@ class LearnerState:
             "pictures": self.spaces.pictures,
             "activation": network.activation,
             "layers": layers,
-            "macs": policy_macs(network, self.spaces),
+            "macs": network.policy_macs(self.spaces),
         }
         for name, _, _ in layers:
             for part in ("weight", "bias"):
@@ -252,9 +252,9 @@ class PublishedPolicy(NamedTuple):
         )
 
 
-def _policy_layers(network: MLP | CNN, spaces: Spaces) -> list[list[Any]]:
+def _policy_layers(network: Network, spaces: Spaces) -> list[list[Any]]:
     """Return each policy layer as [parameters' name, convolution or None, shape of the picture it flattens or None]."""
-    layout = towers(network, spaces)
+    layout = network.layout(spaces)
     named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
     named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
     layers: list[list[Any]] = []

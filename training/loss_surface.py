@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.networks import Parameters
 from training.spaces import Spaces
 from training.tensor_surface import TensorSurface
@@ -21,7 +21,7 @@ class LossSurface(TensorSurface):
 
     def __init__(
         self,
-        network: MLP | CNN,
+        network: Network,
         spaces: Spaces,
         parameters: Parameters,
         update_samples: UpdateSamples,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import Field
 
 from training import curvature, noise_scale, policy_shift
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.curvature import CurvatureSpec
 from training.noise_scale import NoiseScaleSpec
 from training.policy_shift import PolicyShiftSpec
@@ -38,7 +38,7 @@ class Measurements(NamedTuple):
 def take_measurements(
     measures: Sequence[AnyMeasure],
     algorithm: Algorithm,
-    network: MLP | CNN,
+    network: Network,
     before: LearnerState,
     learned: UpdateResult,
     actors: int,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple
 
-from training.architectures import MLP, Convolution, Layer, towers
+from training.architectures import Convolution, Layer
 from training.calls.planned import Sizes, sizes_of
 from training.checkpoints import DATA_LIMIT_BYTES
 from training.curvature import CurvatureSpec
@@ -107,7 +107,7 @@ def _of_reinforcement(training: TrainingSpec, spaces: Spaces, workers: int) -> M
     sizes, network = sizes_of(training, spaces), training.network
     learned, held = _trajectories(training)
     steps = learned * training.progress_a_call
-    tensors = not isinstance(network, MLP) or any(map(_needs_torch, training.scaling.measures))
+    tensors = not network.has_closed_form or any(map(_needs_torch, training.scaling.measures))
     job = (
         Need("process", _JOB_PROCESS + (_TORCH if tensors else 0)),
         Need("network", _learner_bytes(training, sizes, workers)),
@@ -197,7 +197,7 @@ def _measuring_bytes(training: TrainingSpec, spaces: Spaces, steps: int) -> int:
 
 def _sample_bytes(training: TrainingSpec, spaces: Spaces) -> int:
     """Return the bytes of what the layers of a network give of one sample, and of the slopes on the way back."""
-    layout = towers(training.network, spaces)
+    layout = training.network.layout(spaces)
     sizes, side = [], spaces.observation_shape[-1]
     for layer in (*layout.trunk, *layout.policy, *layout.value):
         outputs, side = _outputs_of(layer, side)

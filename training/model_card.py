@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from training.algorithms import AnyAlgorithm
-from training.architectures import CNN, AnyNetwork
+from training.architectures import AnyNetwork
 from training.checkpoints import Progress
 from training.environments.catalogue import ENTRIES
 from training.loader import ATARI, POLICY, SCRIPT, is_atari
@@ -124,9 +124,7 @@ def _algorithm(algorithm: AnyAlgorithm) -> str:
 
 
 def _network(network: AnyNetwork) -> str:
-    hidden = " × ".join(map(str, network.hidden)) or "no hidden layer"
-    body = f"{network.layers} convolutions, then {hidden}" if isinstance(network, CNN) else f"MLP, {hidden}"
-    return f"{body}, {network.activation}{', layers shared with the value' if network.shared else ''}"
+    return f"{network.in_words()}, {network.activation}{', layers shared with the value' if network.shared else ''}"
 
 
 def _normaliser(trained: TrainedPolicy) -> str:

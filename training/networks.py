@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from training.architectures import CNN, MLP, Convolution, Layer, Towers, towers
+from training.architectures import Convolution, Layer, Network, Towers
 from training.spaces import Spaces
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ LOG_STD = "policy.log_std"
 """The name of a free log-deviation, which the network does not say."""
 
 
-def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Parameters:
+def initial_parameters(network: Network, spaces: Spaces, seed: int) -> Parameters:
     """Return orthogonal weights (√2 hidden, 0.01 policy head, 1 value head) or uniform ones, and zero biases."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    layout = towers(network, spaces)
+    layout = network.layout(spaces)
     parameters: Parameters = {}
     for tower, layers, head_gain in (
         ("trunk", layout.trunk, None),
@@ -53,9 +53,9 @@ def initial_parameters(network: MLP | CNN, spaces: Spaces, seed: int) -> Paramet
 
 
 @lru_cache(maxsize=16)
-def parameter_shapes(network: MLP | CNN, spaces: Spaces) -> dict[str, tuple[int, ...]]:
+def parameter_shapes(network: Network, spaces: Spaces) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter, in the order of `initial_parameters`."""
-    layout = towers(network, spaces)
+    layout = network.layout(spaces)
     shapes: dict[str, tuple[int, ...]] = {}
     for tower in ("trunk", "policy", "value"):
         for i, layer in enumerate(getattr(layout, tower)):
@@ -87,9 +87,9 @@ def _weights(rng: np.random.Generator, layer: Layer, gain: float, orthogonal: bo
 class TorchNetwork:
     """The forward pass of a network for given spaces. It holds no parameters: each call brings them."""
 
-    def __init__(self, network: MLP | CNN, spaces: Spaces) -> None:
+    def __init__(self, network: Network, spaces: Spaces) -> None:
         self.spaces = spaces
-        self._layout: Towers = towers(network, spaces)
+        self._layout: Towers = network.layout(spaces)
         self._relu = network.activation == "relu"
 
     def policy_and_value(

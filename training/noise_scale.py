@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.base_model import FrozenModel
 from training.curvature import standardise
 from training.networks import Parameters
@@ -30,7 +30,7 @@ class NoiseScaleSpec(FrozenModel):
 
 
 def measure_noise_scale(
-    network: MLP | CNN,
+    network: Network,
     spaces: Spaces,
     parameters: Parameters,
     update_samples: UpdateSamples,

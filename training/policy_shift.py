@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.base_model import FrozenModel
 from training.networks import Parameters, TorchNetwork
 from training.spaces import Spaces
@@ -24,7 +24,7 @@ class PolicyShiftSpec(FrozenModel):
 
 
 def measure_policy_shift(
-    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, update_samples: UpdateSamples
+    network: Network, spaces: Spaces, before: Parameters, after: Parameters, update_samples: UpdateSamples
 ) -> tuple[float, int]:
     """Return the divergence, and how many states it is the mean of."""
     stride = max(1, -(-update_samples.size // _STATES))
@@ -33,10 +33,10 @@ def measure_policy_shift(
 
 
 def divergence(
-    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, observations: npt.NDArray[Any]
+    network: Network, spaces: Spaces, before: Parameters, after: Parameters, observations: npt.NDArray[Any]
 ) -> float:
     """Return KL(π_after ‖ π_before) over observations as the network gets them. An MLP needs no torch."""
-    if not isinstance(network, MLP):
+    if not network.has_closed_form:
         return _divergence_in_torch(network, spaces, before, after, observations)
     from training.algorithms.dense import DenseNetwork
     from training.algorithms.heads import head_of
@@ -55,7 +55,7 @@ def divergence(
 
 
 def _divergence_in_torch(
-    network: MLP | CNN, spaces: Spaces, before: Parameters, after: Parameters, states: npt.NDArray[Any]
+    network: Network, spaces: Spaces, before: Parameters, after: Parameters, states: npt.NDArray[Any]
 ) -> float:
     torch = import_torch()
     from training.distributions import Distribution

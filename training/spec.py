@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from training.algorithms import AnyAlgorithm
 from training.algorithms.ppo import PPO
-from training.architectures import MLP, AnyNetwork, towers
+from training.architectures import MLP, AnyNetwork
 from training.base_model import FrozenModel
 from training.environments.catalogue import ENTRIES
 from training.environments.model import EnvironmentSpec
@@ -210,7 +210,7 @@ class TrainingSpec(Training):
         """
         environment = info.data.get("environment")
         if isinstance(environment, EnvironmentSpec) and environment.id in ENTRIES:
-            towers(value, ENTRIES[environment.id].spaces(environment.frame_stack))
+            value.layout(ENTRIES[environment.id].spaces(environment.frame_stack))
         return value
 
 

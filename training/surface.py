@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.networks import Floats, Parameters
 from training.spaces import Spaces
 from training.torch_loading import import_torch
@@ -36,7 +36,7 @@ class Surface(Protocol):
 
 
 def surface_of(
-    network: MLP | CNN,
+    network: Network,
     spaces: Spaces,
     parameters: Parameters,
     update_samples: UpdateSamples,
@@ -45,7 +45,7 @@ def surface_of(
     clip: float | None,
 ) -> Surface:
     """Return the surface: in closed form for MLPs, by torch for all others. Without `clip` the ratio is not clipped."""
-    if isinstance(network, MLP):
+    if network.has_closed_form:
         from training.dense_surface import DenseSurface
 
         return DenseSurface(network, spaces, parameters, update_samples, objective, clip)

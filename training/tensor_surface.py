@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.batch_shards import PART
 from training.distributions import Distribution
 from training.networks import Floats, Parameters, TorchNetwork
@@ -23,7 +23,7 @@ class TensorSurface:
 
     def __init__(
         self,
-        network: MLP | CNN,
+        network: Network,
         spaces: Spaces,
         parameters: Parameters,
         update_samples: UpdateSamples,

@@ -12,7 +12,7 @@ import numpy as np
 
 from training.algorithms import AnyAlgorithm, optimisation
 from training.algorithms.ppo import PPO
-from training.architectures import CNN, MLP
+from training.architectures import CNN, MLP, Network
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
 from training.calls.kind import CallRequest
@@ -37,20 +37,18 @@ def recipe(spaces: Spaces, **fields: Any) -> PPO:
     return PPO(normalise_observations=numbers, normalise_rewards=numbers, clip_rewards=not numbers, **fields)
 
 
-def network_for(spaces: Spaces) -> MLP | CNN:
+def network_for(spaces: Spaces) -> Network:
     return CNN() if spaces.pictures else MLP()
 
 
-def initial(algorithm: AnyAlgorithm, network: MLP | CNN, spaces: Spaces, version: int = 0) -> LearnerState:
+def initial(algorithm: AnyAlgorithm, network: Network, spaces: Spaces, version: int = 0) -> LearnerState:
     return replace(algorithm.initial_state(network, spaces, 0), version=version)
 
 
 class Slot:
     """Rollout calls that continue each other. Each brings new weights, as each round does."""
 
-    def __init__(
-        self, environment: EnvironmentSpec, network: MLP | CNN | None = None, copies: int = 1
-    ) -> None:
+    def __init__(self, environment: EnvironmentSpec, network: Network | None = None, copies: int = 1) -> None:
         self.environment = environment
         self.spaces = spaces_of(environment)
         self.network = network or network_for(self.spaces)
@@ -126,7 +124,7 @@ def trajectory(spaces: Spaces, steps: int, copies: int, seed: int) -> bytes:
     )
 
 
-def update_call(algorithm: AnyAlgorithm, network: MLP | CNN, state: bytes, payloads: list[bytes]) -> Call:
+def update_call(algorithm: AnyAlgorithm, network: Network, state: bytes, payloads: list[bytes]) -> Call:
     """Return an update of `state` by these trajectories."""
     return Call(
         id="update",
@@ -168,9 +166,9 @@ class Learning:
         return _learners_call(request, (self._state.encode(), *gradients))
 
 
-def learners_clock(network: MLP | CNN) -> Callable[[], float]:
+def learners_clock(network: Network) -> Callable[[], float]:
     """Return the clock to use: learning from pictures uses all cores or a GPU, which only wall-clock time measures."""
-    on_the_wall = isinstance(network, CNN) or device() == "cuda"
+    on_the_wall = network.reads_pictures or device() == "cuda"
     return time.perf_counter if on_the_wall else time.process_time
 
 

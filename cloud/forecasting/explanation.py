@@ -180,7 +180,7 @@ class ForecastFacts:
 
 def relevant(name: Name, training: Training, configuration: Configuration) -> bool:
     """Whether a number can make a difference for this job at all."""
-    pictures = isinstance(training, TrainingSpec) and training.network.kind == "cnn"
+    pictures = isinstance(training, TrainingSpec) and training.network.reads_pictures
     match name:
         case ("stack", "environment_step_us" | "environment_step_fallback_us", *_) if not isinstance(
             training, TrainingSpec
@@ -320,7 +320,7 @@ def _of_episodes(training: TrainingSpec, spaces_known: bool) -> Iterator[str]:
 
 
 def _episodes(training: TrainingSpec) -> str:
-    expected = expectation_of(training.environment.id, pictures=training.network.kind == "cnn")
+    expected = expectation_of(training.environment.id, pictures=training.network.reads_pictures)
     if expected.shortest == expected.longest:
         return f"An evaluated episode has {expected.usual:,} steps: {expected.basis}."
     return (

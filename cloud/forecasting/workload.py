@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import ceil
 
 from cloud.billing.work import OF_USAGE, Work
-from training.architectures import CNN
 from training.calls import KINDS
 from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.deadlines import Deadlines
@@ -36,7 +35,7 @@ def spaces_of(training: Training) -> tuple[Spaces, bool]:
     entry = ENTRIES.get(environment.id)
     if entry is not None:
         return entry.spaces(environment.frame_stack), True
-    if isinstance(training.network, CNN):
+    if training.network.reads_pictures:
         return Spaces((environment.frame_stack, 84, 84), (_GUESSED_BUTTONS,)), False
     limits = (1.0,) * _GUESSED_ACTIONS
     return Spaces((_GUESSED_NUMBERS,), (), tuple(-one for one in limits), limits), False

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.training.specs import tiny
-from training.architectures import CNN, MLP, learner_macs, policy_macs
+from training.architectures import CNN, MLP
 from training.calls.evaluate import EvaluateRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
@@ -45,8 +45,8 @@ ATARI = Spaces((4, 84, 84), action_counts=(6,))
     ],
 )
 def test_multiplications_of_a_network(network, spaces, policy, both):
-    assert policy_macs(network, spaces) == policy
-    assert learner_macs(network, spaces) == both
+    assert network.policy_macs(spaces) == policy
+    assert network.learner_macs(spaces) == both
 
 
 def test_bodies_tell_the_size_of_the_network_they_ran():
@@ -54,7 +54,7 @@ def test_bodies_tell_the_size_of_the_network_they_ran():
     spaces = spaces_of(spec.environment)
     state = LearnerState.initial(spec.network, spaces, seed=1)
     weights = state.actor_weights(spec.network)
-    assert NumpyPolicy(weights).macs == policy_macs(spec.network, spaces)
+    assert NumpyPolicy(weights).macs == spec.network.policy_macs(spaces)
     request = RolloutRequest(environment=spec.environment, environments=1, steps=8, slot=0, discount=0.9)
     ref = BlobRef(version=0, sha256="0" * 64, byte_count=len(weights))
     shared = {"round_no": 1, "seed": 1, "deadline_s": 1.0, "memory_mb": 128, "weights": ref}
@@ -80,6 +80,6 @@ def test_bodies_tell_the_size_of_the_network_they_ran():
         None,
         WarmCache(),
     )
-    assert sampled.usage.macs == judged.usage.macs == policy_macs(spec.network, spaces)
-    assert learned.usage.macs == learner_macs(spec.network, spaces)
+    assert sampled.usage.macs == judged.usage.macs == spec.network.policy_macs(spaces)
+    assert learned.usage.macs == spec.network.learner_macs(spaces)
     assert not sampled.usage.pictures

@@ -16,7 +16,7 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import cartpole, tiny
 from tests.training.test_inference import MLPS, VECTORS, state_of
-from training.architectures import CNN, MLP
+from training.architectures import CNN, MLP, Network
 from training.calls.evaluate import EvaluateRequest
 from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
 from training.environments.making import spaces_of
@@ -32,7 +32,7 @@ from training.trained import TrainedPolicy
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")
 
 
-def acts_alike(state: LearnerState, network: MLP | CNN, observations: np.ndarray) -> None:
+def acts_alike(state: LearnerState, network: Network, observations: np.ndarray) -> None:
     session = onnxruntime.InferenceSession(export_onnx(state, network))
     (found,) = session.run(["action"], {"observation": observations})
     expected = NumpyPolicy(state.actor_weights(network)).best(observations)

@@ -27,7 +27,7 @@ from training.algorithms import autograd, optimisation
 from training.algorithms.autograd import Autograd
 from training.algorithms.closed_form import ClosedForm
 from training.algorithms.ppo import PPO
-from training.architectures import CNN, MLP
+from training.architectures import CNN, MLP, Network
 from training.batch import Batch
 from training.environments.catalogue import ENTRIES
 from training.learner import LearnerState
@@ -104,7 +104,7 @@ def test_pictures_are_learned_from_as_on_a_core(network: CNN, monkeypatch: pytes
 @pytest.mark.parametrize(
     "network", [MLP(hidden=(256, 256)), PAPERS, CNN()], ids=["2x256", "papers", "Nature"]
 )
-def test_an_update_gives_the_same_bytes_each_time(network: MLP | CNN) -> None:
+def test_an_update_gives_the_same_bytes_each_time(network: Network) -> None:
     name = "ALE/SpaceInvaders-v5" if isinstance(network, CNN) else "Hopper-v5"
     spaces = ENTRIES[name].spaces(4)
     algorithm = recipe(spaces, minibatch_size=64, epochs=2)

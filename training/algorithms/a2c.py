@@ -20,7 +20,7 @@ from training.returns import generalised_advantages
 from training.truncation import Truncating, Truncation, truncated_ratios
 
 if TYPE_CHECKING:
-    from training.architectures import CNN, MLP
+    from training.architectures import Network
     from training.batch import Batch
     from training.learner import LearnerState
 
@@ -36,7 +36,7 @@ class A2C(Algorithm):
     normalise_advantages: bool = Field(False, title="Normalise advantages", json_schema_extra=ADVANCED)
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult:
         optimisation = Optimisation(state, network, self, progress, self.minibatch_of(batch.size))
         renormalised = state.with_moments_of(batch.observations, batch.discounted_returns)

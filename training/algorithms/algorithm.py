@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from training.algorithms.descent import Anchor, Array, Objective
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.base_model import FrozenModel
 from training.learner import LearnerState
 from training.networks import Parameters
@@ -108,7 +108,7 @@ class Algorithm(FrozenModel):
     )
     adam_epsilon: float = Field(1e-5, gt=0, le=1, title="Adam ε", json_schema_extra=ADVANCED)
 
-    def initial_state(self, network: MLP | CNN, spaces: Spaces, seed: int) -> LearnerState:
+    def initial_state(self, network: Network, spaces: Spaces, seed: int) -> LearnerState:
         """Return the state before the first update, with everything that this algorithm keeps in it."""
         return LearnerState.initial(
             network,

@@ -23,7 +23,7 @@ from training.algorithms.descent import (
     Objective,
     is_of_critic,
 )
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.distributions import Distribution
 from training.learner import LearnerState
 from training.networks import LOG_STD, Parameters, TorchNetwork
@@ -41,7 +41,7 @@ class Autograd:
     def __init__(
         self,
         state: LearnerState,
-        network: MLP | CNN,
+        network: Network,
         algorithm: Algorithm,
         learning_rate: float,
         anchor: Anchor | None,

@@ -26,7 +26,7 @@ from training.algorithms.descent import (
     is_of_critic,
 )
 from training.algorithms.heads import Head, head_of
-from training.architectures import MLP
+from training.architectures import Network
 from training.learner import LearnerState
 from training.networks import LOG_STD, Floats, Parameters
 
@@ -43,7 +43,7 @@ class ClosedForm:
     def __init__(
         self,
         state: LearnerState,
-        network: MLP,
+        network: Network,
         algorithm: Algorithm,
         learning_rate: float,
         anchor: Anchor | None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from training.architectures import MLP, Layer, towers
+from training.architectures import Layer, Network
 from training.networks import Floats, Parameters
 from training.spaces import Spaces
 
@@ -73,8 +73,8 @@ class _DenseLayer(NamedTuple):
 class DenseNetwork:
     """Forward and backward passes of an MLP. It holds no parameters: each call brings them, as float32 or float64."""
 
-    def __init__(self, network: MLP, spaces: Spaces) -> None:
-        layout = towers(network, spaces)
+    def __init__(self, network: Network, spaces: Spaces) -> None:
+        layout = network.layout(spaces)
         self._relu = network.activation == "relu"
         self._trunk = _named_layers("trunk", layout.trunk, last_activated=True)
         self._policy = _named_layers("policy", layout.policy, last_activated=False)

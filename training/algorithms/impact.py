@@ -29,7 +29,7 @@ from training.returns import vtrace
 from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
-    from training.architectures import CNN, MLP
+    from training.architectures import Network
     from training.batch import Batch
     from training.learner import LearnerState
 
@@ -93,7 +93,7 @@ class Impact(Algorithm):
         return self.replay_batches, self.replay_uses
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult:
         optimisation = Optimisation(
             state, network, self, progress, self.minibatch_of(batch.size), self.anchor(state)

@@ -21,7 +21,7 @@ from training.returns import vtrace
 from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
-    from training.architectures import CNN, MLP
+    from training.architectures import Network
     from training.batch import Batch
     from training.learner import LearnerState
 
@@ -43,7 +43,7 @@ class Impala(Algorithm):
     normalise_advantages: bool = Field(True, title="Normalise advantages", json_schema_extra=ADVANCED)
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult:
         """Update the state. V-trace is computed again before each pass, because it depends on the current policy and
         critic.

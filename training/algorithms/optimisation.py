@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.descent import Anchor, Array, Descent, Floats, Objective
-from training.architectures import CNN, MLP, learner_macs
+from training.architectures import Network
 from training.inference import normalise
 from training.learner import LearnerState
 from training.networks import Parameters
@@ -43,12 +43,12 @@ def is_quicker_on_gpu(macs: int, samples: int) -> bool:
     return _CORE_MINIBATCH_US + samples * (_CORE_SAMPLE_US + macs * _CORE_MAC_US) > _GPU_MINIBATCH_US
 
 
-def descent_for(network: MLP | CNN, spaces: Spaces, samples: int) -> Callable[..., Descent]:
+def descent_for(network: Network, spaces: Spaces, samples: int) -> Callable[..., Descent]:
     """Return the closed form if it supports the network and no GPU would be quicker with `samples` at once, else
     autograd.
     """
-    if isinstance(network, MLP) and not (
-        has_gpu() and is_quicker_on_gpu(learner_macs(network, spaces), samples)
+    if network.has_closed_form and not (
+        has_gpu() and is_quicker_on_gpu(network.learner_macs(spaces), samples)
     ):
         from training.algorithms.closed_form import ClosedForm
 
@@ -67,7 +67,7 @@ class Optimisation:
     def __init__(
         self,
         state: LearnerState,
-        network: MLP | CNN,
+        network: Network,
         algorithm: Algorithm,
         progress: float,
         samples: int,

@@ -30,7 +30,7 @@ from training.returns import generalised_advantages
 from training.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
-    from training.architectures import CNN, MLP
+    from training.architectures import Network
     from training.batch import Batch
     from training.learner import LearnerState
 
@@ -106,7 +106,7 @@ class PPO(Algorithm):
         return self.clip
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult:
         """Update the state with several passes over `batch`. Observations are normalised as this version's actors
         normalised them, so ratios of fresh data start at 1 up to rounding. The batch's own statistics count from the

@@ -17,7 +17,7 @@ from training.aggregation import AggregationRule, steps_of
 from training.algorithms.algorithm import Algorithm, explained_variance
 from training.algorithms.descent import Array
 from training.algorithms.optimisation import Optimisation
-from training.architectures import CNN, MLP
+from training.architectures import Network
 from training.batch import Batch
 from training.inference import normalise
 from training.learner import NO_SUMS, LearnerState, PublishedPolicy
@@ -63,7 +63,7 @@ def gradient_of(
     algorithm: Algorithm,
     state: LearnerState,
     batch: Batch,
-    network: MLP | CNN,
+    network: Network,
     progress: float,
     turn: Pass,
     truncation: Truncation,
@@ -126,7 +126,7 @@ def gradient_of(
 def apply_gradients(
     algorithm: Algorithm,
     state: LearnerState,
-    network: MLP | CNN,
+    network: Network,
     progress: float,
     gradients: Sequence[Mapping[str, npt.NDArray[Any]]],
     weights: Sequence[float],

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from training.aggregation import AggregationRule
 from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork, learner_macs
+from training.architectures import AnyNetwork
 from training.calls.gradient import joined_facts
 from training.calls.kind import (
     FIGURE_LIMIT,
@@ -130,7 +130,7 @@ class Apply(CallKind[ApplyRequest]):
         usage = result.usage
         steps = len(gradients) if request.rule == "sequential" else 1
         work = usage.minibatches, usage.macs, usage.pictures
-        if work != (steps, learner_macs(request.network, after.spaces), after.spaces.pictures):
+        if work != (steps, request.network.learner_macs(after.spaces), after.spaces.pictures):
             raise BadAnswer("work", f"{usage.minibatches} steps are reported; {steps} were requested")
 
     def expected_work(self, planned: PlannedCall) -> Usage:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork, learner_macs
+from training.architectures import AnyNetwork
 from training.calls.kind import (
     FIGURE_LIMIT,
     SLACK_BYTES,
@@ -159,7 +159,7 @@ class Gradient(CallKind[GradientRequest]):
         _check_start(result.env_state, request, document["last"], facts["shape"])
         work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures
         spaces = _spaces(request)
-        if work != (1, facts["samples"], learner_macs(request.network, spaces), spaces.pictures):
+        if work != (1, facts["samples"], request.network.learner_macs(spaces), spaces.pictures):
             raise BadAnswer(
                 "work", f"{result.usage.samples} samples are reported; {facts['samples']} came in"
             )

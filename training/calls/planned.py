@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from training.architectures import Convolution, Layer, learner_macs, policy_macs, towers
+from training.architectures import Convolution, Layer
 from training.codec import encode
 from training.environments.expectations import Expectation, expectation_of
 from training.spaces import Spaces
@@ -57,7 +57,7 @@ class PlannedCall:
 
 
 def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
-    layout = towers(training.network, spaces)
+    layout = training.network.layout(spaces)
     policy = [_parameters(layer) for layer in (*layout.trunk, *layout.policy)]
     value = [_parameters(layer) for layer in layout.value]
     arrays = 2 * (len(policy) + len(value)) + (not spaces.discrete)
@@ -78,8 +78,8 @@ def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
         state=_state_bytes(
             training, spaces, expectation_of(training.environment.id, pictures=spaces.pictures)
         ),
-        policy_macs=policy_macs(training.network, spaces),
-        learner_macs=learner_macs(training.network, spaces),
+        policy_macs=training.network.policy_macs(spaces),
+        learner_macs=training.network.learner_macs(spaces),
         pictures=spaces.pictures,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork, learner_macs
+from training.architectures import AnyNetwork
 from training.calls.kind import (
     FIGURE_LIMIT,
     LONGEST_CALL_S,
@@ -227,6 +227,6 @@ def _passes(request: UpdateRequest) -> int:
 def _check_work(request: UpdateRequest, usage: Usage, after: LearnerState, samples: int) -> None:
     if not 1 <= usage.minibatches <= usage.samples <= samples * _passes(request):
         raise BadAnswer("work", f"{usage.samples} samples are reported; {samples} came in")
-    of_a_sample = learner_macs(request.network, after.spaces), after.spaces.pictures
+    of_a_sample = request.network.learner_macs(after.spaces), after.spaces.pictures
     if (usage.macs, usage.pictures) != of_a_sample:
         raise BadAnswer("work", "the reported multiplications are not those of the network")

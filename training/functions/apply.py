@@ -10,7 +10,6 @@ import numpy as np
 
 from training.aggregation import policy_distance, usual_step
 from training.algorithms.slice_gradient import apply_gradients, end_round
-from training.architectures import learner_macs
 from training.calls.apply import (
     ApplyRequest,
     facts_of,
@@ -65,7 +64,7 @@ def apply(call: Call, request: ApplyRequest) -> Result:
     )
     usage = Usage(
         minibatches=len(gradients) if request.rule == "sequential" else 1,
-        macs=learner_macs(request.network, before.spaces),
+        macs=request.network.learner_macs(before.spaces),
         pictures=before.spaces.pictures,
     )
     return Result(payload, None, usage)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
-from training.architectures import learner_macs
 from training.batch import Batch
 from training.calls.gradient import (
     MOMENTS,
@@ -50,7 +49,7 @@ def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:
     usage = Usage(
         minibatches=1,
         samples=batch.size,
-        macs=learner_macs(request.network, state.spaces),
+        macs=request.network.learner_macs(state.spaces),
         pictures=state.spaces.pictures,
     )
     start = encode(found.start) if found.start else None

@@ -5,7 +5,6 @@ and the new policy. An MLP is learned without torch.
 from __future__ import annotations
 
 from training import measures
-from training.architectures import learner_macs
 from training.calls.update import UpdateRequest, batch_of, facts_of
 from training.codec import encode
 from training.functions.body import Result, WarmCache
@@ -43,7 +42,7 @@ def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:
     usage = Usage(
         minibatches=learned.minibatches,
         samples=learned.samples,
-        macs=learner_macs(request.network, state.spaces),
+        macs=request.network.learner_macs(state.spaces),
         pictures=state.spaces.pictures,
         hessian_products=found.hessian_products,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.algorithms.algorithm import UpdateResult
-from training.architectures import CNN, MLP
+from training.architectures import MLP, Network
 from training.batch import Batch
 from training.learner import LearnerState
 from training.reports import RoundReport
@@ -108,10 +108,10 @@ P_co = TypeVar("P_co", bound="ScalingPolicy", covariant=True)
 class Learning(Protocol):
     """An algorithm: how an agent begins and what it becomes by a batch."""
 
-    def initial_state(self, network: MLP | CNN, spaces: Spaces, seed: int) -> LearnerState: ...
+    def initial_state(self, network: Network, spaces: Spaces, seed: int) -> LearnerState: ...
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult: ...
 
 

@@ -16,7 +16,7 @@ from training.algorithms.optimisation import Optimisation
 from training.returns import generalised_advantages
 
 if TYPE_CHECKING:
-    from training.architectures import CNN, MLP
+    from training.architectures import Network
     from training.batch import Batch
     from training.learner import LearnerState
 
@@ -28,7 +28,7 @@ class PolicyGradient(Algorithm):
     standardise: bool = True
 
     def learn(
-        self, state: LearnerState, batch: Batch, network: MLP | CNN, progress: float, seed: int
+        self, state: LearnerState, batch: Batch, network: Network, progress: float, seed: int
     ) -> UpdateResult:
         optimisation = Optimisation(state, network, self, progress, batch.size)
         observations = optimisation.observations(batch)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from cloud.calibration.samples import Slot
-from training.architectures import policy_macs
 from training.codec import Document, decode
 from training.environments.copies import Copies
 from training.environments.making import make_copies
@@ -36,7 +35,7 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
         [_turn(slot, warm_cache, bare, length) for length in arguments["lengths"]]
         for _ in range(arguments["repeats"])
     ]
-    return {"turns": turns, "macs": policy_macs(slot.network, slot.spaces), "pictures": slot.spaces.pictures}
+    return {"turns": turns, "macs": slot.network.policy_macs(slot.spaces), "pictures": slot.spaces.pictures}
 
 
 def _turn(slot: Slot, warm_cache: WarmCache, bare: Copies, steps: int) -> dict[str, float]:

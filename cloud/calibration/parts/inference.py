@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cloud.calibration.samples import initial, recipe
-from training.architectures import CNN, MLP, policy_macs
+from training.architectures import CNN, MLP, Network
 from training.environments.catalogue import ENTRIES
 from training.inference import NumpyPolicy
 from training.spaces import Spaces
@@ -57,7 +57,7 @@ def _cnns() -> list[dict[str, Any]]:
     return [_case("cnn", network, spaces, batch) for network in _CNNS for batch in _BATCHES["cnn"]]
 
 
-def _case(kind: str, network: MLP | CNN, spaces: Spaces, batch: int) -> dict[str, Any]:
+def _case(kind: str, network: Network, spaces: Spaces, batch: int) -> dict[str, Any]:
     rng = np.random.Generator(np.random.PCG64(0))
     policy = NumpyPolicy(initial(recipe(spaces), network, spaces).actor_weights(network))
     if spaces.pictures:
@@ -67,7 +67,7 @@ def _case(kind: str, network: MLP | CNN, spaces: Spaces, batch: int) -> dict[str
     return {
         "kind": kind,
         "batch": batch,
-        "macs": policy_macs(network, spaces),
+        "macs": network.policy_macs(spaces),
         "policy": policy,
         "observations": seen,
         "noise": policy.draw_noise(rng, 1, batch)[0],

@@ -9,7 +9,7 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from cloud.calibration.samples import initial, learn_on_gpu, recipe, trajectory, update_call
-from training.architectures import CNN, MLP
+from training.architectures import CNN, MLP, Network
 from training.environments.catalogue import ENTRIES
 from training.functions.body import WarmCache
 from training.functions.run import execute
@@ -18,7 +18,7 @@ from training.messages import Call
 # As patient as the part itself: where others keep the cores busy, processes start slowly.
 _LIMIT_S = 300.0
 _barrier: Barrier | None = None
-_CASES: dict[str, tuple[str, MLP | CNN, int]] = {
+_CASES: dict[str, tuple[str, Network, int]] = {
     "mlp": ("Hopper-v5", MLP(hidden=(256, 256)), 256),
     "cnn": ("ALE/SpaceInvaders-v5", CNN(layers="papers", hidden=(256,)), 64),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.calibration.samples import initial, learn_on_gpu, learners_clock, recipe, trajectory, update_call
-from training.architectures import CNN, MLP, learner_macs
+from training.architectures import CNN, MLP, Network
 from training.environments.catalogue import ENTRIES
 from training.functions.body import WarmCache
 from training.functions.run import execute, warm_learner
@@ -14,7 +14,7 @@ from training.torch_loading import device
 # Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
 _HOPPER, _HUMANOID, _PICTURES = "Hopper-v5", "Humanoid-v5", "ALE/SpaceInvaders-v5"
 _SMALL, _LARGE = MLP(), MLP(hidden=(256, 256))
-_CASES: tuple[tuple[str, MLP | CNN, int, int, int], ...] = (
+_CASES: tuple[tuple[str, Network, int, int, int], ...] = (
     ("CartPole-v1", _SMALL, 2, 64, 4),
     (_HOPPER, _SMALL, 4, 64, 4),
     (_HOPPER, _SMALL, 8, 256, 8),
@@ -40,13 +40,13 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     learn_on_gpu()
     measured = {}
     for number, case in enumerate(_CASES):
-        if repeats := arguments["repeats_cnn"] if isinstance(case[1], CNN) else arguments["repeats"]:
+        if repeats := arguments["repeats_cnn"] if case[1].reads_pictures else arguments["repeats"]:
             measured[str(number)] = _measured(*case, repeats)
     return {"cases": measured, "device": device()}
 
 
 def _measured(
-    environment: str, network: MLP | CNN, trajectories: int, minibatch: int, more: int, repeats: int
+    environment: str, network: Network, trajectories: int, minibatch: int, more: int, repeats: int
 ) -> dict[str, Any]:
     spaces = ENTRIES[environment].spaces(4)
     steps = 64 if spaces.pictures else 256
@@ -71,7 +71,7 @@ def _measured(
         "kind": "cnn" if spaces.pictures else "mlp",
         "samples": samples,
         "minibatches": -(-samples // minibatch),
-        "macs": learner_macs(network, spaces),
+        "macs": network.learner_macs(spaces),
         "bytes_in": sum(map(len, calls[0].inputs)),
         "more": more,
         "times_us": times_us,

@@ -23,7 +23,6 @@ from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from training import packages
-from training.architectures import CNN, towers
 from training.environments.measuring import NotMeasured, measured_apart
 from training.environments.model import EnvironmentSpec
 from training.scaling.learned import Learned
@@ -75,7 +74,7 @@ def _task_obstacle(training: Training, spaces_of: Callable[[EnvironmentSpec], Sp
             path, f"Environment ({path}): {training.environment.id} cannot be used here: {_words(error)}"
         )
     try:
-        towers(training.network, spaces)
+        training.network.layout(spaces)
     except ValueError as error:
         path = "training.network"
         return Problem(path, f"Network ({path}): {_words(error)}")
@@ -169,7 +168,7 @@ def torch_obstacle(spec: JobSpec) -> Problem | None:
         return None
     if loop is None or loop.where != "actor":
         return None
-    if not isinstance(training, TrainingSpec) or not isinstance(training.network, CNN):
+    if not isinstance(training, TrainingSpec) or training.network.has_closed_form:
         return None
     path = "training.loop.where"
     return Problem(
