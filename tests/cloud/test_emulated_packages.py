@@ -18,8 +18,13 @@ from cloud.emulator.azure.demo import IMAGE
 from cloud.emulator.azure.demo import furnish as furnish_azure
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.emulator.azure.subscription import RoleAssignment
+from tests.cloud import calls
+from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import create
+from tests.cloud.test_platform_contract import gather
+from tests.hungry import hungry_package
 from tests.servers import wait_until
+from training.environments.model import EnvironmentSpec
 
 # What this process finds, and what a process finds that it starts.
 _LOOK = """
@@ -72,6 +77,20 @@ def test_a_function_imports_what_its_bundle_brings_and_no_other_package_of_this_
         payload = json.dumps([*SENT, *NOT_SENT])
         answer = client.invoke(FunctionName="starling-looks", Payload=payload)
         _check(json.loads(answer["Payload"].read()))
+
+
+def test_an_environment_of_the_users_own_package_fails_in_a_function_as_it_would_on_aws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hungry_package(tmp_path, monkeypatch), lambdas.opened(at_once=1) as (platform, _):
+        ref = platform.publish(0, calls.weights())
+        environment = EnvironmentSpec(id="Growing-v0")
+        call = calls.rollout("a", ref)
+        request = call.request.model_copy(update={"environment": environment})
+        platform.submit(call.model_copy(update={"request": request}))
+        outcome = gather(platform, 1)["a"]
+        assert outcome.status == "failed"
+        assert "there is no environment named 'Growing-v0'" in outcome.reason
 
 
 @pytest.mark.usefixtures("_beside")

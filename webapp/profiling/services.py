@@ -17,6 +17,7 @@ from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions
 from training.environments.measuring import NotMeasured, measured_apart
+from training.packages import package_of
 from webapp.accounts.models import Project
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -74,6 +75,11 @@ def ask_for_profile(
         raise ProfileRefused(f"{plan.environment.id} cannot be used here: {error}.") from None
     except NotMeasured:
         pass  # the worker makes it again, and says what it finds
+    if connection is not None and (package := package_of(plan.environment.id)):
+        raise ProfileRefused(
+            f"{plan.environment.id} needs the package {package}, which functions do not get. Profile it on the"
+            " simulated cloud, which runs on this machine."
+        )
     return _queue(project, user, connection, plan, keep, clock)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from cloud.emulator.aws.server import AwsEmulator
 from cloud.profiling_runs import Plan
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import FixedClock, make_project, make_user
+from tests.hungry import NAME, hungry_package
 from tests.members import add_member
 from tests.webapp.held import connect_by_keys
 from training.environments.model import EnvironmentSpec
@@ -96,6 +98,22 @@ def test_what_it_cost_is_what_the_account_was_billed(connection: Connection, aws
     made = SetUp.objects.get()
     assert (made.asked_mb, made.ready_mb, made.aim) == ([], [], "take_down")
     assert aws.logs.groups == {}
+
+
+def test_an_environment_whose_package_functions_lack_is_refused_before_anything_is_made(
+    connection: Connection, aws: AwsEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hungry_package(tmp_path, monkeypatch):
+        plan = PLAN.model_copy(update={"environment": EnvironmentSpec(id="Growing-v0")})
+        with pytest.raises(
+            ProfileRefused, match=f"Growing-v0 needs the package {NAME}, which.*simulated cloud"
+        ):
+            _ask(connection, plan=plan)
+        assert (MemoryProfile.objects.count(), aws.functions.alive()) == (0, [])
+        simulated = ask_for_profile(
+            project=connection.project, user=connection.created_by, connection=None, plan=plan
+        )
+    assert simulated.state == State.REQUESTED
 
 
 def test_functions_that_are_to_stay_may_be_used_by_jobs(connection: Connection, aws: AwsEmulator) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import gymnasium
 import pytest
 
 from cloud.aws_lambda import LambdaOptions
@@ -13,22 +13,16 @@ from cloud.azure_container import AzureContainerOptions
 from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_spec
+from tests.hungry import NAME, hungry_package
 from training import packages
 from webapp.jobs.launch.preflight import platform_obstacle
 from webapp.jobs.spec import JobSpec
 
 
-class Corridor(gymnasium.Env[Any, Any]):
-    """As a package of the operator's own registers it."""
-
-    __module__ = "our_envs"
-
-
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    gymnasium.register("Corridor-v0", entry_point=Corridor)
-    yield
-    gymnasium.registry.pop("Corridor-v0")
+def own_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with hungry_package(tmp_path, monkeypatch):
+        yield
 
 
 def spec_of(platform: Any, environment: str) -> JobSpec:
@@ -43,11 +37,11 @@ def spec_of(platform: Any, environment: str) -> JobSpec:
 def test_a_launch_where_actors_lack_the_package_is_refused_with_where_it_runs(
     options: Any, where: str
 ) -> None:
-    found = platform_obstacle(spec_of(options(connection="con_aaaaaaaaaa"), "Corridor-v0"))
+    found = platform_obstacle(spec_of(options(connection="con_aaaaaaaaaa"), "Growing-v0"))
     assert found is not None
     assert found.path == "training.environment.id"
     assert found.sentence == (
-        f"Environment (training.environment.id): Corridor-v0 needs the package our_envs, which {where} do not get. It"
+        f"Environment (training.environment.id): Growing-v0 needs the package {NAME}, which {where} do not get. It"
         " runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
         " package."
     )
@@ -56,7 +50,7 @@ def test_a_launch_where_actors_lack_the_package_is_refused_with_where_it_runs(
 
 @pytest.mark.parametrize("options", [LocalOptions, SimulatedOptions])
 def test_it_runs_where_processes_of_this_machine_do(options: Any) -> None:
-    assert platform_obstacle(spec_of(options(), "Corridor-v0")) is None
+    assert platform_obstacle(spec_of(options(), "Growing-v0")) is None
 
 
 @pytest.mark.parametrize(
