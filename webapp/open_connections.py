@@ -14,6 +14,7 @@ import time
 from asyncio import Transport
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from django.conf import settings
@@ -125,7 +126,8 @@ def of_this_process() -> OpenConnections:
 
 def raise_descriptor_limit() -> int:
     """Let this process open as many files and sockets as the system allows it; returns how many."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS names a hard limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard if hard != resource.RLIM_INFINITY else 2**20
+    granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return granted if granted != resource.RLIM_INFINITY else 2**20
