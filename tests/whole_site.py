@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString, cast
+
+import psycopg
 
 from tests.servers import ROOT, manage, reserved_port, wait_until
 
@@ -27,6 +29,8 @@ class Stack:
     folder: Path
     log: Path
     port: int
+    database_url: str = ""
+    """Of its PostgreSQL; without one its database is a file in the folder."""
 
     @property
     def url(self) -> str:
@@ -54,6 +58,9 @@ class Stack:
 
     def rows(self, question: str) -> list[tuple[Any, ...]]:
         """What its database answers."""
+        if self.database_url:
+            with psycopg.connect(self.database_url) as server:
+                return server.execute(cast("LiteralString", question)).fetchall()
         with closing(sqlite3.connect(self.folder / "starling.sqlite3", timeout=60)) as database:
             return database.execute(question).fetchall()
 
@@ -75,26 +82,27 @@ def _is_alive(entry: Path) -> bool:
         return False
 
 
-def site_environment(folder: Path) -> dict[str, str]:
+def site_environment(folder: Path, database_url: str = "") -> dict[str, str]:
     given = {name: value for name, value in os.environ.items() if name not in {"REDIS_URL", "DATABASE_URL"}}
-    return {**given, "DJANGO_SETTINGS_MODULE": "webapp.settings", "STARLING_DATA": str(folder)}
+    own = {"DATABASE_URL": database_url} if database_url else {}
+    return {**given, **own, "DJANGO_SETTINGS_MODULE": "webapp.settings", "STARLING_DATA": str(folder)}
 
 
 @contextmanager
-def up(folder: Path, *arguments: str, demo: bool = False) -> Iterator[Stack]:
+def up(folder: Path, *arguments: str, demo: bool = False, database_url: str = "") -> Iterator[Stack]:
     without_demo = [] if demo else ["--no-demo"]
     log, port = folder.with_suffix(".log"), reserved_port()
     with open(log, "wb") as output:
         process = subprocess.Popen(
             manage("up", "--data", str(folder), "--port", str(port), *without_demo, *arguments),
             cwd=ROOT,
-            env=site_environment(folder),
+            env=site_environment(folder, database_url),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    stack = Stack(process, folder, log, port)
+    stack = Stack(process, folder, log, port, database_url)
     try:
         yield stack
     finally:
@@ -104,8 +112,8 @@ def up(folder: Path, *arguments: str, demo: bool = False) -> Iterator[Stack]:
 
 
 @contextmanager
-def ready(folder: Path, *arguments: str, demo: bool = False) -> Iterator[Stack]:
-    with up(folder, *arguments, demo=demo) as stack:
+def ready(folder: Path, *arguments: str, demo: bool = False, database_url: str = "") -> Iterator[Stack]:
+    with up(folder, *arguments, demo=demo, database_url=database_url) as stack:
         wait_until(
             lambda: stack.process.poll() is not None or stack.says("Starling is ready"),
             within_s=READY_WITHIN_S,
