@@ -333,3 +333,34 @@ def test_every_loop_stops_by_hand_and_by_money(kind):
     events = events_of(spec, poor)
     assert (events[-1].reason_code, events[-1].rounds) == ("budget", 2)
     assert poor.next(0) is None
+
+
+@pytest.mark.parametrize("kind", ["asynchronous", "staleness_aware"])
+def test_nothing_is_sent_after_the_budget_has_refused_a_call(kind):
+    """What was done before it could be cancelled still ends rounds, which are neither judged nor followed by others."""
+
+    class AllDone(InlinePlatform):
+        sent_before = None
+
+        def cancel(self, call_id):
+            self.sent_before = self.sent_before or len(self.submitted)
+
+    loop = {"kind": kind}
+    if kind == "staleness_aware":
+        loop |= {"learners": 2, "trajectories_per_gradient": 1, "actors_wait": False}
+    spec = tiny(loop=loop, evaluation={"every_rounds": 1}, algorithm={"kind": "impala"})
+    rounds = []
+    for refused in range(3, 14):
+        rollouts = iter(range(1000))
+        platform = AllDone(
+            order=lambda waiting: waiting - 1,
+            fault=lambda call, rollouts=rollouts, refused=refused: (
+                "budget" if call.kind == "rollout" and next(rollouts) == refused else None
+            ),
+        )
+        events = events_of(spec, platform)
+        if events[-1].reason_code == "budget" and platform.sent_before:
+            kinds = {call.kind for call in platform.submitted[platform.sent_before :]}
+            assert kinds <= {"apply"}  # a last version of gradients that wait
+            rounds.append(events[-1].rounds)
+    assert max(rounds) >= 2

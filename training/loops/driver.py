@@ -47,6 +47,7 @@ class Driver:
         self._slots: dict[str, int] = {}
         self._made: dict[str, Made] = {}
         self._evaluation: Evaluation | None = None
+        self._stopping = False
         self._learned_from_s = self.started_s
 
     def go(self) -> Generator[Event, None, Halt]:
@@ -73,6 +74,7 @@ class Driver:
 
     def stop(self, halt: Halt) -> Iterator[Event]:
         """Receive what is in flight, and keep it if the loop does."""
+        self._stopping = True
         loop, flight = self.loop, self.run.flight
         after = dict.fromkeys(loop.after)
         for landed in (yield from flight.drain(halt)):
@@ -85,8 +87,7 @@ class Driver:
             rest = yield from flight.next()
             if rest is not None:
                 yield from self._land(rest, stopping=True)
-        for step in loop.close():
-            yield from self._end_round(step) if isinstance(step, EndRound) else self._do(step)
+        yield from self._follow(loop.close())
         if loop.keeps_data and loop.keeps_what_lands_late:
             self._keep()
 
@@ -204,9 +205,9 @@ class Driver:
         return max(0.0, now_s - self.started_s - self.run.learning_s_in_round)
 
     def _between_rounds(self) -> Generator[Event, None, Halt | None]:
-        """Judge and save where it is due, and begin the next round. Return why there is none."""
+        """Judge and save where it is due, and begin the next round, unless the run stops. Return why there is none."""
         run, loop = self.run, self.loop
-        if run.flight.halt is not None:
+        if self._stopping or run.flight.halt is not None:
             return run.flight.halt
         alone = loop.judges_alone
         if alone and run.evaluation_due:
