@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import redis
+from django.contrib.auth import get_user
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -205,6 +206,25 @@ def test_a_scheduled_report_that_finds_no_room_is_sent_once_there_is_room(
     disk.empty()
     scene.clock.forward(601)
     assert scene.send() == 1
+
+
+@pytest.mark.parametrize("spoil", [Disk.fill, Disk.make_read_only])
+def test_people_sign_up_and_reset_passwords_where_letters_find_no_room(
+    spoil: Callable[[Disk], None], disk: Disk, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    settings.EMAIL_FILE_PATH = disk.folder / "mail"
+    spoil(disk)
+    client = Client()
+    password = "a long enough phrase"
+    form = {"email": "new@example.org", "password1": password, "password2": password}
+    assert client.post(reverse("account_signup"), form).status_code == 302
+    assert get_user(client).email == "new@example.org"
+    answers = [
+        Client().post(reverse("account_reset_password"), {"email": email})
+        for email in ("new@example.org", "unknown@example.org")
+    ]
+    assert [answer.status_code for answer in answers] == [302, 302]
 
 
 def test_a_fork_whose_checkpoint_cannot_be_copied_is_refused_and_leaves_no_file(disk: Disk) -> None:

@@ -14,7 +14,7 @@ from allauth.account.forms import ResetPasswordForm
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.core.cache import cache
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -89,7 +89,8 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a letter whose links lead to the site's own address, whatever host the request named.
 
-        A mail server is not waited for, so the time of an answer does not reveal that a letter was sent.
+        A mail server is not waited for, so the time of an answer does not reveal that a letter was sent. Nor does a
+        letter that could not be sent or written: the log has it.
         """
         named, own = self.request.build_absolute_uri("/"), f"{settings.STARLING_BASE_URL}/"
         links = {name: value for name, value in context.items() if str(value).startswith(named)}
@@ -101,7 +102,7 @@ class AccountAdapter(DefaultAccountAdapter):
         if settings.STARLING_SMTP_URL:
             threading.Thread(target=_send, args=[letter]).start()
         else:
-            letter.send()
+            _send(letter)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """The ways to confirm a sign-in. A person without a password sets one."""
@@ -121,7 +122,8 @@ class AccountAdapter(DefaultAccountAdapter):
 def _send(letter: EmailMessage) -> None:
     try:
         letter.send()
-    except OSError as error:  # the mail server's own refusals are of this kind, too
+    # A mail server's own refusals are of the first kind, a folder for letters that cannot be made of the second.
+    except (OSError, ImproperlyConfigured) as error:
         log.error("A letter (%s) could not be sent: %s", letter.subject, error)
 
 
