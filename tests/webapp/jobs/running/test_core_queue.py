@@ -30,7 +30,7 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
     settings.STARLING_MAX_LOCAL_JOBS = 2
     jobs: list[str] = []
 
-    def over_at_once(job_id: str, owner: str, process: Any) -> None:
+    def over_at_once(job_id: str, owner: str, process: Any, kills: int) -> None:
         process.wait()
         jobs.append(job_id)
         Job.objects.filter(pk=job_id).update(observed="cancelled")

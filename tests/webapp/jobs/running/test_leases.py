@@ -197,7 +197,7 @@ def test_no_reason_of_a_failed_job_says_that_it_is_started_again(monkeypatch: py
         owner = f"run-{number}"
         assert take_lease(job_id=job.pk, owner=owner)
         process = subprocess.Popen(["sh", "-c", "exit 3"])
-        tasks._wait_for(job.pk, owner, process)
+        tasks._wait_for(job.pk, owner, process, kills=0)
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("failed", CRASHES_ALLOWED + 1)
     assert job.reason.startswith("The job's process ended unexpectedly (exit code 3). That was the 6th time")
@@ -210,7 +210,7 @@ def test_a_process_that_lost_its_lease_has_not_crashed(given_back: bool) -> None
     assert take_lease(job_id=job.pk, owner="starved")
     if given_back:
         Job.objects.filter(pk=job.pk).update(lease_owner="", lease_expires_at=None, observed="recovering")
-    tasks._wait_for(job.pk, "starved", subprocess.Popen(["sh", "-c", "exit 75"]))
+    tasks._wait_for(job.pk, "starved", subprocess.Popen(["sh", "-c", "exit 75"]), kills=0)
     job.refresh_from_db()
     assert (job.crashes, job.losses) == (0, 0 if given_back else 1)
 
