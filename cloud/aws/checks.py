@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from cloud.aws.error_text import (
     ABSENT,
     BOUNDARY_FORBIDS,
-    DENIED,
     ORGANISATION_FORBIDS,
     POLICY_DENIES,
     code_of,
+    is_denied,
     refusal,
 )
 from cloud.aws.functions import function_name
@@ -107,7 +107,7 @@ def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> Check:
     try:
         sts.assume_role(**wanted)
     except Exception as error:
-        if code_of(error) in DENIED:
+        if is_denied(error):
             return Check(
                 name, True, "Without this connection's external id, no one can use the role through us."
             )
@@ -145,7 +145,7 @@ def _limits(client: Any, findings: Findings) -> bool | None:
     try:
         limit = client.get_account_settings()["AccountLimit"]
     except Exception as error:
-        if code_of(error) in DENIED:
+        if is_denied(error):
             return False
         why = refusal(error)
         findings.found(Check("AWS Lambda answers in this region", False, why.words, why.fix))
@@ -307,6 +307,5 @@ def _allowed(call: Any, **arguments: Any) -> bool | None:
     try:
         call(**arguments)
     except Exception as error:
-        code = code_of(error)
-        return True if code in ABSENT else False if code in DENIED else None
+        return True if code_of(error) in ABSENT else False if is_denied(error) else None
     return True

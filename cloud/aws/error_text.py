@@ -16,10 +16,7 @@ class Refusal(NamedTuple):
     fix: str
 
 
-# "403" is the refusal of a HEAD request, which has no body.
-DENIED = frozenset(
-    {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403"}
-)
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
 ABSENT = frozenset({"ResourceNotFoundException", "NoSuchEntity", "NoSuchBucket", "NoSuchKey", "404"})
 
 ORGANISATION_FORBIDS = ("The account's organisation forbids it.", "Ask the organisation's administrator.")
@@ -120,7 +117,10 @@ _BY_CLASS: dict[str, tuple[str, str]] = {
 
 def code_of(error: Exception) -> str:
     """Return AWS's name for an error, or the name of its class if AWS did not answer."""
-    return str(_error_in(error).get("Code", "")) or type(error).__name__
+    code = str(_error_in(error).get("Code", ""))
+    if code == "403" and getattr(error, "operation_name", "").startswith("Head"):
+        return "AccessDenied"  # the answer to a HEAD request has no body, so it has no name
+    return code or type(error).__name__
 
 
 def message_of(error: Exception) -> str:
@@ -128,10 +128,15 @@ def message_of(error: Exception) -> str:
     return str(_error_in(error).get("Message", ""))
 
 
+def is_denied(error: Exception) -> bool:
+    """Return True if a right is missing: by the error's code, or by AWS's words."""
+    return code_of(error) in _DENIED or _NAMED_ACTION.search(message_of(error)) is not None
+
+
 def refusal(error: Exception) -> Refusal:
     """Return any error of the SDK as text: never the SDK's own, which may repeat what was sent."""
     code = code_of(error)
-    if code in DENIED:
+    if is_denied(error):
         return _denied(code, error)
     known = _KNOWN.get(code) or _BY_CLASS.get(code)
     if known is None:

@@ -40,8 +40,6 @@ _NOT_NOW = {
     "SnapStartNotReadyException",
 }
 _NOT_AUTHORISED = {
-    "AccessDenied",
-    "AccessDeniedException",
     "ExpiredToken",
     "ExpiredTokenException",
     "InvalidClientTokenId",
@@ -152,7 +150,7 @@ def _client_error(error: Any, function: str) -> Reply:
         reason = str(error.response.get("Reason") or code)
         words = f"AWS is throttling calls: {reason}"
         return Reply(failure=Failure("function_failed", words), ran=False, again=True)
-    if code in _NOT_AUTHORISED:
+    if code in _NOT_AUTHORISED or aws_words.is_denied(error):
         why = aws_words.refusal(error)
         words = f"{why.words} {why.fix}"
         return Reply(failure=Failure("credentials", words), ran=False)

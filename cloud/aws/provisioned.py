@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cloud.aws.error_text import ABSENT, DENIED, code_of, refusal
+from cloud.aws.error_text import ABSENT, code_of, is_denied, refusal
 from cloud.register import Holder, NameTaken, RegisterClosed
 
 KEPT_FOR_S = 120.0
@@ -147,7 +147,7 @@ def _reason(error: Exception) -> str:
     """Return AWS's own words, which repeat nothing but the function's name here; ours for a right that is missing, and
     where AWS did not answer."""
     response: Any = getattr(error, "response", None)
-    if isinstance(response, dict) and code_of(error) not in DENIED:
+    if isinstance(response, dict) and not is_denied(error):
         return f"AWS says: {response.get('Error', {}).get('Message') or code_of(error)}"
     why = refusal(error)
     return f"{why.words} {why.fix}".strip()
