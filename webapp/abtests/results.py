@@ -97,8 +97,9 @@ def results_of(test: ABTest) -> PairResults:
 
 def results_of_tests(tests: Sequence[ABTest]) -> dict[int, PairResults]:
     """Return how far each test is, in a constant number of queries."""
-    rows = Pair.objects.filter(test__in=[test.pk for test in tests]).select_related(
-        "a__account", "b__account"
+    pairs = Pair.objects.filter(test__in=[test.pk for test in tests])
+    rows = pairs.select_related("a__account", "b__account").prefetch_related(
+        "a__account__budgets", "b__account__budgets"
     )
     by_test: dict[int, list[Pair]] = {test.pk: [] for test in tests}
     for pair in rows.defer("a__summary", "b__summary", "a__note", "b__note"):

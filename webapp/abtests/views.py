@@ -19,6 +19,7 @@ from webapp.abtests.results import results_of
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.job_states import Observed
+from webapp.jobs.billing.bill_panel import cap_of_jobs
 from webapp.jobs.queries import job_in
 from webapp.money.budgets import BudgetRefused
 from webapp.responses import or_404
@@ -111,6 +112,7 @@ def _panel(test: ABTest) -> dict[str, Any]:
         "drawing": drawing_of(results),
         "score": results.score,
         "spent": spent,
+        "cap": cap_of_jobs(jobs, later=test.budget),
         "unreal": next((job.unreal for job in jobs if job.unreal), test.job.unreal if test.job else ""),
     }
 

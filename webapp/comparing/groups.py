@@ -13,6 +13,7 @@ from django.db.models import F, QuerySet
 from training.tasks.score import Score
 from webapp.formatting import read_whole
 from webapp.job_states import ACTIVE, TERMINAL
+from webapp.jobs.billing.bill_panel import cap_of_jobs
 from webapp.jobs.form.field_titles import title_at, variant_titles
 from webapp.jobs.list.seed_rows import state_of
 from webapp.jobs.models import Job, JobGroup
@@ -203,10 +204,10 @@ def list_groups(project: Any) -> QuerySet[JobGroup]:
 
 
 def group_rows(groups: Sequence[JobGroup]) -> list[dict[str, Any]]:
-    """What the list of groups shows of each, in two queries for all."""
+    """What the list of groups shows of each, in three queries for all."""
     jobs = Job.objects.filter(groups__in=groups, archived_at=None, deleted_at=None)
     members: dict[int, list[Job]] = {group.pk: [] for group in groups}
-    rows = jobs.annotate(group_id=F("groups")).select_related("account")
+    rows = jobs.annotate(group_id=F("groups")).select_related("account").prefetch_related("account__budgets")
     for job in rows.defer("spec", "summary", "note").annotate(training_kind=TRAINING_KIND):
         members[job.group_id].append(job)
     return [_group_row(group, members[group.pk]) for group in groups if members[group.pk]]
@@ -222,6 +223,6 @@ def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
         "active": any(job.observed in ACTIVE for job in jobs),
         "mean": named_mean_score(jobs),
         "spent": sum(one.spent_picodollars + one.overrun_picodollars for one in accounts),
-        "limit": sum(one.limit_picodollars for one in accounts),
+        "limit": cap_of_jobs(jobs).total,
         "unreal": next((job.unreal for job in jobs if job.unreal), ""),
     }

@@ -22,7 +22,8 @@ from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups,
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
 from webapp.formatting import read_whole
-from webapp.job_states import ACTIVE
+from webapp.job_states import ACTIVE, TERMINAL
+from webapp.jobs.billing.bill_panel import cap_of_jobs
 from webapp.jobs.list import run_table
 from webapp.jobs.models import JobGroup
 from webapp.jobs.queries import headings_of
@@ -70,13 +71,17 @@ def group(request: HttpRequest, project: Project, group_id: int) -> HttpResponse
     """A group of runs: its seeds as one curve, or the points of its sweep compared, each with its seeds."""
     found = _group_in(project, group_id)
     chosen = of_group(project, found)
-    rows = text.member_rows(run_table.find_group_jobs(project, found))
+    jobs = list(run_table.find_group_jobs(project, found))
+    rows = text.member_rows(jobs)
     context = {
         "section": "compare",
         "group": found,
         "rows": rows,
         "unreal": next((row["job"].unreal for row in rows if row["job"].unreal), ""),
         "budgets": Budget.objects.filter(group=found, closed_at=None),
+        "spent": sum(row["spent"] for row in rows),
+        "cap": cap_of_jobs(jobs),
+        "all_ended": all(job.observed in TERMINAL for job in jobs),
         "running": sum(row["active"] for row in rows),
         "headings": headings_of(row["job"] for row in rows),
         **_comparison(chosen, request),

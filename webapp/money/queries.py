@@ -77,8 +77,7 @@ _WITHIN = {Period.TOTAL: "", Period.MONTHLY: " this month", Period.WEEKLY: " thi
 
 def cap_of(account: Account, now: datetime) -> Cap:
     """Return the cap of an account whose job may still spend. Lists prefetch `account__budgets`."""
-    held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
-    cap = own_cap_of(account)
+    held, cap = _held(account), own_cap_of(account)
     above = [as_of(budget, now) for budget in account.budgets.all() if budget.closed_at is None]
     if tightest := min(above, key=lambda budget: (headroom(budget), budget.pk), default=None):
         room = max(0, account.granted_picodollars - held + headroom(tightest))
@@ -89,8 +88,43 @@ def cap_of(account: Account, now: datetime) -> Cap:
 
 def own_cap_of(account: Account) -> Cap:
     """Return the cap of an account's own limit alone: of a job that is over, budgets above limit nothing."""
-    held = account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
+    held = _held(account)
     return Cap(account.limit_picodollars, max(0, account.limit_picodollars - held))
+
+
+def cap_together(
+    spending: Sequence[Account], over: Sequence[Account], now: datetime, later: Budget | None = None
+) -> Cap:
+    """Return the cap of several accounts together: of jobs that may still spend and of jobs that are over.
+
+    `later` is the budget of further jobs that come beside them: then their own limits cap nothing. Lists prefetch
+    `budgets`.
+    """
+    held = sum(map(_held, [*spending, *over]))
+    above = {one.pk: one for account in spending for one in account.budgets.all() if one.closed_at is None}
+    below = {pk: [account for account in spending if pk in _ids(account)] for pk in above}
+    if later is None:
+        own = sum(own_cap_of(account).free for account in spending)
+        caps = [Cap(held + own, own)]
+    else:
+        caps, above = (
+            [],
+            {later.pk: later, **{pk: one for pk, one in above.items() if below[pk] == [*spending]}},
+        )
+    for pk, budget in sorted(above.items()):
+        granted = [account for account in spending if later is not None or account in below[pk]]
+        room = headroom(as_of(budget, now)) + sum(one.granted_picodollars - _held(one) for one in granted)
+        beside = sum(own_cap_of(account).free for account in spending if account not in granted)
+        caps.append(Cap(held + max(0, room) + beside, max(0, room) + beside, budget))
+    return min(caps, key=lambda cap: cap.free)
+
+
+def _held(account: Account) -> int:
+    return account.spent_picodollars + account.overrun_picodollars + account.reserved_picodollars
+
+
+def _ids(account: Account) -> set[int]:
+    return {budget.pk for budget in account.budgets.all()}
 
 
 def find_limiting_budget(account: Account, above: Sequence[Budget]) -> Budget | None:

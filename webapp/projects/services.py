@@ -9,7 +9,7 @@ from django.db import transaction
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
-from webapp.job_states import ACTIVE
+from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.models import Job
 from webapp.jobs.services import stop_job
 from webapp.money.budgets import lock_project
@@ -61,12 +61,16 @@ def running_jobs(project: Project) -> list[Job]:
 
 def running_sentence(project: Project) -> str:
     """What runs in the project, as a sentence; empty if nothing does."""
-    jobs, trainings = len(running_jobs(project)), len(_running_trainings(project))
+    active, trainings = running_jobs(project), len(_running_trainings(project))
+    jobs, queued = len(active), sum(job.observed == Observed.QUEUED for job in active)
     found = [plural(jobs, "job")] if jobs else []
     found += [plural(trainings, "training of a scheduler", "trainings of schedulers")] if trainings else []
     if not found:
         return ""
-    return f"{' and '.join(found)} {'runs' if jobs + trainings == 1 else 'run'} in this project."
+    if queued == jobs + trainings:
+        return f"{found[0]} {'is' if queued == 1 else 'are'} queued in this project."
+    waits = f"; {queued:,} of the jobs {'is' if queued == 1 else 'are'} queued" if queued else ""
+    return f"{' and '.join(found)} {'runs' if jobs + trainings == 1 else 'run'} in this project{waits}."
 
 
 def _running_trainings(project: Project) -> list[SchedulerTraining]:

@@ -16,7 +16,7 @@ from webapp.accounts.access import person_of, project_action, project_page, sign
 from webapp.accounts.models import Membership, Project, User
 from webapp.accounts.services import LONGEST_NAME, ProjectRefused, rename_project, start_project
 from webapp.form_versions import refuse_if_stale, version_of
-from webapp.job_states import ACTIVE
+from webapp.job_states import ACTIVE, Observed
 from webapp.projects import services
 
 
@@ -51,11 +51,14 @@ def project_list(request: HttpRequest) -> HttpResponse:
 
 
 def memberships_of(person: User) -> QuerySet[Membership]:
-    """The person's memberships by project name, with how many people and running jobs each project has."""
+    """The person's memberships by project name, with how many people, running and queued jobs each project has."""
     people = Count("project__memberships", distinct=True)
-    running = Count("project__jobs", filter=Q(project__jobs__observed__in=ACTIVE), distinct=True)
+    running, queued = (
+        Count("project__jobs", filter=Q(project__jobs__observed__in=states), distinct=True)
+        for states in (ACTIVE - {Observed.QUEUED}, {Observed.QUEUED})
+    )
     rows = Membership.objects.filter(user=person).select_related("project")
-    return rows.annotate(people=people, running=running).order_by("project__name", "pk")
+    return rows.annotate(people=people, running=running, queued=queued).order_by("project__name", "pk")
 
 
 @project_page("owner", archived=True)

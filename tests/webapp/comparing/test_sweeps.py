@@ -141,5 +141,5 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     group = project.job_groups.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/groups/{group.pk}/"
     page = client.get(answer.headers["Location"]).content.decode()
-    assert "Together they cannot spend more than" in page
+    assert "Together they cannot cost more than" in page
     assert "Stop all running jobs" in page

@@ -9,12 +9,16 @@ from tests.factories import make_job, make_project, make_running_job, make_spec,
 from tests.ledger_contract import reservation, settlement
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.site_reading import text_of
+from webapp.clock import SYSTEM_CLOCK
+from webapp.formatting import display_usd
+from webapp.job_states import Observed
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.models import Job
+from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.queries import header
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
-from webapp.money.queries import cap_of, limits_of
+from webapp.money.models import Account, Budget
+from webapp.money.queries import cap_of, cap_together, limits_of
 
 pytestmark = pytest.mark.django_db
 USD = 10**12
@@ -84,3 +88,61 @@ def test_the_launch_button_learns_what_a_budget_above_leaves(project: Any) -> No
     tiny(project)
     row = next(one for one in checklist(project, project.people.get(), make_spec()) if one.title == "Budget")
     assert (row.tone, row.cap_usd) == ("warning", "0.04")
+
+
+def grouped(project: Any, *jobs: Job) -> JobGroup:
+    group = JobGroup.objects.create(project=project, name="Seeds", created_at=SYSTEM_CLOCK.now())
+    group.jobs.set(jobs)
+    return group
+
+
+def test_a_group_names_what_the_tightest_budget_above_it_leaves(browser: Client, project: Any) -> None:
+    """The group's own budget of $2 and its jobs' limits of $1 each leave more than the project's budget of 4 cents."""
+    made = [make_running_job(project=project) for _ in range(2)]
+    group = grouped(project, *(job for job, _ in made))
+    create_budget(
+        project=project, name="Seeds", limit_picodollars=2 * USD, scope="group", of={"group": group}
+    )
+    tiny(project)
+    (first, epoch), (second, its_epoch) = made
+    spend(first, epoch, "a", USD // 100)
+    spend(second, its_epoch, "b", USD // 200)
+    page = text_of(browser.get(f"/p/{project.slug}/groups/{group.pk}/").content.decode())
+    assert "Together they cannot cost more than $0.0400 (“Tiny” leaves no more): $0.0150 spent" in page
+    assert "$0.0250 free" in page
+    assert "$0.0150 of $0.0400" in text_of(browser.get(f"/p/{project.slug}/groups/").content.decode())
+
+
+def test_jobs_beside_a_group_take_from_what_it_may_cost(browser: Client, project: Any) -> None:
+    job, _ = make_running_job(project=project)
+    group = grouped(project, job)
+    tiny(project)
+    other, its_epoch = make_running_job(project=project)
+    spend(other, its_epoch, "b", 3 * USD // 100)
+    page = text_of(browser.get(f"/p/{project.slug}/groups/{group.pk}/").content.decode())
+    cap = cap_together([Account.objects.get(job=job)], [], job.created_at)
+    assert cap.total == cap.free < USD // 100
+    assert f"It cannot cost more than {display_usd(cap.total)} (“Tiny” leaves no more)" in page
+
+
+def test_a_budget_over_some_jobs_of_a_group_leaves_the_others_their_own_limits(project: Any) -> None:
+    first, _ = make_running_job(project=project)
+    second, _ = make_running_job(project=project)
+    tag = Tag.objects.create(project=project, name="small")
+    first.tags.add(tag)
+    tiny(project, scope="tag", of={"tag": tag})
+    accounts = [Account.objects.get(job=job) for job in (first, second)]
+    assert cap_together(accounts, [], first.created_at).total == USD + 4 * USD // 100
+    assert cap_together(accounts[1:], accounts[:1], first.created_at).total == USD
+
+
+def test_a_finished_group_says_what_it_cost(browser: Client, project: Any) -> None:
+    job, epoch = make_running_job(project=project)
+    spend(job, epoch, "a", USD // 100)
+    tiny(project)
+    Job.objects.filter(pk=job.pk).update(observed=Observed.SUCCEEDED)
+    group = grouped(project, job)
+    page = text_of(browser.get(f"/p/{project.slug}/groups/{group.pk}/").content.decode())
+    assert "1 run. It cost $0.0100 ." in page
+    Account.objects.filter(job=job).update(granted_picodollars=USD // 100)
+    Budget.objects.update(reserved_picodollars=0)

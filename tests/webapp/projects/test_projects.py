@@ -186,7 +186,7 @@ def test_the_api_makes_renames_archives_and_opens(owner: Any, project: Any) -> N
     assert call("PUT", address, {"name": "Running robots"}).json()["name"] == "Running robots"
     make_job(project, owner)
     busy = call("PUT", address, {"archived": True})
-    assert (busy.status_code, "1 job runs" in busy.json()["why"]) == (409, True)
+    assert (busy.status_code, "1 job is queued" in busy.json()["why"]) == (409, True)
     ended = call("PUT", address, {"archived": True, "end_running": True})
     assert ended.json()["archived_at"] is not None
     assert call("PUT", address, {"name": "Again"}).status_code == 403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -22,8 +23,8 @@ from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
 from webapp.jobs.billing.forecast_outcome import forecast_outcome
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
-from webapp.money.models import Account, ChargeState, charge_kinds
-from webapp.money.queries import Cap, bill_sheet, cap_of, own_cap_of
+from webapp.money.models import Account, Budget, ChargeState, charge_kinds
+from webapp.money.queries import Cap, bill_sheet, cap_of, cap_together, own_cap_of
 
 
 def panel(job: Job) -> dict[str, Any]:
@@ -108,6 +109,15 @@ def spent_of(job: Job) -> dict[str, Any]:
         "free": cap.free,
         "cap": cap,
     }
+
+
+def cap_of_jobs(jobs: Iterable[Job], later: Budget | None = None) -> Cap:
+    """Return the most that the jobs may cost in all, `later`: together with further jobs below that budget."""
+    spending: list[Account] = []
+    over: list[Account] = []
+    for job in jobs:
+        (over if job.observed in TERMINAL else spending).append(job.account)
+    return cap_together(spending, over, SYSTEM_CLOCK.now(), later)
 
 
 def job_cap(job: Job) -> Cap:

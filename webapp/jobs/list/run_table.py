@@ -77,6 +77,7 @@ def _order(order: str) -> list[Any]:
 def find_group_jobs(project: Any, group: JobGroup) -> QuerySet[Job]:
     """Return the runs of a group, first launched first."""
     rows = Job.objects.filter(project=project, groups=group, deleted_at=None).select_related("account")
+    rows = rows.prefetch_related("account__budgets")
     return rows.defer("summary", "note").order_by("created_at", "pk")
 
 
