@@ -116,7 +116,7 @@ class Visit:
         self.page.click("main >> button:has-text('Save')")
         self.page.fill("[name=password]", PASSWORD)
         self.page.press("[name=password]", "Enter")
-        self.page.wait_for_selector("text=The budget is changed.")
+        self.page.wait_for_selector(f"text=The budget is changed: “First tries”, ${usd}.00")
 
     def takes_away(self, kind: str) -> Path:
         with self.page.expect_download() as awaited:

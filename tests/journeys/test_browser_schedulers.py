@@ -106,5 +106,7 @@ def test_a_scheduler_is_trained_and_decides_for_a_job(
     assert not of_round.is_visible()
     chart.locator(".chart-menu summary").click()
     chart.locator("[data-export='table']").click()
-    assert reasons[3] in chart.locator("[data-table]").inner_text()
+    table = chart.locator("[data-table]")
+    table.locator("tr:nth-child(4)").wait_for()
+    assert reasons[3] in table.inner_text()
     assert faults == []

@@ -97,9 +97,9 @@ def test_its_pages_open_and_speak_of_its_loss(client: Client) -> None:
 
 
 def test_lists_of_jobs_are_headed_by_what_all_of_them_declare(client: Client) -> None:
-    job, _ = ran(make_project())
+    job, found = ran(make_project())
     client.force_login(job.created_by)
-    slug, loss = job.project.slug, f"{job.episode_return_mean:.4f}"
+    slug, loss = job.project.slug, f"{found[-1]:.4f}"
     group = JobGroup.objects.create(project=job.project, name="Rates", created_at=job.created_at)
     group.jobs.add(job)
     pages = [
@@ -109,18 +109,24 @@ def test_lists_of_jobs_are_headed_by_what_all_of_them_declare(client: Client) ->
     ]
     listed, overview, together = (client.get(page).content.decode() for page in pages)
     assert all(loss in page for page in (listed, overview, together))
-    assert [column in listed for column in (">Loss<", ">Most<", ">Samples<", ">Return<", ">Steps<")] == [
+    assert [
+        column in listed for column in (">Loss<", ">Most training<", ">Samples<", ">Return<", ">Steps<")
+    ] == [
         *(True, True, True),
         *(False, False),
     ]
     assert '<th class="number">Loss</th>' in overview
-    assert "Loss from " in overview
+    assert "Training loss from " in overview
     assert '<th class="number">Loss</th><th class="number">Samples</th>' in together
-    assert "Loss at the end: Rates 0." in together
+    assert "Evaluated loss at the end: Rates 0." in together
     assert 'data-decimals="4"' in together
     make_job(job.project)
     listed = client.get(pages[0]).content.decode()
-    assert [column in listed for column in (">Score<", ">Worst<", ">Progress<")] == [True, True, True]
+    assert [column in listed for column in (">Score<", ">Worst training<", ">Progress<")] == [
+        True,
+        True,
+        True,
+    ]
     assert '<th class="number">Score</th>' in client.get(pages[1]).content.decode()
 
 
@@ -152,7 +158,7 @@ def test_its_checkpoints_and_its_end_name_its_loss(client: Client) -> None:
     assert '<th class="number">Samples</th>' in page
     assert next(one.evaluated for one in list_checkpoints(job)) == min(found)
     job.observed = Observed.SUCCEEDED
-    assert f"finished after 288 samples and a loss of {found[-1]:.4f}." in end_sentence(job)
+    assert f"finished after 288 samples and an evaluated loss of {found[-1]:.4f}." in end_sentence(job)
 
 
 def test_reports_know_the_memory_of_its_functions() -> None:

@@ -21,6 +21,11 @@ export class ActorsRecipe extends LineRecipe {
     return super.legend(at);
   }
 
+  /** Reasons of the newest rounds may not be here yet. */
+  async complete() {
+    if (this.sight.columns.lastRound > this.decisions.last) await this.decisions.load(0);
+  }
+
   table() {
     const { head, columns } = super.table();
     return { head: [...head, "Why"], columns: [...columns, this.sight.columns.axes.round.map((round) => this.decisions.of(round))] };

@@ -9,9 +9,10 @@ const HEAD = 48;
 export function startExports(chart) {
   const acts = { png: savePicture, csv: saveNumbers, table: toggleTable };
   for (const button of chart.figure.querySelectorAll("[data-export]")) {
-    button.addEventListener("click", () => {
-      acts[button.dataset.export](chart);
+    button.addEventListener("click", async () => {
       button.closest("details").open = false;
+      await chart.recipe.complete?.();
+      acts[button.dataset.export](chart);
     });
   }
 }

@@ -4,7 +4,8 @@
  *
  * A recipe has: `lines()` (uPlot series after the first), `data()` (uPlot columns), `yRange(low, high)`, `yWords`
  * (values as text), `legend(at)` (entries for a position, or for the last one if null), `summary()` (a sentence or two
- * for those who do not see the chart), `table()` ({head, rows} of what is drawn), and if need be `bands()`, `hooks`,
+ * for those who do not see the chart), `table()` ({head, rows} of what is drawn), and if need be `complete()` (what a
+ * table waits for), `bands()`, `hooks`,
  * `mayBeLog`; and `hasPoints()`: without any, a sentence stands in the chart's place. What it reads of the job is
  * `sight`: {columns, view, x}; `x` is the range that all charts of the page share, and `reach` how far it goes.
  */
