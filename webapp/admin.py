@@ -168,7 +168,7 @@ class ConnectionAdmin(ReadOnlyAdmin):
     search_help_text = "Id or name"
     ordering = ("-created_at",)
     fields = (
-        *("id", "name", "project", "kind", "region", "emulated", "created_by", "created_at"),
+        *("id", "name", "project", "kind", "region", "prefix", "emulated", "created_by", "created_at"),
         *("role_arn", "access_key_id", "account_id"),
         *("tenant_id", "client_id", "subscription_id", "resource_group"),
         *("test_state", "test_no", "test_since"),

@@ -248,7 +248,7 @@ def _narrow(simulation: _Simulation) -> Check:
 
 # What was set up
 
-_SET_UP_AGAIN = "Set the account up again. If none of you deleted it, look who else may change this account."
+_SET_UP_AGAIN = "Set the account up again. If you did not delete it, see who else can change this account."
 
 
 def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> Check:

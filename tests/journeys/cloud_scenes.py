@@ -52,6 +52,7 @@ def connections_in_every_state(project: Project, user: User) -> dict[str, Connec
             f"arn:aws:iam::{ACCOUNT}:user/teaching",
             missing,
             {"lambda:InvokeFunction", "iam:PassRole", "s3:PutObject"},
+            gone=True,
         ),
     )
     azure = {"subscription_id": "33333333-0000-0000-0000-000000000000", "resource_group": "starling"}
@@ -132,9 +133,14 @@ def _tested(connection: Connection, report: Report) -> None:
     )
 
 
-def _report(who: str, connection: Connection, missing: set[str]) -> Report:
+def _report(who: str, connection: Connection, missing: set[str], gone: bool = False) -> Report:
     found = [Check("The credentials are valid", True, f"They belong to account {ACCOUNT}.")]
     found += [_row(permission, connection, permission.action not in missing) for permission in AWS]
+    if gone:
+        words = "It was set up and is not in the account any more. Jobs with 1,024 MB would fail."
+        fix = "Set the account up again. If you did not delete it, see who else can change this account."
+        name = f"Function {function_name(connection.prefix, 1024)}"
+        found.append(Check(name, False, words, fix, of_set_up=True))
     return Report(who, ACCOUNT, connection.region, (LOW,), tuple(found))
 
 

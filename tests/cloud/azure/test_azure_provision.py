@@ -14,9 +14,9 @@ from cloud.azure.groups import AzureGroups, Container
 from cloud.emulator.azure.demo import DemoSubscription
 from cloud.emulator.azure.server import AzureEmulator
 from cloud.provision.azure import remove, set_up
-from cloud.provision.permissions import AZURE
+from cloud.provision.permissions import AZURE, prefix_of
 from cloud.provision.steps import Step
-from cloud.register import tags
+from cloud.register import group_name, tags
 
 
 def _by_name(steps: Iterator[Step]) -> dict[str, Step]:
@@ -147,3 +147,31 @@ def test_a_missing_right_is_named_with_what_to_do(
     }
     assert any(f"Azure refuses {left_out} to the app." in sentence for sentence in said)
     assert any(f"Add {left_out} to the app's role" in sentence for sentence in said)
+
+
+def test_a_removal_leaves_the_groups_of_another_connection_in_one_resource_group(
+    azure: AzureEmulator, demo: DemoSubscription
+) -> None:
+    """Also those that it could take for its own by their names, and those without tags."""
+    sleeper = Container("c", demo.image, ("python", "-c", "import time; time.sleep(60)"), 1, 1, {}, {})
+    ended = Container("c", demo.image, ("python", "-c", "pass"), 1, 1, {}, {})
+    keys = ("con_aaaaaaaaaa", "con_bbbbbbbbbb")
+    names: dict[str, set[str]] = {}
+    for key in keys:
+        connection = replace(demo.connection, prefix=prefix_of(key))
+        groups = AzureGroups(AzureClients(connection))
+        worn = tags(deployment=key, run="job/e1", owner="lab", expires_unix_s=2e9)
+        made = {
+            group_name(connection.prefix, "job", 1, number): one
+            for number, one in enumerate((sleeper, ended))
+        }
+        for name, container in made.items():
+            groups.create(name, [container], worn)
+        groups.create(group_name("starling", key, 1, 1), [sleeper], {})
+        names[key] = set(made)
+    clients = AzureClients(replace(demo.connection, prefix=prefix_of(keys[0])))
+    steps = list(remove(clients, keys[0], poll_s=0.1))
+    assert {step.state for step in steps} == {"done", "gone"}
+    left = {one.name for one in azure.groups.all()}
+    untagged = {group_name("starling", key, 1, 1) for key in keys}
+    assert left == names[keys[1]] | untagged

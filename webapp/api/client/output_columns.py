@@ -106,7 +106,7 @@ REPORTS = (
 CONNECTIONS = (Part("connection=id cloud kind region account state jobs:whole name words"),)
 CONNECTION = (
     Part(
-        "connection=id name cloud kind region emulated:yes account external_id subscription_id resource_group "
+        "connection=id name cloud kind region emulated:yes account prefix external_id subscription_id resource_group "
         "state words tested=tested_at:at jobs:whole",
         tall=True,
     ),

@@ -90,6 +90,7 @@ class ConnectionShape(Shape):
     region: str
     emulated: bool
     account: str = Field(validation_alias="account_id")
+    prefix: str = Field(description="All names in the account begin with it: roles, functions, logs, groups.")
     external_id: str = Field(
         description="The external id that a role must require, so that no one else can assume it."
     )
