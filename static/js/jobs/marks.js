@@ -1,10 +1,14 @@
 /** Marks on fields that differ from the form's starting point, each with a reset button. The server draws the same ones. */
 
+/** A number with marks between its thousands, as `ungroup` of webapp/formatting.py reads it: the comma of 1,5 is none. */
+const GROUPED = /^[+-]?[1-9]\d{0,2}([,_ \u00a0\u202f])\d{3}(?:\1\d{3})*(?:\.\d*)?$/;
+
 /** Normalises a value or each item of a list, so that 100,000 equals 100000 and 0.50 equals 0.5. */
 function meant(text, listed) {
   if (listed) return text.split(/[,;]/).map((one) => meant(one, false)).join(",");
-  const bare = text.trim();
-  const number = Number(bare.replace(/[\s,_]/g, ""));
+  const bare = text.trim().replace(/^\$/, "").trim();
+  const found = bare.match(GROUPED);
+  const number = Number(found ? bare.replaceAll(found[1], "") : bare);
   return bare !== "" && Number.isFinite(number) ? String(number) : bare;
 }
 

@@ -17,6 +17,7 @@ from tests.webapp.trackers.mlflow_server import MlflowServer, mlflow_server
 from tests.webapp.trackers.rows import make_tracker
 from webapp.connections.sealing import Secret
 from webapp.jobs.models import Job
+from webapp.jobs.policies import downloads
 from webapp.jobs.running import tracking
 from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
@@ -346,6 +347,21 @@ class TestAJob:
         _run(job)
         assert (job.observed, job.round_no) == ("succeeded", 3)
         assert "when the run ended" in TrackedRun.objects.get().problem
+
+    def test_a_policy_that_cannot_be_made_leaves_the_run_finished(
+        self, project: Any, server: MlflowServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    ) -> None:
+        def fails(*_: Any) -> Any:
+            raise KeyError("a figure that no one expected to miss")
+
+        monkeypatch.setattr(downloads, "policy_files", fails)
+        make_tracker(project, server.address)
+        job = make_job(project, spec=_small(platform={"kind": "simulated"}))
+        _run(job)
+        assert (job.observed, job.crashes) == ("succeeded", 0)
+        assert server.run.status == "FINISHED"
+        assert not server.run.files
+        assert "the policy is not sent to MLflow" in caplog.text
 
     def test_one_that_is_off_gets_nothing(self, project: Any, server: MlflowServer) -> None:
         make_tracker(project, server.address, on=False)
