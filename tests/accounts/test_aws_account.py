@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +18,18 @@ from cloud.aws_lambda import LambdaOptions
 from cloud.billing.price_book import PriceBook
 from cloud.check_clients import aws_clients
 from cloud.checks import Findings
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.connections import AwsConnection, AwsRole
 from cloud.ledger import MemoryLedger
 from cloud.metering import MeteredPlatform
 from cloud.provision.aws import set_up
 from cloud.provision.aws_inventory import Owner, described
 from cloud.provision.aws_removal import remove
 from cloud.provision.steps import Step
+from tests.accounts.named_aws import named_connection
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from training.messages import Outcome
 
-_NAMED = "STARLING_TEST_AWS_"
 _LIMIT_PICODOLLARS = 5 * 10**10
 _MEMORY_MB = 512
 _CALLS = 4
@@ -52,17 +51,12 @@ class Trial:
 @contextmanager
 def _account() -> Iterator[tuple[AwsConnection, Any]]:
     """The account that the environment names, with the real package; an emulated one where it names none."""
-    reported = {
-        name.removeprefix(_NAMED): value for name, value in os.environ.items() if name.startswith(_NAMED)
-    }
-    if not reported:
+    named = named_connection()
+    if named is None:
         with lambdas.account() as (_, demo):
             yield demo.by_role, lambdas.thin
         return
-    keys = AwsKeys(reported["ACCESS_KEY_ID"], reported["SECRET_ACCESS_KEY"], reported.get("SESSION_TOKEN"))
-    role = AwsRole(reported["ROLE_ARN"], reported["EXTERNAL_ID"], keys) if "ROLE_ARN" in reported else None
-    region = reported.get("REGION", "us-east-1")
-    yield AwsConnection(role or keys, region=region, prefix=reported.get("PREFIX", "starling")), bundle.light
+    yield named, bundle.light
 
 
 @pytest.fixture(scope="module")

@@ -95,6 +95,7 @@ class Account:
     concurrency: int = 1000
     concurrency_by_region: dict[str, int] = field(default_factory=dict)
     now_unix_s: Callable[[], float] = time.time
+    longest_session_s: int = 12 * 3600
     keys: dict[str, Key] = field(default_factory=dict)
     roles: dict[str, Role] = field(default_factory=dict)
     users: dict[str, Policy] = field(default_factory=dict)
@@ -144,7 +145,7 @@ class Account:
             role.policy,
         )
         token = secrets.token_urlsafe(60)
-        expires = self.now_unix_s() + min(lasts_s or _SESSION_S, 12 * 3600)
+        expires = self.now_unix_s() + min(lasts_s or _SESSION_S, self.longest_session_s)
         return self._add(Key("ASIA" + _random_id(), secrets.token_urlsafe(30), principal, token, expires))
 
     def set_external_id(self, external_id: str) -> None:
