@@ -152,7 +152,7 @@ def _held_bytes(training: TrainingSpec, held_bytes: int) -> int:
 
 def _learner_bytes(training: TrainingSpec, sizes: Sizes, workers: int) -> int:
     """Return the bytes of all copies of parameters, of their moments and of policies at the end of an update."""
-    states, descent = 11 * sizes.learner // 2, 8 * sizes.gradient
+    states, descent = 11 * sizes.learner // 2, 11 * sizes.gradient
     published = sizes.weights * (_WEIGHTS_KEPT + 3 + 2 * workers)
     loop = training.loop
     if not isinstance(loop, StalenessAware):
