@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from html import unescape
 from typing import Any
@@ -89,6 +89,24 @@ def tracker_tab(project: Any) -> Tab:
     return Tab(page, "", rows, typed, lambda: rows.update(on=False), differs)
 
 
+def remove_tracker_tab(project: Any) -> Tab:
+    tab = tracker_tab(project)
+    differs = "Send every job's rounds here was “on” and is “off” now."
+    return replace(tab, action=f"{tab.page}remove/", typed={}, differs=differs)
+
+
+def remove_connection_tab(project: Any) -> Tab:
+    """Another owner stored another secret after the dialog was drawn."""
+    tab = secret_tab(project)
+    return replace(tab, action=f"{tab.page}remove/", typed={})
+
+
+def remove_channel_tab(project: Any) -> Tab:
+    tab = channel_tab(project)
+    differs = "Alerts go out here was “on” and is “off” now."
+    return replace(tab, action=f"{tab.page}remove/", typed={}, differs=differs)
+
+
 def identity_tab(project: Any) -> Tab:
     connection = make_connection(project)
     page = f"/p/{project.slug}/clouds/{connection.pk}/"
@@ -169,6 +187,9 @@ TABS = [
     role_tab,
     remove_member_tab,
     tracker_tab,
+    remove_tracker_tab,
+    remove_connection_tab,
+    remove_channel_tab,
     identity_tab,
     secret_tab,
     set_up_tab,

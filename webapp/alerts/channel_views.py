@@ -21,7 +21,7 @@ from webapp.alerts.models import Channel, DeliveryState, Way
 from webapp.alerts.senders import mail
 from webapp.alerts.text import DELIVERY_SHOWN, WAY_ICONS, WAYS, channel_status, mail_readers, readers
 from webapp.connections.sealing import Secret
-from webapp.form_versions import refuse_if_stale, version_of
+from webapp.form_versions import FormVersion, refuse_if_stale, version_of
 
 _LOG_A_PAGE = 25
 
@@ -83,7 +83,7 @@ def channel_detail(request: HttpRequest, project: Project, channel_id: str) -> H
 def channel_change(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
     form = ChannelForm(request.POST, channel=channel)
-    refuse_if_stale(form, version_of(ChannelForm(channel=channel), f"channel {channel.pk}"))
+    refuse_if_stale(form, _version(channel))
     if form.is_valid():
         given = form.cleaned_data
         try:
@@ -127,6 +127,9 @@ def channel_key(request: HttpRequest, project: Project, channel_id: str) -> Http
 @project_action("owner")
 def channel_remove(request: HttpRequest, project: Project, channel_id: str) -> HttpResponse:
     channel = queries.channel_in(project, channel_id)
+    if found := _version(channel).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("alerts:channel", project.slug, channel.pk)
     try:
         channels.remove(channel=channel)
     except channels.ChannelRefused as refusal:
@@ -163,6 +166,10 @@ def consent(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @sensitive_variables("key")
+def _version(channel: Channel) -> FormVersion:
+    return version_of(ChannelForm(channel=channel), f"channel {channel.pk}")
+
+
 def _detail(
     request: HttpRequest,
     channel: Channel,
@@ -172,7 +179,7 @@ def _detail(
 ) -> HttpResponse:
     if form is None:
         form = ChannelForm(channel=channel)
-        refuse_if_stale(form, version_of(form, f"channel {channel.pk}"))
+        refuse_if_stale(form, _version(channel))
     context = {
         "form": form,
         "kinds": [(value, label, value in form.chosen()) for value, label in KINDS],

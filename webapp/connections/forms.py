@@ -207,6 +207,12 @@ def set_up_version(connection: Connection, made: SetUp | None) -> FormVersion:
     return FormVersion(f"set-up of {connection.pk}", values)
 
 
+def removal_version(connection: Connection, secret: SealedSecret | None, made: SetUp | None) -> FormVersion:
+    """What the removal's dialog is drawn from: it destroys the secret, and says what is left in the account."""
+    values = (*identity_version(connection, secret).values, *set_up_version(connection, made).values)
+    return FormVersion(f"removal of {connection.pk}", values)
+
+
 def plain_of(connection: Connection, form: forms.Form) -> dict[str, str]:
     return {field: form.cleaned_data[field] for field in PLAIN_FIELDS[connection.kind]}
 

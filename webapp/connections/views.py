@@ -23,7 +23,7 @@ from webapp.connections import connection_test as connections_connection_test
 from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.models import Connection, Kind
 from webapp.connections.text import WAYS, before_set_up, connection_status, rows, set_up_status, step_rows
-from webapp.form_versions import refuse_if_stale
+from webapp.form_versions import FormVersion, refuse_if_stale
 
 _JOBS_SHOWN = 8
 
@@ -180,6 +180,9 @@ def connection_policy_document(
 @project_action("owner")
 def connection_remove(request: HttpRequest, project: Project, connection_id: str) -> HttpResponse:
     connection = queries.connection_in(project, connection_id)
+    if found := _removal_version(connection).changes_since(request.POST):
+        messages.error(request, " ".join(found))
+        return redirect("connections:detail", project.slug, connection.pk)
     try:
         services.remove_connection(connection=connection)
     except services.ConnectionRefused as refusal:
@@ -187,6 +190,10 @@ def connection_remove(request: HttpRequest, project: Project, connection_id: str
         return redirect("connections:detail", project.slug, connection.pk)
     messages.success(request, f"{connection.name} and its credentials are deleted.")
     return redirect("connections:list", project.slug)
+
+
+def _removal_version(connection: Connection) -> FormVersion:
+    return forms.removal_version(connection, queries.secret_of(connection), queries.set_up_of(connection))
 
 
 def _detail(request: HttpRequest, connection: Connection, form: Any, status: int = 200) -> HttpResponse:
@@ -209,6 +216,7 @@ def _detail(request: HttpRequest, connection: Connection, form: Any, status: int
         "unfinished_jobs": queries.unfinished_jobs(connection).count(),
         **_report(connection),
         **_set_up(connection),
+        "removal_version": _removal_version(connection),
         "set_up_version": forms.set_up_version(connection, made),
         "set_up_form": forms.set_up_form(connection, image=made.image if made else ""),
         "before_set_up": before_set_up(connection, PriceBook.load()),

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.fresh_sign_in import fresh_sign_in, fresh_sign_in_for_secrets
 from webapp.accounts.models import Project
-from webapp.form_versions import Value, refuse_if_stale, version_of
+from webapp.form_versions import FormVersion, Value, refuse_if_stale, version_of
 from webapp.trackers import queries, services
 from webapp.trackers.forms import TrackerForm
-from webapp.trackers.models import Kind
+from webapp.trackers.models import Kind, Tracker
 
 _WORDS = {
     Kind.MLFLOW: "A tracking server, by its REST API.",
@@ -54,11 +54,7 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
     before = queries.trackers_of(project).filter(kind=kind).first()
     secret = before.secrets.first() if before else None
     form = TrackerForm(request.POST or None, kind=kind, tracker=before)
-    token_set = Value(
-        str(form.fields["token"].label), f"set {secret.set_at:%Y-%m-%d %H:%M:%S}" if secret else ""
-    )
-    drawn = TrackerForm(kind=kind, tracker=before)
-    refuse_if_stale(form, version_of(drawn, f"tracker {kind} of {project.pk}", token_set))
+    refuse_if_stale(form, _version(project, kind, before))
     if request.method == "POST" and form.is_valid():
         try:
             given = {**form.cleaned_data, "token": form.cleaned_data["token"] or None}
@@ -82,8 +78,21 @@ def tracker_page(request: HttpRequest, project: Project, tracker: str) -> HttpRe
 @fresh_sign_in
 def tracker_remove(request: HttpRequest, project: Project, tracker: str) -> HttpResponse:
     found = queries.tracker_in(project, tracker)
+    if changed := _version(project, Kind(found.kind), found).changes_since(request.POST):
+        messages.error(request, " ".join(changed))
+        return redirect("trackers:tracker", project.slug, found.kind)
     services.remove_tracker(tracker=found)
     messages.success(
         request, f"{found.get_kind_display()} is removed, with its token. What was sent stays there."
     )
     return redirect("trackers:list", project.slug)
+
+
+def _version(project: Project, kind: Kind, tracker: Tracker | None) -> FormVersion:
+    """What a tracker's form is drawn from, and when its token was set."""
+    form = TrackerForm(kind=kind, tracker=tracker)
+    secret = tracker.secrets.first() if tracker else None
+    token_set = Value(
+        str(form.fields["token"].label), f"set {secret.set_at:%Y-%m-%d %H:%M:%S}" if secret else ""
+    )
+    return version_of(form, f"tracker {kind} of {project.pk}", token_set)
