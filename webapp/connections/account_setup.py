@@ -59,6 +59,11 @@ def request_removal(*, connection: Connection, clock: Clock = SYSTEM_CLOCK) -> S
         shown = ", ".join(needed[:3]) + (" and others" if len(needed) > 3 else "")
         what = "functions" if connection.cloud == "aws" else "containers"
         raise ConnectionRefused(f"The {what} of {connection.name} are needed by {shown}. Stop these first.")
+    if queries.others_need_its_functions(connection):
+        raise ConnectionRefused(
+            f"Jobs of another connection run on the functions of {connection.name}: both are from release 0.1, which"
+            " gave all functions of an account the same names. Remove them once those jobs are over."
+        )
     made.ready_mb, made.ready_bucket, made.ready_image = [], False, ""
     made.save()
     return made

@@ -41,6 +41,15 @@ def unfinished_jobs(connection: Connection) -> QuerySet[Any]:
     return jobs_on(connection).exclude(observed__in=TERMINAL)
 
 
+def others_need_its_functions(connection: Connection) -> bool:
+    """Whether unfinished jobs of another connection run on functions of the same names, as release 0.1 gave them."""
+    if connection.cloud != "aws" or not connection.account_id:
+        return False
+    place = {field: getattr(connection, field) for field in ("prefix", "account_id", "region", "emulated")}
+    sharing = Connection.objects.filter(**place).exclude(pk=connection.pk)
+    return any(unfinished_jobs(one).exists() for one in sharing)
+
+
 def secrets_by_key() -> dict[str, int]:
     """How many stored secrets each master key seals."""
     counts: Counter[str] = Counter()

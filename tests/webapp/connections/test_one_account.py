@@ -22,6 +22,7 @@ from cloud.emulator.aws.account import EVERYTHING
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.emulator.aws.stacks import create_stack
 from cloud.emulator.aws.stub_functions import StubFunction
+from cloud.provision.permissions import SHARED_PREFIX
 from tests.cloud import calls
 from tests.factories import make_connection, make_project, make_user
 from tests.webapp.connections.connected import using
@@ -226,6 +227,21 @@ def test_a_connection_is_removed_while_jobs_run_on_another_one_of_its_account(aw
     assert _account(aws) == busy.holds()
     for tenant in (idle, busy):
         tenant.platform.close()
+
+
+def test_functions_with_names_of_release_0_1_stay_while_jobs_of_another_connection_need_them(
+    aws: AwsEmulator,
+) -> None:
+    first, second = (make_connection(make_project(make_user()), region=REGIONS[0]) for _ in range(2))
+    both = Connection.objects.filter(pk__in=(first.pk, second.pk))
+    both.update(prefix=SHARED_PREFIX, account_id=aws.account.id)
+    first.refresh_from_db()
+    job = using(second, Observed.RUNNING, "Hopper")
+    with pytest.raises(services.ConnectionRefused, match="both are from release 0"):
+        account_setup.request_removal(connection=first)
+    job.observed = Observed.SUCCEEDED
+    job.save(update_fields=["observed"])
+    assert account_setup.request_removal(connection=first).ready_mb == []
 
 
 def test_a_test_says_which_function_is_gone_and_a_set_up_brings_it_back(
