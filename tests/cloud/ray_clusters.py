@@ -21,8 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WAIT_S = 120.0
 
 _CLUSTER = """
-import sys
+import os, signal, sys
 from ray.cluster_utils import Cluster
+from tests.cloud import processes
 first, *others = map(int, sys.argv[1:])
 store = {"object_store_memory": 128 * 2**20}
 cluster = Cluster(initialize_head=True, head_node_args={**store, "num_cpus": first, "include_dashboard": False})
@@ -30,7 +31,12 @@ machines = [cluster.add_node(**store, num_cpus=cpus) for cpus in others]
 print("address", cluster.address, flush=True)
 for line in sys.stdin:
     if line == "lose\\n":
-        cluster.remove_node(machines.pop(), allow_graceful=False)
+        machine = machines.pop()
+        (raylet,) = machine.all_processes["raylet"]
+        pids = [raylet.process.pid, *processes.below(raylet.process.pid)]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        cluster.remove_node(machine, allow_graceful=False)
         print("lost", flush=True)
 cluster.shutdown()
 """
@@ -114,9 +120,10 @@ class TestCluster:
         self._process.stdin.flush()
         self._read("lost")
 
-    def machines_with_actors(self) -> int:
-        """Return how many machines have actors: the parents of the processes that actors are."""
-        pids = [pid for pid in processes.below(self._process.pid) if b"RayActor" in command_of(pid)]
+    def machines_with_actors(self, *, at_work: bool = False) -> int:
+        """Return how many machines have actors (that answer a call): the parents of the processes that actors are."""
+        title = b"RayActor.answer" if at_work else b"RayActor"
+        pids = [pid for pid in processes.below(self._process.pid) if title in command_of(pid)]
         return len({int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids})
 
     def _read(self, word: str) -> str:
