@@ -64,7 +64,13 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
 
 def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
     """Problems of the job's choice of a scheduler; empty if there are none."""
-    scaling = spec.training.scaling
+    scaling, score = spec.training.scaling, spec.training.score
+    if isinstance(scaling, Siren) and score.higher_is_better:
+        sentence = (
+            "Scaling policy (training.scaling.kind): Siren decides by a loss, and this job is judged by its"
+            f" {score.name}. Take MinionsRL or another policy."
+        )
+        return [Problem("training.scaling.kind", sentence)]
     if not isinstance(scaling, Learned | Siren) or scaling.weights or _chosen(project, scaling) is not None:
         return []
     other = queries.version_in(project, scaling.scheduler) if scaling.scheduler else None

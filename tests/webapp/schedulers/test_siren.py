@@ -247,6 +247,14 @@ def test_jobs_take_the_agent_of_their_kind_alone() -> None:
     assert not Job.objects.exists()
 
 
+def test_a_job_that_is_judged_by_returns_does_not_take_it() -> None:
+    """It would read a return of 500 as a loss of 500."""
+    user = make_user()
+    spec = make_spec(training__scaling={"kind": "siren", "scheduler": "any"})
+    with pytest.raises(SpecRefused, match="Siren decides by a loss, and this job is judged by its return"):
+        make_job(make_project(user), user, spec=spec)
+
+
 def test_a_run_without_the_dashboard_has_the_sizes_of_memory_that_there_are() -> None:
     project = make_project()
     version = scheduler_rows.make_version(project, of_data=True)
