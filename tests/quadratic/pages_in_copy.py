@@ -109,6 +109,10 @@ def test_lists_of_jobs_are_headed_by_what_all_of_them_declare(client: Client) ->
     ]
     listed, overview, together = (client.get(page).content.decode() for page in pages)
     assert all(loss in page for page in (listed, overview, together))
+    in_training = f">{job.episode_return_mean:.4f}<"
+    assert not any(in_training in page for page in (listed, overview, together)), (
+        "one definition on each page"
+    )
     assert [
         column in listed for column in (">Loss<", ">Most training<", ">Samples<", ">Return<", ">Steps<")
     ] == [
