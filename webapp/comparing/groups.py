@@ -214,7 +214,7 @@ def group_rows(groups: Sequence[JobGroup]) -> list[dict[str, Any]]:
 
 
 def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
-    accounts = [job.account for job in jobs]
+    accounts, over = [job.account for job in jobs], all(job.observed in TERMINAL for job in jobs)
     return {
         "group": group,
         "runs": len(jobs),
@@ -223,6 +223,6 @@ def _group_row(group: JobGroup, jobs: Sequence[Job]) -> dict[str, Any]:
         "active": any(job.observed in ACTIVE for job in jobs),
         "mean": named_mean_score(jobs),
         "spent": sum(one.spent_picodollars + one.overrun_picodollars for one in accounts),
-        "limit": cap_of_jobs(jobs).total,
+        "limit": sum(one.limit_picodollars for one in accounts) if over else cap_of_jobs(jobs).total,
         "unreal": next((job.unreal for job in jobs if job.unreal), ""),
     }

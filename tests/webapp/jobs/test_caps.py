@@ -144,5 +144,6 @@ def test_a_finished_group_says_what_it_cost(browser: Client, project: Any) -> No
     group = grouped(project, job)
     page = text_of(browser.get(f"/p/{project.slug}/groups/{group.pk}/").content.decode())
     assert "1 run. It cost $0.0100 ." in page
+    assert "$0.0100 of $1.00" in text_of(browser.get(f"/p/{project.slug}/groups/").content.decode())
     Account.objects.filter(job=job).update(granted_picodollars=USD // 100)
     Budget.objects.update(reserved_picodollars=0)
