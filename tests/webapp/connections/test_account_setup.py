@@ -17,6 +17,7 @@ from cloud.emulator.aws.demo import DemoAccount
 from cloud.emulator.aws.server import AwsEmulator
 from cloud.provision.aws_bucket import bucket_name
 from tests.factories import FixedClock, make_connection, make_project, make_spec
+from tests.training.specs import descent
 from tests.webapp.held import connect_by_keys
 from training.scaling.agent_weights import as_text
 from training.scheduling.siren.model import SirenSpec
@@ -240,7 +241,8 @@ def test_credentials_that_cannot_be_opened_are_a_step(connection: Connection, se
 
 def _spec(connection: Connection, **changes: Any) -> Any:
     platform = {"kind": "aws_lambda", "connection": connection.pk}
-    return make_spec(**{"platform": platform, "training__rollout__memory_mb": 1024, **changes})
+    memory = {} if "training" in changes else {"training__rollout__memory_mb": 1024}
+    return make_spec(**{"platform": platform, **memory, **changes})
 
 
 def _refusal(owner: Any, connection: Connection, **changes: Any) -> str:
@@ -267,7 +269,9 @@ def test_a_policy_that_changes_memory_runs_on_the_sizes_set_up_in_one_go(
 ) -> None:
     agent = SirenSpec(actors_max=2, memory_min_mb=512, memory_max_mb=3008, target_loss=0.1)
     weights = as_text(initial_state(agent).actor_weights(agent.network))
-    changes = {"training__scaling": agent.policy(weights, explore=False).model_dump(mode="json")}
+    scaling = agent.policy(weights, explore=False).model_dump(mode="json")
+    training = descent(scaling=scaling, calls={"memory_mb": 1024}, stop={"rounds": 20})
+    changes = {"training": training.model_dump(mode="json")}
     _tested(connection)
     _set_up(connection)
     words = _refusal(owner, connection, **changes)
