@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -39,15 +40,15 @@ class Network(FrozenModel):
             raise ValueError("each hidden layer must have between 1 and 4096 units")
         return value
 
+    @abstractmethod
     def body(self, spaces: Spaces) -> tuple[list[Layer], int]:
         """Return the layers before the hidden ones, and how many features they give. Raises ValueError where the
         network does not fit these spaces.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def in_words(self) -> str:
         """Return its layers for a model card."""
-        raise NotImplementedError
 
     def layout(self, spaces: Spaces) -> Towers:
         """Return the layers for these spaces. Raises ValueError where the two do not fit."""

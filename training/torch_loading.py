@@ -45,5 +45,5 @@ def gpu_name() -> str:
 
 
 def may_have_gpu() -> bool:
-    """Return whether there is a driver of a GPU here, or one cannot be told."""
+    """Return whether there is a driver of a GPU here, or this cannot be known."""
     return sys.platform == "win32" or any(file.exists() for file in _GPU_FILES)

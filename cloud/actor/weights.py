@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from cloud.wire import Refusal, Request
@@ -68,7 +69,10 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, urllib.error.HTTPError):
         return type(error).__name__
     kind = f"{type(error).__name__} {error.code}"
-    named = _MISSING_RIGHT.search(error.read(_ERROR_BYTES_READ))
+    try:
+        named = _MISSING_RIGHT.search(error.read(_ERROR_BYTES_READ))
+    except (OSError, HTTPException):  # the words did not come whole
+        named = None
     right = named[1].decode() if named else ""
     return (
         f"{kind}; add {right} to the connection's policy, or copy the whole policy again" if right else kind

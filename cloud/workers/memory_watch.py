@@ -1,4 +1,4 @@
-"""Workers that take more memory than they may are ended, and those that the system ended for it are told apart.
+"""Workers that take more memory than they may are ended, and those that the system ended for it are recognised.
 
 The pool looks at what is resident. A limit by the kernel would count what libraries only reserve: MuJoCo's take up
 to 60 MB a copy that they never write.

@@ -238,3 +238,25 @@ def test_a_hash_is_that_of_the_bytes() -> None:
     ref = BlobShelf().publish(0, calls.weights())
     assert ref.sha256 == hashlib.sha256(calls.weights()).hexdigest()
     assert decode(_ask(Actor(), calls.rollout("x", ref)).payload)["version"] == 0
+
+
+class _BreaksOff(http.server.BaseHTTPRequestHandler):
+    """Refuses, and ends before it has said why."""
+
+    def do_GET(self) -> None:
+        self.send_response(403)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def log_message(self, *given: object) -> None:
+        """Tests print nothing."""
+
+
+def test_a_store_that_breaks_its_refusal_off_is_named_as_what_refused() -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), _BreaksOff) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/weights"
+        answer = _ask(Actor(), _rollout("c-a1"), weights=None, weights_url=url)
+        server.shutdown()
+    assert answer.reason_code == "weights"
+    assert answer.reason.endswith("could not be fetched: HTTPError 403")

@@ -55,7 +55,7 @@ def test_an_environment_is_measured_with_little_memory_and_without_this_processs
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measuring, "_measured", {})
-    monkeypatch.setenv("SECRET_KEY", "told to no one")
+    monkeypatch.setenv("SECRET_KEY", "kept from children")
     with hungry_package(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="takes more than 2,048 MB of memory as it is made"):
             measured_apart(EnvironmentSpec.model_construct(id="Huge-v0", frame_stack=4))

@@ -106,7 +106,7 @@ class Driver:
             return Halt("failing", str(error))
 
     def _landing(self, landed: Landed, *, stopping: bool) -> Landing:
-        """Return what the loop is told of a call that has landed."""
+        """Return what the loop needs to know of a call that has landed."""
         outcome, slot = landed.outcome, self._slots.pop(landed.name, None)
         if outcome is None:
             in_vain = landed.reason_code in FAULTS_NOT_RETRIED

@@ -1,4 +1,4 @@
-"""A loop's decisions, without payloads, clock or platform: what it is told, and what it says.
+"""A loop's decisions, without payloads, clock or platform: what goes into them, and what comes out.
 
 A loop is a state machine. In goes what landed, the plan of the next round and that the run stops; out come calls to
 send with what each waits for, versions to make, and the end of a round. The engine gives it bytes (`driver.py`), the

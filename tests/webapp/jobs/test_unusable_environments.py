@@ -8,10 +8,8 @@ import pytest
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
-from webapp.jobs.form.forms import job_form
+from tests.webapp.ways_to_launch import assert_refused
 from webapp.jobs.models import Job
-from webapp.jobs.services import SpecRefused
-from webapp.jobs.spec import JobSpec
 
 pytestmark = pytest.mark.django_db
 
@@ -28,24 +26,10 @@ def test_no_way_to_launch_takes_it() -> None:
     user = make_user()
     project = make_project(user)
     parent = make_job(project, user)
-    mine, place = ApiCaller(user), f"/projects/{project.slug}"
-    sweep = {
-        "base": _unusable(),
-        "name": "Rates",
-        "fields": {"training.algorithm.learning_rate": "0.001, 0.0003"},
-        "limit_usd": "1",
-    }
-    answers = {
-        "job": mine.post(f"{place}/jobs", _unusable()),
-        "seeds": mine.post(f"{place}/seeds", {"spec": _unusable(), "count": 2}),
-        "sweep": mine.post(f"{place}/sweeps", sweep),
-    }
-    for way, answer in answers.items():
-        assert answer.status_code == 422, (way, answer.content)
-        found = {one["path"]: one["sentence"] for one in answer.json()["errors"]}
-        assert SENTENCE in found["training.environment.id"], way
+    assert_refused(project, user, _unusable(), "training.environment.id", SENTENCE)
     assert list(Job.objects.all()) == [parent]
-    assert mine.post(f"{place}/jobs", _unusable("FrozenLake-v1")).status_code == 422
+    other = ApiCaller(user).post(f"/projects/{project.slug}/jobs", _unusable("FrozenLake-v1"))
+    assert other.status_code == 422
 
 
 def test_one_outside_the_catalogue_that_can_be_learned_from_is_taken() -> None:
@@ -62,14 +46,3 @@ def test_no_memory_is_profiled_for_it() -> None:
     refused = ApiCaller(user).post(place, wanted)
     assert refused.status_code == 409
     assert SENTENCE in refused.json()["why"]
-
-
-def test_the_form_says_the_same(client: Any) -> None:
-    user = make_user()
-    project = make_project(user)
-    client.force_login(user)
-    with pytest.raises(SpecRefused, match=SENTENCE):
-        make_job(project, user, make_spec(training__environment={"id": "Blackjack-v1"}))
-    fields = job_form(start=JobSpec.model_validate(_unusable())).as_typed()
-    page = client.post(f"/p/{project.slug}/jobs/new/", {**fields, "seeds": "1"})
-    assert SENTENCE in page.content.decode()

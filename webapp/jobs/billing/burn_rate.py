@@ -216,7 +216,8 @@ def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
     if burn is None:
         return {"burn": "", "ahead": None}
     limit = _first_limit(job.account, burn, now)
-    return {"burn": _sentence(job, burn, limit, now), "ahead": _chart_line(job, burn, limit, now)}
+    sentence = f"{_sentence(job, burn, limit, now)}{_what_may_change(job)}"
+    return {"burn": sentence, "ahead": _chart_line(job, burn, limit, now)}
 
 
 class _Limit(NamedTuple):
@@ -236,6 +237,12 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
         return f"{rate}."
     band = _band(burn.margin_s(limit.in_s))
     return f"{rate} it meets {limit.what} {_when(job, limit.in_s, now)} {band}."
+
+
+def _what_may_change(job: Job) -> str:
+    """Return a warning where the band cannot know what is planned: it goes by the pace of the last rounds."""
+    kind = job.spec.get("training", {}).get("scaling", {}).get("kind", "fixed")
+    return "" if kind == "fixed" else " Its scaling policy may change that pace, which the ± leaves out."
 
 
 def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:

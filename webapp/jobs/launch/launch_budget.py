@@ -59,9 +59,14 @@ def least_of(spec: JobSpec, actors: int | None = None) -> int | str:
 
 def free_for_next_round(job: Job, now: datetime) -> int:
     """Return what is free for a job that its budget stopped; 0 if its next round does not fit in it."""
-    account, least = job.account, least_of(job.parsed_spec(), job.actors)
+    account = job.account
     free = min(one.room for one in limits_of(account.pk, AtLine.DRAIN, now))
-    return free if isinstance(least, int) and free >= least and not account.frozen else 0
+    if (
+        free <= 0 or account.frozen
+    ):  # reading the spec takes longer, and most stopped jobs are asked each half minute
+        return 0
+    least = least_of(job.parsed_spec(), job.actors)
+    return free if isinstance(least, int) and free >= least else 0
 
 
 def _expected(project: Any, spec: JobSpec, limit: int) -> int:

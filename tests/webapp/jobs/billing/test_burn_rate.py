@@ -67,6 +67,16 @@ def test_the_limit_is_met_at_the_rate_of_the_last_rounds() -> None:
 
 
 @pytest.mark.django_db
+def test_a_scaling_policy_may_change_the_pace_which_is_said() -> None:
+    ramp = {"kind": "ramp", "actors_first": 1, "actors_last": 4, "over_rounds": 40}
+    job = _running(10, USD // 1000, spec=_endless(training__scaling=ramp))
+    assert forecast_spending(job, NOON)["burn"] == (
+        "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."
+        " Its scaling policy may change that pace, which the ± leaves out."
+    )
+
+
+@pytest.mark.django_db
 def test_rent_that_is_booked_by_the_minute_makes_no_bursts() -> None:
     """Rounds of a second, and a cent at the end of each minute: 60 cents an hour, whenever one looks."""
     job, epoch = make_running_job(clock=FixedClock(), spec=_endless())

@@ -17,6 +17,7 @@ from cloud.local import LocalOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
+from tests.webapp.ways_to_launch import assert_refused
 from training.memory_limit import machine_bytes
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
@@ -28,7 +29,6 @@ from webapp.jobs.launch.job_memory import (
     most_job_bytes,
 )
 from webapp.jobs.models import Job
-from webapp.jobs.services import SpecRefused
 from webapp.jobs.spec import JobSpec
 from webapp.schedulers import services as schedulers
 from webapp.schedulers.request import TrainingRequest
@@ -175,34 +175,13 @@ def test_memory_is_said_in_two_digits() -> None:
 
 
 @pytest.mark.django_db
-def test_no_way_to_launch_takes_it(client: Any, allowed: Callable[[int], None]) -> None:
+def test_no_way_to_launch_takes_it(allowed: Callable[[int], None]) -> None:
     user = make_user()
     project = make_project(user)
     parent = make_job(project, user)
-    mine, place = ApiCaller(user), f"/projects/{project.slug}"
-    sweep = {
-        "base": large(),
-        "name": "Rates",
-        "fields": {"training.algorithm.learning_rate": "0.001, 0.0003"},
-        "limit_usd": "1",
-    }
-    answers = {
-        "job": mine.post(f"{place}/jobs", large()),
-        "seeds": mine.post(f"{place}/seeds", {"spec": large(), "count": 2}),
-        "sweep": mine.post(f"{place}/sweeps", sweep),
-    }
-    for way, answer in answers.items():
-        assert answer.status_code == 422, (way, answer.content)
-        found = {one["path"]: one["sentence"] for one in answer.json()["errors"]}
-        assert "Sample fewer steps a round" in found["training.rollout.steps_per_call"], way
-    fields = job_form(start=JobSpec.model_validate(large())).as_typed()
-    client.force_login(user)
-    page = client.post(f"/p/{project.slug}/jobs/new/", {**fields, "seeds": "1"}).content.decode()
-    assert "Sample fewer steps a round" in page
-    with pytest.raises(SpecRefused, match="Sample fewer steps a round"):
-        make_job(project, user, JobSpec.model_validate(large()))
+    assert_refused(project, user, large(), "training.rollout.steps_per_call", "Sample fewer steps a round")
     allowed(200)
-    again = mine.post(f"{place}/jobs/{parent.pk}/again", {"new_seed": True})
+    again = ApiCaller(user).post(f"/projects/{project.slug}/jobs/{parent.pk}/again", {"new_seed": True})
     assert again.status_code == 422
     assert "and may take 200 MB" in again.json()["errors"][0]["sentence"]
     assert list(Job.objects.all()) == [parent]
