@@ -30,16 +30,19 @@ class AzureFinder:
 
 def clear_ended(groups: AzureGroups, deployment: str) -> int:
     """Delete ended groups, which cost nothing but count for the subscription's limits. Return how many."""
-    ended = [
-        group.name
-        for group in groups.all().values()
-        if is_ours(group.tags)
-        and group.tags.get(TAG_DEPLOYMENT) == deployment
-        and _has_ended(groups, group.name)
-    ]
+    ended = [name for name, over in groups_of(groups, deployment).items() if over]
     for name in ended:
         groups.delete(name)
     return len(ended)
+
+
+def groups_of(groups: AzureGroups, deployment: str) -> dict[str, bool]:
+    """Return the connection's groups by their tags, and whether each has ended."""
+    return {
+        group.name: _has_ended(groups, group.name)
+        for group in groups.all().values()
+        if is_ours(group.tags) and group.tags.get(TAG_DEPLOYMENT) == deployment
+    }
 
 
 def _has_ended(groups: AzureGroups, name: str) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cloud.azure.billable_resources import AzureFinder, clear_ended
+from cloud.azure.billable_resources import clear_ended, groups_of
 from cloud.azure.clients import AzureClients
 from cloud.azure.error_text import refusal
 from cloud.azure.groups import AzureGroups, Container, GroupStatus, NotNow, NotSure, Refused
@@ -61,29 +61,28 @@ def remove(
     yield step
     if step.state == "missing":
         return
-    groups, finder = AzureGroups(clients), AzureFinder(clients)
+    groups = AzureGroups(clients)
     try:
-        cleared = clear_ended(groups, deployment)
-        ours = [one for one in finder.found() if one.deployment == deployment]
-        for one in ours:
-            finder.end(one)
+        ended = groups_of(groups, deployment)
+        for name in ended:
+            groups.delete(name)
     except (NotNow, NotSure, Refused) as error:
         yield Step("Container groups", "missing", str(error), "Remove again in a minute.")
         return
-    for one in ours:
+    for name in (name for name, over in ended.items() if not over):
         try:
-            vanished = _vanished(groups, one.name, patience_s, poll_s)
+            vanished = _vanished(groups, name, patience_s, poll_s)
         except Refused as error:
-            yield Step(f"Container group {one.name}", "missing", str(error), "Remove again in a minute.")
+            yield Step(f"Container group {name}", "missing", str(error), "Remove again in a minute.")
             return
         if vanished:
-            yield Step(f"Container group {one.name}", "gone", "Deleted.")
+            yield Step(f"Container group {name}", "gone", "Deleted.")
         else:
             words = "Azure accepted its deletion but still lists it."
-            yield Step(f"Container group {one.name}", "missing", words, "Remove again in a minute.")
-    if cleared:
+            yield Step(f"Container group {name}", "missing", words, "Remove again in a minute.")
+    if cleared := sum(ended.values()):
         yield Step("Ended groups", "gone", f"{plural(cleared, 'ended group')} deleted.")
-    if not ours and not cleared:
+    if not ended:
         yield Step("Container groups", "gone", "Nothing of this connection is in the resource group.")
 
 

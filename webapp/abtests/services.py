@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from typing import Any
@@ -10,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from training.sequential import pairs_needed
-from webapp.abtests.changes import Change, changed, describe_change
+from webapp.abtests.changes import Change, ChangeRefused, changed, describe_change
 from webapp.abtests.models import ABTest, State
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -18,13 +19,13 @@ from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.preflight import training_obstacle
-from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.seed_groups import free_group_name, without_seed
 from webapp.jobs.services import stop_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import BUDGET_DECIMALS, PICODOLLARS_PER_USD, display_least_usd, picodollars
-from webapp.money.budgets import create_budget
-from webapp.money.models import Scope
+from webapp.money.budgets import budgets_of, create_budget
+from webapp.money.models import Budget, Scope
 
 EFFECTS = (2.0, 1.5, 1.0, 0.75)
 """The differences that can be chosen, in standard deviations of a setting's return over seeds."""
@@ -201,6 +202,28 @@ def stop_test(*, test: ABTest, user: Any, clock: Clock = SYSTEM_CLOCK) -> ABTest
     end_test(test.pk, clock=clock, state=State.STOPPED, reason=f"Stopped by {user}.")
     test.refresh_from_db()
     return test
+
+
+def budgets_of_further_runs(test: ABTest) -> list[Budget]:
+    """Return the open budgets that include every further run of the test, its own first."""
+    above = {test.budget.pk: test.budget}
+    if test.job is not None and (spec := test.job.readable_spec()) is not None:
+        with suppress(ChangeRefused):
+            found = [_budgets_of(test, one) for one in (spec, changed(spec, test.change))]
+            above |= {pk: budget for pk, budget in found[0].items() if pk in found[1]}
+    return list(above.values())
+
+
+def _budgets_of(test: ABTest, spec: JobSpec) -> dict[int, Budget]:
+    tags = Tag.objects.filter(project=test.project, name__in=spec.tags)
+    above = budgets_of(
+        project_id=test.project_id,
+        user_id=test.created_by_id,
+        cloud=spec.platform.kind,
+        tags=tags,
+        groups=[test.group],
+    )
+    return above.in_bulk()
 
 
 def in_project(project: Any) -> QuerySet[ABTest]:

@@ -112,7 +112,7 @@ def _panel(test: ABTest) -> dict[str, Any]:
         "drawing": drawing_of(results),
         "score": results.score,
         "spent": spent,
-        "cap": cap_of_jobs(jobs, later=test.budget),
+        "cap": cap_of_jobs(jobs, later=services.budgets_of_further_runs(test)),
         "unreal": next((job.unreal for job in jobs if job.unreal), test.job.unreal if test.job else ""),
     }
 

@@ -6,12 +6,12 @@ budget above it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Model, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from webapp.accounts.models import Project
@@ -115,13 +115,26 @@ def budgets_over(account: Account) -> QuerySet[Budget]:
     """Return the open budgets whose scope includes an account's job. The job must have its tags and groups
     already."""
     job = account.job
-    here = Q(project__isnull=True) | Q(project_id=job.project_id)
+    return budgets_of(
+        project_id=job.project_id,
+        user_id=job.created_by_id,
+        cloud=job.spec["platform"]["kind"],
+        tags=job.tags.all(),
+        groups=job.groups.all(),
+    )
+
+
+def budgets_of(
+    *, project_id: int, user_id: int, cloud: str, tags: Iterable[Model], groups: Iterable[Model]
+) -> QuerySet[Budget]:
+    """Return the open budgets whose scope includes such a job."""
+    here = Q(project__isnull=True) | Q(project_id=project_id)
     scopes = (
         Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT))
-        | Q(scope=Scope.USER, user_id=job.created_by_id)
-        | Q(scope=Scope.CLOUD, cloud=job.spec["platform"]["kind"])
-        | Q(scope=Scope.TAG, tag__in=job.tags.all())
-        | Q(scope=Scope.GROUP, group__in=job.groups.all())
+        | Q(scope=Scope.USER, user_id=user_id)
+        | Q(scope=Scope.CLOUD, cloud=cloud)
+        | Q(scope=Scope.TAG, tag__in=tags)
+        | Q(scope=Scope.GROUP, group__in=groups)
     )
     return Budget.objects.filter(here, scopes, closed_at=None)
 

@@ -93,28 +93,26 @@ def own_cap_of(account: Account) -> Cap:
 
 
 def cap_together(
-    spending: Sequence[Account], over: Sequence[Account], now: datetime, later: Budget | None = None
+    spending: Sequence[Account], over: Sequence[Account], now: datetime, later: Sequence[Budget] = ()
 ) -> Cap:
     """Return the cap of several accounts together: of jobs that may still spend and of jobs that are over.
 
-    `later` is the budget of further jobs that come beside them: then their own limits cap nothing. Lists prefetch
+    `later` are the budgets of further jobs that come beside them: then only those cap the sum. Lists prefetch
     `budgets`.
     """
     held = sum(map(_held, [*spending, *over]))
-    above = {one.pk: one for account in spending for one in account.budgets.all() if one.closed_at is None}
-    below = {pk: [account for account in spending if pk in _ids(account)] for pk in above}
-    if later is None:
+    caps = []
+    above = {one.pk: one for one in later}
+    if not later:
         own = sum(own_cap_of(account).free for account in spending)
         caps = [Cap(held + own, own)]
-    else:
-        caps, above = (
-            [],
-            {later.pk: later, **{pk: one for pk, one in above.items() if below[pk] == [*spending]}},
-        )
+        above = {
+            one.pk: one for account in spending for one in account.budgets.all() if one.closed_at is None
+        }
     for pk, budget in sorted(above.items()):
-        granted = [account for account in spending if later is not None or account in below[pk]]
-        room = headroom(as_of(budget, now)) + sum(one.granted_picodollars - _held(one) for one in granted)
-        beside = sum(own_cap_of(account).free for account in spending if account not in granted)
+        below = [account for account in spending if pk in _ids(account)]
+        room = headroom(as_of(budget, now)) + sum(one.granted_picodollars - _held(one) for one in below)
+        beside = sum(own_cap_of(account).free for account in spending if account not in below)
         caps.append(Cap(held + max(0, room) + beside, max(0, room) + beside, budget))
     return min(caps, key=lambda cap: cap.free)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from cloud.provision.azure import remove, set_up
 from cloud.provision.permissions import AZURE, prefix_of
 from cloud.provision.steps import Step
 from cloud.register import group_name, tags
+from tests.servers import wait_until
 
 
 def _by_name(steps: Iterator[Step]) -> dict[str, Step]:
@@ -48,31 +50,36 @@ def test_a_bad_hour_of_the_cloud_does_not_fail_it(azure: AzureEmulator, demo: De
     assert azure.faults.struck["service_error"] > 0
 
 
-class _DeletedOnceRead(AzureClients):
-    """Someone deletes each group once it has been read."""
+class _WithDeedOnceRead(AzureClients):
+    """After each read of a group something is done to it."""
+
+    deed: Callable[[Any, str], object]
 
     @property
     def container_groups(self) -> Any:
-        return _Operations(super().container_groups)
+        return _Operations(super().container_groups, self.deed)
 
 
 class _Operations:
-    def __init__(self, real: Any) -> None:
+    def __init__(self, real: Any, deed: Callable[[Any, str], object]) -> None:
         self._real = real
+        self._deed = deed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def get(self, resource_group: str, name: str) -> Any:
         found = self._real.get(resource_group, name)
-        self._real.begin_delete(resource_group, name, polling=False)
+        self._deed(self._real, name)
         return found
 
 
 def test_a_deleted_trial_is_reported_at_once(azure: AzureEmulator, demo: DemoSubscription) -> None:
     azure.faults.slow_start_s = 3_600.0
     azure.faults.order("slow_start")
-    clients = _DeletedOnceRead(demo.connection)
+    clients = _WithDeedOnceRead(demo.connection)
+    where = demo.connection.resource_group
+    clients.deed = lambda real, name: real.begin_delete(where, name, polling=False)
     steps = _by_name(set_up(clients, "con_1", "lab", demo.image, patience_s=3_600.0, poll_s=0.1))
     assert steps["One container"].state == "missing"
     assert "Someone deleted its group" in steps["One container"].words
@@ -127,6 +134,30 @@ def test_removing_takes_what_is_ours_and_nothing_else(azure: AzureEmulator, demo
         "Nothing of this connection"
         in _by_name(remove(clients, "con_1", poll_s=0.1))["Container groups"].words
     )
+
+
+def test_a_removal_takes_a_group_that_ends_between_two_looks(
+    azure: AzureEmulator, demo: DemoSubscription, tmp_path: Path
+) -> None:
+    end = tmp_path / "end"
+    code = f"import os, time\nwhile not os.path.exists({str(end)!r}): time.sleep(0.01)"
+    worn = tags(deployment="con_1", run="job/e1", owner="lab", expires_unix_s=2e9)
+    waits = Container("c", demo.image, ("python", "-c", code), 1, 1, {}, {})
+    AzureGroups(AzureClients(demo.connection)).create("ours", [waits], worn)
+
+    def end_it(real: Any, name: str) -> None:
+        end.touch()
+        wait_until(
+            lambda: all(group.state == "Succeeded" for group in azure.groups.all()),
+            within_s=60,
+            what="its end",
+        )
+
+    clients = _WithDeedOnceRead(demo.connection)
+    clients.deed = end_it
+    steps = _by_name(remove(clients, "con_1", poll_s=0.1))
+    assert {step.state for step in steps.values()} == {"done", "gone"}, steps
+    assert azure.groups.all() == []
 
 
 _ONLY_FOR_THE_TEST = {"Microsoft.Authorization/permissions/read"}

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user
 from tests.ledger_contract import reservation, settlement
+from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.site_reading import text_of
 from webapp.clock import SYSTEM_CLOCK
@@ -147,3 +149,19 @@ def test_a_finished_group_says_what_it_cost(browser: Client, project: Any) -> No
     assert "$0.0100 of $1.00" in text_of(browser.get(f"/p/{project.slug}/groups/").content.decode())
     Account.objects.filter(job=job).update(granted_picodollars=USD // 100)
     Budget.objects.update(reserved_picodollars=0)
+
+
+def test_an_ab_test_names_what_a_budget_above_it_leaves(project: Any, browser: Client) -> None:
+    test = make_ab_test(make_job(project))
+    tiny(project)
+    page = text_of(browser.get(reverse("abtests:detail", args=[project.slug, test.pk])).content.decode())
+    cap = f"All runs together cannot cost more than {display_usd(4 * USD // 100)} (“Tiny” leaves no more)"
+    assert cap in page
+
+
+def test_the_list_of_projects_counts_queued_jobs_apart(project: Any, browser: Client) -> None:
+    make_running_job(project=project)
+    for _ in range(2):
+        make_job(project)
+    page = text_of(browser.get(reverse("projects:list")).content.decode())
+    assert "1 job running · 2 queued" in page

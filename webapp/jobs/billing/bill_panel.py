@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -111,8 +111,8 @@ def spent_of(job: Job) -> dict[str, Any]:
     }
 
 
-def cap_of_jobs(jobs: Iterable[Job], later: Budget | None = None) -> Cap:
-    """Return the most that the jobs may cost in all, `later`: together with further jobs below that budget."""
+def cap_of_jobs(jobs: Iterable[Job], later: Sequence[Budget] = ()) -> Cap:
+    """Return the most that the jobs may cost in all, `later`: together with further jobs below these budgets."""
     spending: list[Account] = []
     over: list[Account] = []
     for job in jobs:
