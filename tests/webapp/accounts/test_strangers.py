@@ -35,7 +35,7 @@ def confirm_by_letter(client: Client, letter: Any) -> Any:
 
 def seen(answer: Any) -> tuple[int, str, str]:
     """What an answer shows, without what differs from one visit to the next."""
-    page = re.sub(r'(csrfmiddlewaretoken" value|nonce)="[^"]*"', "", answer.content.decode())
+    page = re.sub(r'((csrfmiddlewaretoken|drawn_from)" value|nonce)="[^"]*"', "", answer.content.decode())
     return answer.status_code, answer.headers.get("Location", ""), page
 
 
