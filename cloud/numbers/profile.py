@@ -7,9 +7,9 @@ value, low, high, source, kind }`; its unit is in its name. Prices are elsewhere
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from cloud.billing.price_book import PriceBook, UnknownSku
 from cloud.numbers.files import NumberFiles
@@ -119,16 +119,6 @@ class Profile(FrozenModel):
     default_learner_sku: str
     storage_put_sku: str | None = None
     storage_get_sku: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def add_missing_provider(cls, values: Any) -> Any:
-        """Add the provider to files measured here by earlier versions, which only name their region: AWS's have
-        dashes.
-        """
-        if isinstance(values, dict) and "provider" not in values and isinstance(values.get("region"), str):
-            return {**values, "provider": "aws" if "-" in values["region"] else "azure"}
-        return values
 
 
 def read(path: Path) -> Profile:

@@ -309,11 +309,10 @@ def test_a_number_in_words_has_its_unit(name: str, value: float, words: str) -> 
 
 
 def test_a_profile_says_whose_cloud_it_is(tmp_path: Path) -> None:
-    """An unlisted region is not taken for AWS's: the file says it, or the way the region is written."""
+    """An unlisted region is not taken for AWS's: the file says it."""
     text = (profiles.PROFILES / "aci-today.toml").read_text()
     moved = text.replace('region = "eastus"', 'region = "swedencentral"')
-    for written in (moved, moved.replace('provider = "azure"\n', "")):
-        assert Profile.model_validate(tomllib.loads(written)).provider == "azure"
+    assert Profile.model_validate(tomllib.loads(moved)).provider == "azure"
     (tmp_path / "wrong.toml").write_text(moved.replace('provider = "azure"', 'provider = "acme"'))
     with pytest.raises(ProfileError, match=r"^wrong\.toml:\d+: provider: .*'aws' or 'azure'"):
         profiles.read(tmp_path / "wrong.toml")

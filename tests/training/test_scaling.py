@@ -406,11 +406,6 @@ def test_scale_in_keeps_its_actors_while_returns_rise_and_losses_fall():
         assert f"of {score.name}, " in policy.decide(history, BOUNDS, 0, score).why
 
 
-def test_a_spec_of_before_that_names_what_scale_in_judges_by_still_opens():
-    stored = {"kind": "scale_in", "actors_max": 3, "actors_min": 2, "score": "loss"}
-    assert TypeAdapter(AnyScaling).validate_python(stored) == ScaleIn(actors_max=3, actors_min=2)
-
-
 @pytest.mark.parametrize("model", [Boosting, NoiseScale, Doubling, Chance, RewardRatio, ScaleIn])
 @pytest.mark.parametrize("most", [1, 4])
 def test_the_most_actors_are_enough_to_say(model, most):

@@ -7,9 +7,9 @@ clearly less, one actor ends, and the comparison begins again with what is left.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from training.reports import RoundReport
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
@@ -34,16 +34,6 @@ class ScaleIn(PolicyBase):
         title="Falls below",
         description="Of what a dollar gained in the first rounds with this many actors.",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def without_score(cls, data: Any) -> Any:
-        """Specs of before name what the policy is judged by; that is the training's to say."""
-        return (
-            {name: value for name, value in data.items() if name != "score"}
-            if isinstance(data, dict)
-            else data
-        )
 
     @property
     def largest(self) -> int:

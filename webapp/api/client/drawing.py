@@ -64,10 +64,9 @@ def _figures(jobs: Sequence[dict[str, Any]]) -> list[str]:
     words = words_of(jobs[0])
     basis, scores = _scores(jobs)
     rounds = min(job["round_no"] for job in jobs)
-    round_name = jobs[0].get("round_name", "round")  # older servers do not send it
     found = [
         _states(jobs),
-        f"{round_name} {rounds:,}" if rounds else "",
+        f"{jobs[0]['round_name']} {rounds:,}" if rounds else "",
         f"{sum(j['env_steps'] for j in jobs):,} {words.progress}",
     ]
     if scores:

@@ -256,16 +256,15 @@ def _form(path: Path, fields: dict[str, Any]) -> FileForm:
 def _words(event: dict[str, Any], job: dict[str, Any]) -> str:
     """An event as a line, in the words of the job's kind of training. Empty for internal events."""
     payload, score = event["payload"], job["score"]
-    round_name = job.get("round_name", "round")  # older servers do not send it
     if event["kind"] == "round":
         report = payload["report"]
         return (
-            f"{round_name} {report['round_no']:>5}  {report['total_env_steps']:>10,} {job['progress_unit']}"
+            f"{job['round_name']} {report['round_no']:>5}  {report['total_env_steps']:>10,} {job['progress_unit']}"
             f"  training {score['name']} {_scored(report[TRAINING_SCORE], score):>8}"
         )
     if event["kind"] == "evaluation":
         judged = _scored(payload["return_mean"], score)
-        return f"evaluation after {round_name} {payload['round_no']}: {score['name']} {judged}"
+        return f"evaluation after {job['round_name']} {payload['round_no']}: {score['name']} {judged}"
     return str(payload.get("text") or payload.get("reason") or "")
 
 

@@ -238,13 +238,6 @@ def list_policies(project: EditorsProject, connection_id: str) -> list[PolicyDoc
     ]
 
 
-@router.get("/projects/{slug}/connections/{connection_id}/papers", include_in_schema=False)
-def redirect_to_policies(project: EditorsProject, connection_id: str) -> HttpResponse:
-    """The address that policies had before release 0.1.0."""
-    address = reverse("api_v1:list_policies", args=[project.slug, connection_id])
-    return HttpResponse(status=308, headers={"Location": address})
-
-
 @router.get(
     "/projects/{slug}/connections/{connection_id}/set-up",
     operation_id="get_connection_set_up",
