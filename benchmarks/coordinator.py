@@ -111,10 +111,10 @@ def prepare() -> None:
     from benchmarks.lambda_calls import _call
     from cloud.wire import Work
     from training.calls.update import UpdateRequest
-    from training.environments.making import spaces_of
+    from training.engine.messages import Call
     from training.functions.body import WarmCache
     from training.functions.run import execute
-    from training.messages import Call
+    from training.rl.environments.making import spaces_of
 
     spec = _spec({"loop": "synchronous", "actors": 1, "rounds": 1})
     sampling = _call("c", None)
@@ -195,9 +195,9 @@ def _timed(
     from cloud.aws_lambda import LambdaOptions
     from cloud.billing.price_book import PriceBook
     from cloud.metering import MeteredPlatform
-    from training.engine import train
-    from training.messages import RoundFinished
-    from training.ports import Control
+    from training.engine.messages import RoundFinished
+    from training.engine.ports import Control
+    from training.engine.train import train
 
     cloud = NullCloud(Prepared.from_json(case))
     platform = MeteredPlatform(
@@ -257,7 +257,7 @@ class _Nowhere:
     """Checkpoints are made and not kept."""
 
     def save(self, round_no: int, data: bytes, *, best: bool = False) -> Any:
-        from training.ports import CheckpointRef
+        from training.engine.ports import CheckpointRef
 
         return CheckpointRef("", round_no, "", len(data))
 

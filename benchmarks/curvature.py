@@ -23,18 +23,20 @@ import numpy as np
 from benchmarks import Figure, NotSetUp
 from benchmarks.peers import PEERS_PYTHON, ROOT
 from cloud.local import LocalOptions
-from training.batch import Batch
 from training.calls.update import UpdateRequest
-from training.checkpoints import FileCheckpointStore
-from training.curvature import CurvatureSpec, measure_curvature, standardise
-from training.engine import train
+from training.engine.checkpoints import FileCheckpointStore
+from training.engine.messages import Call, RoundFinished
+from training.engine.ports import Control
+from training.engine.reports import CurvatureReport, NoiseScaleReport, RoundReport
+from training.engine.train import train
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.learner import LearnerState
-from training.messages import Call, RoundFinished
-from training.networks import Parameters
-from training.ports import Control
-from training.reports import CurvatureReport, NoiseScaleReport, RoundReport
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
+from training.rl.measures.curvature import CurvatureSpec, measure_curvature, standardise
+from training.rl.networks.networks import Parameters
+from training.rl.surfaces.surface import surface_of
+from training.rl.surfaces.update_samples import UpdateSamples
 from training.scaling.agent_weights import as_text
 from training.scaling.boosting import Boosting
 from training.scaling.chance import Chance
@@ -51,9 +53,7 @@ from training.scheduling.minionsrl.model import SchedulingSpec
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import initial_state
 from training.spec import TrainingSpec
-from training.surface import surface_of
 from training.tasks.score import RETURN
-from training.update_samples import UpdateSamples
 
 ACTORS, STEPS = 16, 256
 _ROUNDS = 6

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks import Figure
 from benchmarks.peers import PEERS_PYTHON, ROOT
-from training.environments.copies import GymnasiumCopies
-from training.environments.making import make_copies
-from training.environments.model import EnvironmentSpec
 from training.functions.rollout import as_stored
+from training.rl.environments.copies import GymnasiumCopies
+from training.rl.environments.making import make_copies
+from training.rl.environments.model import EnvironmentSpec
 
 MUJOCO = tuple(
     f"{name}-v5"

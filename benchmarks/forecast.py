@@ -17,7 +17,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, spec
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND
 from tests.cloud.unlearned import really
-from training.environments.expectations import expectation_of
+from training.rl.environments.expectations import expectation_of
 
 JOBS = 40
 _FIRST_SEED = 7_000

@@ -151,8 +151,8 @@ def _timed(platform: Any, weights: bytes, count: int, in_flight: Any) -> dict[st
 
 def _call(name: str, ref: Any) -> Any:
     from training.calls.rollout import RolloutRequest
-    from training.environments.model import EnvironmentSpec
-    from training.messages import Call
+    from training.engine.messages import Call
+    from training.rl.environments.model import EnvironmentSpec
 
     request = RolloutRequest(
         environment=EnvironmentSpec(id="Hopper-v5"), environments=1, steps=256, slot=0, discount=0.99
@@ -178,7 +178,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
         "import base64, json, sys\n"
         "from benchmarks.lambda_calls import _call\n"
         "from cloud.emulator.aws.stub_functions import encode_result\n"
-        "from training.environments.making import spaces_of\n"
+        "from training.rl.environments.making import spaces_of\n"
         "from training.functions.body import WarmCache\n"
         "from training.functions.run import execute\n"
         "from training.spec import TrainingSpec\n"

@@ -17,9 +17,9 @@ from benchmarks import Figure
 from tests.training.runs import events_of
 from training.calls import KINDS
 from training.calls.gradient import GradientRequest
+from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call, Outcome
 from training.spec import TrainingSpec
 
 _MOST_MS = {(64, 64): 1.0, (256, 256): 3.0}

@@ -161,7 +161,7 @@ def _reserve(process: int, threads: int, each: int, size: int) -> None:
     """Each thread asks `each` times for money, `size` at a time; prints how many were granted."""
     from django.db import connection
 
-    from training.ports import Reservation
+    from training.engine.ports import Reservation
     from webapp.money.ledger import DatabaseLedger
     from webapp.money.models import Account
 

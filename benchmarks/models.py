@@ -20,11 +20,11 @@ from training.data.manifest import Manifest
 from training.data.rows import Rows
 from training.data.shipped import SHIPPED
 from training.data.store import MemoryStore, read_rows
-from training.models.click_through import ClickThrough
-from training.models.lenet import KERNEL, PAD, LeNet
-from training.models.logistic import LogisticRegression
-from training.models.model import Model
-from training.models.optimisers import SGD
+from training.supervised.models.click_through import ClickThrough
+from training.supervised.models.lenet import KERNEL, PAD, LeNet
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.model import Model
+from training.supervised.models.optimisers import SGD
 
 _MINIBATCH = 64
 

@@ -17,8 +17,8 @@ from cloud.billing.work_file import WorkFile, read_work_file
 from cloud.numbers.ranges import draw_outcomes
 from cloud.place import Place
 from cloud.simulated_options import SimulatedOptions
-from training.ports import Settlement
-from training.reports import Usage
+from training.engine.ports import Settlement
+from training.engine.reports import Usage
 from training.spec import TrainingSpec
 
 ROUNDS, ACTORS = 50, 64

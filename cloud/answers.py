@@ -7,8 +7,8 @@ import hmac
 from cloud.wire import Answer, Refusal, read_answer
 from training.calls import KINDS
 from training.calls.kind import BadAnswer
+from training.engine.messages import Call
 from training.functions.body import Result
-from training.messages import Call
 
 _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 """An answer that a check does not foresee is refused: it must not end the run of all others."""

@@ -34,7 +34,7 @@ from cloud.pricing import Tariff
 from cloud.register import Holder, holder_in_memory
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training.messages import BlobRef, Call, Outcome
+from training.engine.messages import BlobRef, Call, Outcome
 
 _READ_MARGIN_S = 30.0
 _GIVE_UP_MARGIN_S = 20.0
@@ -115,7 +115,8 @@ class LambdaOptions(PlatformModel):
 
 
 class LambdaPlatform:
-    """Implements `training.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread here.
+    """Implements `training.engine.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread
+    here.
 
     A function cannot be stopped from outside. If its call is cancelled or given up, it ends by itself at its deadline.
     The outcome of a cancelled call waits a little for its cost, and is returned without it after that.

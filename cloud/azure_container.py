@@ -28,7 +28,7 @@ from cloud.register import Holder, group_name
 from cloud.rents.payer import NoPayer, Payer
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
-from training.messages import BlobRef, Call, Outcome
+from training.engine.messages import BlobRef, Call, Outcome
 
 GROUP_VCPU = 4
 GROUP_MEMORY_GB = 16
@@ -143,7 +143,8 @@ class AzureContainerOptions(PlatformModel):
 
 
 class AzureContainerPlatform:
-    """Implements `training.ports.Platform` and `cloud.rents.payer.RentsItsResources`. Its clock is this machine's.
+    """Implements `training.engine.ports.Platform` and `cloud.rents.payer.RentsItsResources`. Its clock is this
+    machine's.
 
     Groups are created while calls wait for actors, and deleted when they have been idle for a while. A call fails with
     Azure's reason if no group can be created; it is refused if no group can be paid for.

@@ -6,7 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from training.messages import BlobRef, Call
+from training.engine.messages import BlobRef, Call
 
 _VERSIONS_KEPT = 8
 

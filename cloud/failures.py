@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NewType
 
-from training import memory_limit
+from training.engine import memory_limit
 
 if TYPE_CHECKING:
-    from training.messages import FaultCode
+    from training.engine.messages import FaultCode
 
 OtherCode = NewType("OtherCode", str)
 """A code that an actor sent, or that says how its answer was refused: any text."""
@@ -33,7 +33,7 @@ CANCELLED = Failure("cancelled", "cancelled")
 
 def from_exception(error: BaseException) -> Failure:
     """Return `ValueError: message at training/functions/update.py:31`, then the last few frames, one a line."""
-    from training.algorithms.optimisation import BadLoss
+    from training.rl.algorithms.optimisation import BadLoss
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {_place(frames[-1])}" if frames else ""

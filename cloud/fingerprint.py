@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from training.torch_loading import gpu_name
+from training.engine.torch_loading import gpu_name
 
 PACKAGES = ("numpy", "torch", "mujoco", "gymnasium", "ale-py")
 

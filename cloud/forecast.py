@@ -29,9 +29,9 @@ from cloud.forecasting.workload import spaces_of
 from cloud.numbers.profile import Pool
 from cloud.numbers.quantity import Quantity
 from cloud.platforms import PlatformOptions
-from training.environments.expectations import expectation_of
+from training.engine.seeds import derive
+from training.rl.environments.expectations import expectation_of
 from training.scaling.plan import Bounds
-from training.seeds import derive
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from training.tasks.training import Training

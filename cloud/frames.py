@@ -11,9 +11,9 @@ import msgpack
 from pydantic import Field, TypeAdapter
 
 from cloud.failures import OtherCode
-from training import msgpack_limits
-from training.messages import BlobRef, Call, FaultCode
-from training.reports import Message, Usage
+from training.engine import msgpack_limits
+from training.engine.messages import BlobRef, Call, FaultCode
+from training.engine.reports import Message, Usage
 
 _LENGTH = struct.Struct("<I")
 FRAME_LIMIT_BYTES = 2**30

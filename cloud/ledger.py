@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cloud.formatting import display_usd
-from training.ports import Ledger, Reservation, Room, Settlement
-from training.reports import Spend
+from training.engine.ports import Ledger, Reservation, Room, Settlement
+from training.engine.reports import Spend
 
 
 def remaining_money(ledger: Ledger) -> str:
@@ -24,7 +24,7 @@ class _Entry:
 
 
 class MemoryLedger:
-    """Implements `training.ports.Ledger`: spent + reserved never exceed the limit.
+    """Implements `training.engine.ports.Ledger`: spent + reserved never exceed the limit.
 
     What a settlement takes beyond its reservation is recorded as overrun and freezes the account: a price or a cap
     was wrong, and nothing more may be spent before a person has checked. `on_settled` is called once for each

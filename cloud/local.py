@@ -19,7 +19,7 @@ from cloud.platform_model import PlatformModel
 from cloud.pricing import Tariff
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
-from training.messages import BlobRef, Call, Outcome
+from training.engine.messages import BlobRef, Call, Outcome
 
 
 class LocalOptions(PlatformModel):
@@ -71,7 +71,7 @@ class _Flight:
 
 
 class LocalPlatform:
-    """Implements `training.ports.Platform` with the executor's processes on the wall clock."""
+    """Implements `training.engine.ports.Platform` with the executor's processes on the wall clock."""
 
     def __init__(self, options: LocalOptions, *, executor: Executor | None = None) -> None:
         self._executor = executor or LocalExecutor(options.worker_count)

@@ -13,9 +13,9 @@ from cloud.pricing import Tariff
 from cloud.rents.job import Rents
 from cloud.rents.payer import LedgerPayer, RentsItsResources
 from cloud.timing import NS, to_ns
-from training.messages import FAULTS_OF_THE_PLATFORM, BlobRef, Call, FaultCode, Outcome
-from training.ports import Ledger, Platform, Preparable, Reservation, Settlement
-from training.reports import Spend
+from training.engine.messages import FAULTS_OF_THE_PLATFORM, BlobRef, Call, FaultCode, Outcome
+from training.engine.ports import Ledger, Platform, Preparable, Reservation, Settlement
+from training.engine.reports import Spend
 
 _BATCH = 64
 _DRAIN_S = 1.0

@@ -7,9 +7,9 @@ from typing import Protocol
 from cloud import answers, blobs, wire
 from cloud.failures import Failure, OtherCode
 from cloud.workers.execution import Execution
+from training.engine.messages import Call, Outcome
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.messages import Call, Outcome
-from training.reports import Usage
 
 
 class Learner(Protocol):

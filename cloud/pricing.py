@@ -13,9 +13,9 @@ from functools import cache
 from typing import Protocol
 
 from cloud.billing.price_book import PriceError, PriceRow
-from training.messages import Call, Outcome
-from training.ports import PriceLine
-from training.reports import Usage
+from training.engine.messages import Call, Outcome
+from training.engine.ports import PriceLine
+from training.engine.reports import Usage
 
 _NS_PER_S = 10**9
 _MB_PER_GB = 1024

@@ -16,10 +16,10 @@ from cloud.simulation.speed import speed_up
 from cloud.workers.processes import bound_to_this_process
 from training.base_model import FrozenModel
 from training.calls.rollout import RolloutRequest
-from training.environments.model import EnvironmentSpec
-from training.messages import Call, Outcome
-from training.ports import Platform
-from training.reports import Usage
+from training.engine.messages import Call, Outcome
+from training.engine.ports import Platform
+from training.engine.reports import Usage
+from training.rl.environments.model import EnvironmentSpec
 
 DEADLINE_S = 60.0
 LEAST_MB, MOST_MB = 128, 10_240
@@ -163,7 +163,7 @@ def first_weights(environment: EnvironmentSpec) -> bytes:
 
 def _make_weights(document: str) -> bytes:
     from cloud.calibration.samples import initial, network_for, recipe
-    from training.environments.making import spaces_of
+    from training.rl.environments.making import spaces_of
 
     environment = EnvironmentSpec.model_validate_json(document)
     spaces = spaces_of(environment)

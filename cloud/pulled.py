@@ -19,10 +19,10 @@ from cloud.failures import Failure
 from cloud.outcomes import Learner, call_outcome, learner_outcome, read_answer
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
-from training import packages
+from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.ports import Delivery, Mailbox, Offer, Puller
 from training.functions.body import Result
-from training.messages import BlobRef, Call, Outcome
-from training.ports import Delivery, Mailbox, Offer, Puller
+from training.rl.environments import packages
 
 # For sending an answer, after the call's own deadline.
 _SENDING_S = 120.0
@@ -64,7 +64,7 @@ class _Flight:
 
 
 class PulledCalls:
-    """Implements `training.ports.Platform` over a mailbox; the learner's calls run in a thread here.
+    """Implements `training.engine.ports.Platform` over a mailbox; the learner's calls run in a thread here.
 
     The composing platform calls `next` as the engine does, and may call `pullers` and `dismiss` in between. `starts`
     counts all executions that were begun, also those of lost pullers. Closing it closes the mailbox too.

@@ -36,9 +36,9 @@ from cloud.rents.payer import NoPayer, Payer
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
-from training import packages
+from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import Result
-from training.messages import BlobRef, Call, Outcome
+from training.rl.environments import packages
 
 _VERSIONS_KEPT = 8
 _SENDING_S = 20.0
@@ -149,7 +149,7 @@ class _Ended:
 
 
 class RayPlatform:
-    """Implements `training.ports.Platform`, `cloud.rents.payer.RentsItsResources` and
+    """Implements `training.engine.ports.Platform`, `cloud.rents.payer.RentsItsResources` and
     `cloud.throttling.ReportsThrottling`. The learner's calls run in a thread here.
 
     Calls wait here for actors that have answered. An actor whose call is cancelled, takes too long or breaks is ended;

@@ -24,9 +24,9 @@ from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS, billed_ms, to_ns
 from cloud.workers.executor import Executor, LocalExecutor
+from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.messages import BlobRef, Call, Outcome
-from training.reports import Usage
 
 _REAL_LIMIT_S = 900.0
 _PATIENCE_S = 1.0
@@ -55,7 +55,7 @@ class _Flight:
 
 
 class SimulatedPlatform:
-    """Implements `training.ports.Platform` in virtual time, from 0.
+    """Implements `training.engine.ports.Platform` in virtual time, from 0.
 
     `next` first waits until all calls in flight have really run. If that takes longer than `patience_s` of real time
     it returns None without moving the clock, so that its caller can do other things and call again.

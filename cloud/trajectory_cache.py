@@ -3,8 +3,8 @@
 Nitro keeps its trajectories in Redis between actors and learner. Here they are in the actors' answers, so the learner
 needs no cache. This cache helps when a process dies: the run resumes from its last checkpoint, repeats the rounds
 since then, and requests the very same fragments again: the same policy, slot, seed and state. The cache answers these
-at once and at no cost. It holds encoded bytes (`training.codec`) and is only a cache: if it is emptied or lost, the
-run is slower and not otherwise different. It is off unless the installation sets its size.
+at once and at no cost. It holds encoded bytes (`training.engine.codec`) and is only a cache: if it is emptied or
+lost, the run is slower and not otherwise different. It is off unless the installation sets its size.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from cloud import answers, blobs
 from cloud.wire import Answer, Refusal, Work, pack_answer, read_answer
 from training.calls.rollout import RolloutRequest
-from training.messages import BlobRef, Call, Outcome
-from training.ports import Platform
+from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.ports import Platform
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud.pricing import CallPrice
-from training.messages import Call
+from training.engine.messages import Call
 
 _LONGEST_MS = 900_000
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from cloud import json_limits
-from training.codec import CodecError, decode, encode
-from training.messages import Call
-from training.reports import Message, Usage
+from training.engine.codec import CodecError, decode, encode
+from training.engine.messages import Call
+from training.engine.reports import Message, Usage
 
 try:
     import pybase64 as base64

@@ -14,13 +14,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from training.base_model import FrozenModel
-from training.engine import train
-from training.messages import RoundFinished, Stopped
-from training.ports import CheckpointRef, Control, Platform
-from training.reports import RoundReport
+from training.engine.messages import RoundFinished, Stopped
+from training.engine.ports import CheckpointRef, Control, Platform
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
+from training.engine.train import train
 from training.scaling.boosting import Boosting
 from training.scaling.fixed import Fixed
-from training.seeds import derive
 from training.spec import TrainingSpec
 
 

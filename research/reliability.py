@@ -13,20 +13,20 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from training.architectures import Network
 from training.base_model import FrozenModel
-from training.batch import Batch
 from training.calls.rollout import RolloutRequest
-from training.curvature import CurvatureSpec, measure_curvature
-from training.environments.making import spaces_of
+from training.engine.messages import Call
+from training.engine.seeds import derive
 from training.functions.body import WarmCache
 from training.functions.rollout import rollout
-from training.learner import LearnerState
-from training.messages import Call
-from training.networks import Parameters
-from training.seeds import derive
+from training.rl.batch import Batch
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
+from training.rl.measures.curvature import CurvatureSpec, measure_curvature
+from training.rl.networks.architectures import Network
+from training.rl.networks.networks import Parameters
+from training.rl.surfaces.update_samples import UpdateSamples
 from training.spec import TrainingSpec
-from training.update_samples import UpdateSamples
 
 _FLEETS = ("first", "second")
 

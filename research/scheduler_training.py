@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from training.base_model import FrozenModel
-from training.checkpoints import Progress, read_checkpoint
-from training.learner import LearnerState
-from training.messages import RoundFinished
-from training.reports import RoundReport
+from training.engine.checkpoints import Progress, read_checkpoint
+from training.engine.messages import RoundFinished
+from training.engine.reports import RoundReport
+from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scheduling.minionsrl.decisions import reached

@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from research.siren_tables import grid_fit, grid_usd_per_function_s
-from training.learner import LearnerState
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
+from training.rl.learner import LearnerState
 from training.scheduling.decisions import PICODOLLARS
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, ArithmeticRehearsals, rounds_of, speed
 from training.scheduling.siren.model import SirenSpec
 from training.scheduling.trainer import train_scheduler
-from training.seeds import derive
 from webapp.papers.figures import RESULTS
 
 Numbers = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cloud.simulated_options import SimulatedOptions
-from training.messages import Evaluated, RoundFinished
+from training.engine.messages import Evaluated, RoundFinished
 from training.tasks.supervised_spec import Supervised
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec

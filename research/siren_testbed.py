@@ -25,7 +25,7 @@ from cloud.pricing import total
 from cloud.simulated_options import SimulatedOptions
 from cloud.timing import NS
 from research.pricing_targets import machine_start_s
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud
 from training.scheduling.siren.model import SirenWorkload
 from training.tasks.supervised_spec import Supervised

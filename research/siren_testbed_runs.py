@@ -42,8 +42,8 @@ from research.siren_testbed import (
 from training.data import library
 from training.data.rows import SparseFeatures
 from training.data.store import read_rows
-from training.messages import Evaluated, RoundFinished
-from training.reports import RoundReport
+from training.engine.messages import Evaluated, RoundFinished
+from training.engine.reports import RoundReport
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import Bounds, Plan
 from training.scaling.siren import Siren

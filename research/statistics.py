@@ -1,4 +1,5 @@
-"""Statistics of experiments beside those of `training.statistics`: pairs of seeds, families of claims, times, curves.
+"""Statistics of experiments beside those of `training.statistics.few_seeds`: pairs of seeds, families of claims,
+times, curves.
 
 Percentile intervals of few seeds are too narrow: with five pairs they miss in 10 % of all cases where 5 % are meant.
 Paired intervals are therefore widened as Student's t is wider than the normal distribution, after which two groups that
@@ -14,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from training.statistics import (
+from training.statistics.few_seeds import (
     REPETITIONS,
     Doubles,
     Interval,

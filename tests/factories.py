@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from training.messages import CallFailed, CheckpointSaved, Evaluated, RoundFinished, Started, Stopped
-from training.reports import RoundReport, Spend, UpdateReport, Usage
+from training.engine.messages import CallFailed, CheckpointSaved, Evaluated, RoundFinished, Started, Stopped
+from training.engine.reports import RoundReport, Spend, UpdateReport, Usage
 
 _numbers = itertools.count(1)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from training.ports import Ledger, PriceLine, Reservation, Settlement
+from training.engine.ports import Ledger, PriceLine, Reservation, Settlement
 
 MakeLedger = Callable[[int], Ledger]
 

@@ -12,7 +12,7 @@ import pytest
 
 from cloud.actor.protocol import Receipt
 from cloud.gateway.store import Caller, HandOut, LeasedCall, Store
-from training.ports import Delivery, Mailbox, Offer
+from training.engine.ports import Delivery, Mailbox, Offer
 
 WEIGHTS = "ab" * 32
 

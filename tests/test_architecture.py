@@ -330,7 +330,7 @@ def test_the_web_process_never_loads_torch_ray_or_scikit_learn(tmp_path: Path) -
 
 def test_an_actor_runs_without_torch() -> None:
     """What a cold start loads: the bodies of calls, as the worker imports them."""
-    program = "import sys, training.functions.rollout, training.inference; print('torch' in sys.modules)"
+    program = "import sys, training.functions.rollout, training.rl.networks.inference; print('torch' in sys.modules)"
     assert printed_by(program) == "False"
 
 

@@ -25,9 +25,9 @@ from tests.stored import make_checkpoints
 from tests.stored.databases import STORED, Table, content_of, differences, fill, schema_of
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
-from training.checkpoints import Progress
-from training.codec import decode
-from training.messages import CallFailed, Started, Stopped
+from training.engine.checkpoints import Progress
+from training.engine.codec import decode
+from training.engine.messages import CallFailed, Started, Stopped
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 

@@ -4,7 +4,7 @@ Glossary, in the order in which a round uses the words:
 
 - *spec*: what a user wants trained, frozen and validated (`training.spec`).
 - *plan*: how many actors a round gets, and why (`training.scaling`).
-- *call*: one function invocation on a platform (`training.messages`).
+- *call*: one function invocation on a platform (`training.engine.messages`).
 - *outcome*: the result of a call. Each call has exactly one.
 - *slot*: the place of one actor in a round. Its state travels from call to call.
 - *round*: one update of the policy from a declared number of samples, published as a new version.

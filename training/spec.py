@@ -6,15 +6,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from training.algorithms import AnyAlgorithm
-from training.algorithms.ppo import PPO
-from training.architectures import MLP, AnyNetwork
 from training.base_model import FrozenModel
-from training.environments.catalogue import ENTRIES
-from training.environments.model import EnvironmentSpec
 from training.loops.model import AnyLoop
 from training.loops.staleness_aware import StalenessAware
 from training.loops.synchronous import Synchronous
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.algorithms.ppo import PPO
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.networks.architectures import MLP, AnyNetwork
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.tasks.score import RETURN, Score

@@ -18,12 +18,12 @@ from cloud.aws.flight import Flight, outcome_of
 from cloud.aws.invoker import Invoker
 from cloud.aws.weights import AwsWeights
 from cloud.wire import Answer, Work, pack_answer, to_json
-from training.batch import Batch
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
-from training.codec import decode, encode
-from training.learner import LearnerState
-from training.messages import BlobRef, Call, Outcome
+from training.engine.codec import decode, encode
+from training.engine.messages import BlobRef, Call, Outcome
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
 
 RUN = "0" * 32
 _REPORT = (
@@ -90,7 +90,7 @@ class _NoneKept:
 
 
 class NullCloud:
-    """Implements `training.ports.Platform` in one thread: `next` answers a call at once.
+    """Implements `training.engine.ports.Platform` in one thread: `next` answers a call at once.
 
     An update checks its trajectories into a batch, as a learner in this process would, and learns nothing.
     """

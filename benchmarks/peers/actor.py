@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.calls import Part
-from training.codec import Document, decode
-from training.environments.copies import Copies
-from training.environments.making import make_copies
+from training.engine.codec import Document, decode
+from training.engine.seeds import derive
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.inference import NumpyPolicy
-from training.seeds import derive
+from training.rl.environments.copies import Copies
+from training.rl.environments.making import make_copies
+from training.rl.networks.inference import NumpyPolicy
 
 _FRAGMENTS = 12
 

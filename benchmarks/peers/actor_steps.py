@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-import training.environments.making as making
+import training.rl.environments.making as making
 from cloud.calibration.parts import actor
 
 

@@ -73,8 +73,8 @@ def _environment(name: str) -> Any:
     """Gymnasium's own, as everyone gets it; for pictures ours, as its preprocessing belongs to the environment."""
     import gymnasium
 
-    from training.environments.making import make
-    from training.environments.model import EnvironmentSpec
+    from training.rl.environments.making import make
+    from training.rl.environments.model import EnvironmentSpec
 
     case = CASES[name]
     if case.pictures:
@@ -84,10 +84,10 @@ def _environment(name: str) -> Any:
 
 def _learn_s(settings: dict[str, Any]) -> tuple[float, int]:
     """Median time of `learn` on a round of sampled data."""
-    from training.batch import Batch
+    from training.engine.torch_loading import import_torch
     from training.functions.body import WarmCache
     from training.functions.run import execute
-    from training.torch_loading import import_torch
+    from training.rl.batch import Batch
 
     part = Part(settings)
     payload = execute(part.rollout(0, 1, ENVIRONMENTS, None), part.weights, WarmCache()).payload

@@ -6,9 +6,9 @@ from typing import Any
 from benchmarks.peers.cases import CASES
 from benchmarks.peers.ours import job
 from training.calls.rollout import RolloutRequest
-from training.environments.making import spaces_of
-from training.messages import BlobRef, Call
-from training.seeds import derive
+from training.engine.messages import BlobRef, Call
+from training.engine.seeds import derive
+from training.rl.environments.making import spaces_of
 from webapp.jobs.spec import JobSpec
 
 

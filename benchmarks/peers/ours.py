@@ -13,10 +13,10 @@ from typing import Any
 from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
 from cloud.ledger import MemoryLedger
-from training.engine import train
-from training.messages import Outcome, RoundFinished
-from training.ports import CheckpointRef, Control, Platform
-from training.torch_loading import import_torch
+from training.engine.messages import Outcome, RoundFinished
+from training.engine.ports import CheckpointRef, Control, Platform
+from training.engine.torch_loading import import_torch
+from training.engine.train import train
 from webapp.jobs.running.assembly import assemble
 from webapp.jobs.spec import JobSpec
 

@@ -14,9 +14,9 @@ from cloud.numbers import stack as stacks
 from cloud.pricing import Tariff
 from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
-from training.engine import train
-from training.ports import Control, Platform
-from training.reports import RoundReport
+from training.engine.ports import Control, Platform
+from training.engine.reports import RoundReport
+from training.engine.train import train
 from training.spec import TrainingSpec
 
 _PLENTY_PICODOLLARS = 10**18

@@ -10,9 +10,9 @@ from cloud import failures
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.weights import Fetch, KeptWeights
 from cloud.wire import Answer, Refusal, Request, Work, pack_answer, read_request
-from training import packages
 from training.functions.body import WarmCache
 from training.functions.run import execute
+from training.rl.environments import packages
 
 _ANSWERS_KEPT = 2
 _ANSWER_KEPT_BYTES = 4 * 2**20

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from training.codec import CodecError, decode, encode
-from training.reports import Message
+from training.engine.codec import CodecError, decode, encode
+from training.engine.reports import Message
 
 LEASE, HEARTBEAT, RESULT, LEAVE = (f"/actor/v1/{word}" for word in ("lease", "heartbeat", "result", "leave"))
 WEIGHTS = "/actor/v1/weights/"

@@ -13,7 +13,7 @@ from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from cloud.wire import Refusal, Request
-from training.messages import BlobRef
+from training.engine.messages import BlobRef
 
 _VERSIONS_KEPT = 2
 _TRIES = 3

@@ -10,8 +10,8 @@ from cloud.aws.invoke import Reply
 from cloud.failures import Failure
 from cloud.outcomes import call_outcome, ended_outcome
 from cloud.wire import Answer
+from training.engine.messages import Call, Outcome
 from training.functions.body import Result
-from training.messages import Call, Outcome
 
 
 @dataclass

@@ -17,8 +17,8 @@ from cloud.aws.weights import AwsWeights
 from cloud.blobs import MissingWeights
 from cloud.failures import Failure
 from cloud.outcomes import read_answer, unusable_answer
-from training import packages
-from training.messages import Call
+from training.engine.messages import Call
+from training.rl.environments import packages
 
 
 class Invoker:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cloud.aws.error_text import refusal
 from cloud.blobs import BlobShelf
-from training.messages import BlobRef, Call
+from training.engine.messages import BlobRef, Call
 
 INLINE_LIMIT_BYTES = 2**20
 _OBJECTS_KEPT = 8

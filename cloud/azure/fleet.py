@@ -26,7 +26,7 @@ from cloud.azure.groups import ListedGroup
 from cloud.pricing import group_resource
 from cloud.register import Register
 from cloud.rents.payer import Payer
-from training.ports import Puller
+from training.engine.ports import Puller
 
 log = logging.getLogger(__name__)
 

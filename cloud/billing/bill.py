@@ -12,9 +12,9 @@ from typing import Any
 from cloud.pricing import CallPrice, Tariff
 from cloud.simulation.trip import Trip
 from cloud.timing import billed_ms
-from training.messages import Call
-from training.ports import PriceLine, Reservation, Room, Settlement
-from training.reports import Spend, Usage
+from training.engine.messages import Call
+from training.engine.ports import PriceLine, Reservation, Room, Settlement
+from training.engine.reports import Spend, Usage
 
 _NO_END = 10**30
 # Copied for each length of a call: making a new one takes longer than pricing it.
@@ -127,7 +127,7 @@ class Bill:
 
 
 class BookedLedger:
-    """Implements `training.ports.Ledger` without a limit, and writes a bill."""
+    """Implements `training.engine.ports.Ledger` without a limit, and writes a bill."""
 
     def __init__(self, bill: Bill) -> None:
         self._bill = bill

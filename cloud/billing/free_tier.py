@@ -9,7 +9,7 @@ from fractions import Fraction
 from cloud.billing.price_book import FreeTier, PriceBook
 from cloud.formatting import display_usd
 from cloud.pricing import total
-from training.ports import PriceLine
+from training.engine.ports import PriceLine
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from cloud.rents.proration import Stretch, shares_of_time
 from cloud.timing import to_ns
 from training.calls import KINDS
 from training.calls.kind import AnyKind
-from training.ports import PriceLine, Settlement
+from training.engine.ports import PriceLine, Settlement
 
 _OVERHEAD_SKU = "paper.vm_overhead"
 _STORAGE_SKUS = "s3."

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cloud.billing.price_book import PriceBook
 from cloud.billing.price_parts import MB_PER_GB, container_parts, machine_parts, share_of
 from cloud.pricing import Part, lines_of, price_line, total
-from training.ports import PriceLine
+from training.engine.ports import PriceLine
 
 _NS = 10**9
 _PAPER = "paper"

@@ -22,7 +22,7 @@ from cloud.simulation.core import Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
 from training.calls import KINDS
-from training.deadlines import Deadlines
+from training.engine.deadlines import Deadlines
 
 _NEVER_NS = 2**62
 

@@ -30,7 +30,7 @@ from cloud.simulation.speed import Ints, Speeds
 from cloud.timing import NS, to_ns
 from training.calls import KINDS
 from training.calls.kind import LONGEST_CALL_S
-from training.deadlines import LEAST_S, MARGIN, REMEMBERED
+from training.engine.deadlines import LEAST_S, MARGIN, REMEMBERED
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +258,8 @@ class _Replay:
 
 
 class _Deadlines:
-    """Leaves out lanes in which a call may reach its deadline (`training/deadlines.py`). A deadline is at least the
-    limit here: what a call took is more than what its body ran.
+    """Leaves out lanes in which a call may reach its deadline (`training/engine/deadlines.py`). A deadline is at
+    least the limit here: what a call took is more than what its body ran.
     """
 
     def __init__(self, longest_s: float, lanes: int) -> None:

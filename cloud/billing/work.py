@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from training.calls import KINDS
-from training.messages import Call
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.reports import Usage
 
 Record = dict[str, Any]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud.billing.work import Work, WorkError, works_from
-from training.ports import PriceLine, Settlement
+from training.engine.ports import PriceLine, Settlement
 
 SCHEMA = 1
 

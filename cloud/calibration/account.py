@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from cloud.billing.work import Work, work_of
 from cloud.profiling_runs import Plan
-from training.environments.model import EnvironmentSpec
-from training.messages import Call
-from training.ports import Platform
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.ports import Platform
+from training.engine.reports import Usage
+from training.rl.environments.model import EnvironmentSpec
 
 ENVIRONMENT = EnvironmentSpec(id="Humanoid-v5")
 """Its fragments are large enough to time the transfer, and its steps long enough to time a core."""

@@ -10,7 +10,7 @@ import time
 from cloud import frames
 from cloud.workers.processes import die_with_parent
 from training.calls.rollout import RolloutRequest
-from training.reports import Usage
+from training.engine.reports import Usage
 
 _READ_BYTES = 1 << 18
 

@@ -21,7 +21,7 @@ from cloud.numbers.profile import Profile
 from cloud.numbers.quantity import Quantity
 from cloud.numbers.stack import Inference, Speed, Stack
 from cloud.workers.executor import cores
-from training.environments.atari import atari_game
+from training.rl.environments.atari import atari_game
 
 # The environments of the clouds' profiles and the papers' experiments.
 ENVIRONMENTS = (

@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from training.algorithms import AnyAlgorithm, optimisation
-from training.algorithms.ppo import PPO
-from training.architectures import CNN, MLP, Network
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
 from training.calls.kind import CallRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
-from training.codec import encode
-from training.environments.catalogue import ENTRIES
-from training.environments.making import spaces_of
-from training.environments.model import EnvironmentSpec
-from training.learner import LearnerState
-from training.messages import BlobRef, Call
-from training.seeds import derive
-from training.spaces import Spaces
-from training.torch_loading import device
+from training.engine.codec import encode
+from training.engine.messages import BlobRef, Call
+from training.engine.seeds import derive
+from training.engine.torch_loading import device
+from training.rl.algorithms import AnyAlgorithm, optimisation
+from training.rl.algorithms.ppo import PPO
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.making import spaces_of
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.spaces import Spaces
 
 DEADLINE_S = 600.0
 

@@ -14,8 +14,8 @@ from cloud.rents.job import rent_between
 from cloud.rents.slices import A_LONG_ROUND
 from cloud.timing import NS
 from training.calls import KINDS
-from training.messages import Call
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from training.calls import KINDS
-from training.deadlines import Deadlines
+from training.engine.deadlines import Deadlines
+from training.engine.messages import Call
 from training.loops.attempts import place_of
-from training.messages import Call
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 

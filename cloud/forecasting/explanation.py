@@ -9,7 +9,7 @@ from typing import Any
 from cloud.forecasting.configuration import Configuration, Name
 from cloud.numbers.profile import Functions, Pool
 from cloud.numbers.quantity import Quantity, quantities
-from training.environments.expectations import expectation_of
+from training.rl.environments.expectations import expectation_of
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 

@@ -15,10 +15,10 @@ from cloud.forecasting.worst_times import WorstTimes, worst_times
 from cloud.pricing import CallPrice, total
 from cloud.rents.job import rent_until
 from training.calls.update import UPDATE_ATTEMPTS
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.loops.asynchronous import FAILURES_ALLOWED_PER_ACTOR
 from training.loops.staleness_aware import StalenessAware
-from training.messages import Call
-from training.reports import Usage
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 

@@ -9,7 +9,7 @@ from cloud.billing.full_bill import is_request, is_stored
 from cloud.billing.parts import BillPart
 from cloud.forecasting.bill import forecast_parts, part_of_rent
 from training.calls import KINDS
-from training.ports import Settlement
+from training.engine.ports import Settlement
 
 _UNRECORDED = BillPart("unrecorded", "Lost calls", "Booked in full, or as the cloud's log shows")
 

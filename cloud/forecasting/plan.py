@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
 from training.loops.run import HISTORY_KEPT
-from training.reports import RoundReport
 from training.scaling.plan import Bounds
-from training.seeds import derive
 from training.tasks.training import Training
 
 _ONE_BY_ONE = 256

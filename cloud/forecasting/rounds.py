@@ -9,7 +9,7 @@ from typing import Any
 from cloud.billing.work import Work
 from cloud.forecasting.concurrency import AllCallsFail, Flight
 from cloud.forecasting.workload import Workload
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
 from training.loops.model import LoopOfAnyKind
 from training.loops.state import (
     ApplyGradients,

@@ -8,11 +8,11 @@ from math import ceil
 from cloud.billing.work import OF_USAGE, Work
 from training.calls import KINDS
 from training.calls.planned import PlannedCall, Sizes, sizes_of
-from training.deadlines import Deadlines
-from training.environments.catalogue import ENTRIES
+from training.engine.deadlines import Deadlines
+from training.engine.reports import Usage
 from training.loops.attempts import place_of
-from training.reports import Usage
-from training.spaces import Spaces
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from training.tasks.training import Training

@@ -18,8 +18,8 @@ from cloud.simulation.draws import Draws, draw
 from cloud.simulation.network import StartLimit
 from cloud.simulation.speed import Speeds
 from cloud.timing import NS
-from training.curvature import CurvatureSpec
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
+from training.rl.measures.curvature import CurvatureSpec
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from cloud.actor import protocol
 from cloud.gateway.waiters import TooManyUnknown, Waiters
-from training.reports import Message
+from training.engine.reports import Message
 
 log = logging.getLogger(__name__)
 

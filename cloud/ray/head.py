@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from training.child_variables import SOURCE_ROOT, clean_variables
+from training.engine.child_variables import SOURCE_ROOT, clean_variables
 
 _STORE_BYTES = 256 * 2**20
 _END_S = 20.0

@@ -10,7 +10,7 @@ from cloud.pricing import RentPrice, Tariff
 from cloud.rents.pool import PoolRent
 from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
 from cloud.timing import to_ns
-from training.ports import Ledger
+from training.engine.ports import Ledger
 
 
 def rent_until(tariff: Tariff, actors: int, for_s: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud.pricing import PoolPrice
 from cloud.rents.slices import RentedResource
 from cloud.timing import to_ns
-from training.ports import Ledger, Reservation
+from training.engine.ports import Ledger, Reservation
 
 
 class PoolRent:

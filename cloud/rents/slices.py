@@ -7,7 +7,7 @@ from math import ceil
 
 from cloud.pricing import RentPrice, total
 from cloud.timing import NS, to_ns
-from training.ports import Ledger, Reservation, Settlement
+from training.engine.ports import Ledger, Reservation, Settlement
 
 SLICE_S = 60
 RENEW_AHEAD_S = 5.0

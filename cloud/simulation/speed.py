@@ -16,8 +16,8 @@ from cloud.numbers.stack import Speed, Stack
 from cloud.simulation.draws import Draws
 from cloud.timing import NS, to_ns
 from training.calls import KINDS
-from training.environments.catalogue import ENTRIES
-from training.environments.native.cores import WORTH_THREADS_S, quickest_steps
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.native.cores import WORTH_THREADS_S, quickest_steps
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

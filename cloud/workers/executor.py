@@ -17,7 +17,7 @@ from typing import Protocol
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread, NoLearner
 from cloud.workers.pool import WorkerPool
-from training.messages import Call
+from training.engine.messages import Call
 
 
 class Executor(Protocol):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import IO, Literal
 
 from cloud import frames
-from training import packages
-from training.child_variables import clean_variables
-from training.messages import Call
+from training.engine.child_variables import clean_variables
+from training.engine.messages import Call
+from training.rl.environments import packages
 
 DEFAULT_COMMAND = (sys.executable, "-m", "cloud.workers.process")
 STARTS_TRIED = 3

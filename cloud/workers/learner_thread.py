@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from cloud import failures
 from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
+from training.engine.messages import Call
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.messages import Call
 
 _JOIN_S = 5.0
 

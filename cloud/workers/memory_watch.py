@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 from cloud.failures import Failure
-from training.memory_limit import MEGABYTE, kills_for_memory, resident_bytes
+from training.engine.memory_limit import MEGABYTE, kills_for_memory, resident_bytes
 
 LOOK_EVERY_S = 0.1
 _allowed_bytes = 0

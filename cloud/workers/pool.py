@@ -20,8 +20,8 @@ from cloud.failures import Failure
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.handle import DEFAULT_COMMAND, WorkerProcess
 from cloud.workers.memory_watch import MemoryWatch
+from training.engine.messages import Call
 from training.functions.body import Result
-from training.messages import Call
 
 
 @dataclass

@@ -15,10 +15,10 @@ import time
 
 from cloud import failures, frames
 from cloud.workers.processes import die_with_parent
-from training import packages
+from training.engine.messages import Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import Call
+from training.rl.environments import packages
 
 _READ_BYTES = 1 << 18
 

@@ -16,7 +16,7 @@ from research.calculation import Calculation, Statement, Table
 from research.reports.judging import ENOUGH_SEEDS
 from research.runs.archive import cells_in, find_run
 from research.statistics import holm, student_tails
-from training.statistics import Interval, student_t
+from training.statistics.few_seeds import Interval, student_t
 from webapp.papers.figures import RESULTS
 
 _EXPERIMENTS = {

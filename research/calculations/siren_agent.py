@@ -30,7 +30,7 @@ from research.siren_agents import (
 )
 from research.siren_tables import GRID, SIREN
 from research.statistics import paired_bootstrap
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 _ALONE = (300, 200, 100)
 _FIRST_SIZES = (512, 768, 1024)

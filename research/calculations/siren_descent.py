@@ -24,7 +24,7 @@ from research.siren_descent import (
     run_missing,
 )
 from research.statistics import paired_bootstrap
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 MARGIN = (0.99, 1.01)
 FEWER = 5.0

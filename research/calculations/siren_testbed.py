@@ -33,7 +33,7 @@ from research.siren_testbed import (
 )
 from research.siren_testbed_runs import can_pay, run_missing
 from research.statistics import paired_bootstrap
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 _TITLES: dict[WorkName, str] = {"flights": "click-through on flights", "glyphs": "LeNet on drawn glyphs"}
 _ACCOUNTS: dict[Account, str] = {"started": "that has to start", "running": "that already runs"}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from cloud.billing.work_file import read_work_file
 from research.calculation import Calculation, Statement, Table
-from training.messages import RoundFinished, Stopped
-from training.reports import RoundReport
+from training.engine.messages import RoundFinished, Stopped
+from training.engine.reports import RoundReport
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 

@@ -29,7 +29,7 @@ from research.reports.judging import (
 from research.reports.paired_runs import PENALTY, Pair, PairedRuns, Runs
 from research.reports.run_cost import return_at
 from research.statistics import paired_bootstrap, paired_p_value
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 _VARIANTS: tuple[tuple[str, str, Account, bool], ...] = (
     ("no_startup", "without the start of machines and functions on both sides", "no_startup", False),

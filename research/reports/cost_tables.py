@@ -13,7 +13,7 @@ from research.pricing_targets import PRICING_TARGETS
 from research.reports.paired_runs import Runs
 from research.reports.run_cost import PricedRun
 from research.statistics import median_time, penalised_mean_time
-from training.statistics import Reached
+from training.statistics.few_seeds import Reached
 
 
 def cost_tables(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:

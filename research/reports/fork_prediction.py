@@ -11,7 +11,7 @@ import numpy as np
 
 from research.reports.judging import Judgement, judge
 from research.statistics import rank_correlation, widened_interval
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 _REPETITIONS = 2_000
 Fork = tuple[float, list[float]]

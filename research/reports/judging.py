@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from research.statistics import holm
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 ENOUGH_SEEDS = 5
 ONE_SIDED = 0.90

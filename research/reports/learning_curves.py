@@ -12,7 +12,7 @@ from html import escape
 import numpy as np
 
 from research.reports.outcomes import Summary
-from training.statistics import bootstrap, interquartile_mean
+from training.statistics.few_seeds import bootstrap, interquartile_mean
 from webapp.formatting import nice_ticks
 
 # Okabe & Ito: colours that any colour vision distinguishes; dashes distinguish lines without colour.

@@ -16,7 +16,7 @@ from research.reports.judging import ENOUGH_SEEDS
 from research.runs.recipe_match import has_other_recipe
 from research.runs.run_file import Row, run_file
 from research.statistics import area_under, median_time, paired_bootstrap, penalised_mean_time
-from training.statistics import Interval, bootstrap, time_to_threshold
+from training.statistics.few_seeds import Interval, bootstrap, time_to_threshold
 
 _LAST_EPISODES = 100
 _CURVE_POINTS = 60

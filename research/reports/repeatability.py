@@ -15,7 +15,7 @@ from research.experiment import Experiment
 from research.reports.judging import ENOUGH_SEEDS, Judgement, undecided
 from research.reports.outcomes import Summary
 from research.statistics import widened_interval
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 _REPETITIONS = 1_000
 _LEAST_ROUNDS = 10

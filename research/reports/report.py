@@ -20,7 +20,7 @@ from research.reports.repeatability import repeatability_tables
 from research.reports.scheduler_cost import scheduler_cost_sentences
 from research.reports.verdicts import threshold_of, verdicts
 from research.skill import add_skill, first_readings, target_rows
-from training.statistics import bootstrap, interquartile_mean
+from training.statistics.few_seeds import bootstrap, interquartile_mean
 
 DRAWS = 200
 _WARNING = (

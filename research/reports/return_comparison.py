@@ -11,7 +11,7 @@ from research.reports.clock_comparison import virtual_seconds
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike, judge_at_least, undecided
 from research.reports.outcomes import Outcome, Summary
 from research.statistics import paired_bootstrap, paired_p_value
-from training.statistics import probability_of_improvement
+from training.statistics.few_seeds import probability_of_improvement
 
 _NOT_ABOVE_0 = "A return is not above 0, so that a ratio says nothing."
 

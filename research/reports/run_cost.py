@@ -28,8 +28,8 @@ from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.outcomes import Outcome
 from training.calls import KINDS
-from training.ports import Settlement
-from training.statistics import Reached, time_to_threshold
+from training.engine.ports import Settlement
+from training.statistics.few_seeds import Reached, time_to_threshold
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 CLOUD_SEEDS = (0, 1, 2)

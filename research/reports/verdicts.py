@@ -12,7 +12,7 @@ from research.claims import NotBelow, Reaches
 from research.experiment import Experiment
 from research.reports.outcomes import Summary
 from research.statistics import paired_bootstrap
-from training.statistics import Interval, probability_of_improvement
+from training.statistics.few_seeds import Interval, probability_of_improvement
 
 _PLAIN = (Reaches, NotBelow)
 

@@ -16,11 +16,11 @@ from research.experiment import Cell, Experiment, recipe_hash
 from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import Row, RunFile
 from research.runs.study_run import StudyRun, reinforcement_of
-from training.checkpoints import CheckpointError, Progress, read_checkpoint
-from training.environments.making import spaces_of
-from training.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
-from training.reports import RoundReport
-from training.seeds import derive
+from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.engine.messages import OWN_ENDS, Evaluated, RoundFinished, Stopped
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
+from training.rl.environments.making import spaces_of
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
@@ -281,10 +281,10 @@ def untrained_returns(spec: JobSpec, seeds: list[int]) -> tuple[list[float], lis
 def drawn_returns(spec: JobSpec, episodes: int) -> list[float]:
     """The first so many training episodes of the policy before its first update: its actions are drawn."""
     from training.calls.rollout import RolloutRequest
-    from training.codec import decode
+    from training.engine.codec import decode
+    from training.engine.messages import Call
     from training.functions.body import WarmCache
     from training.functions.rollout import rollout
-    from training.messages import Call
 
     training, weights, cache = reinforcement_of(spec), _untrained_weights(spec), WarmCache()
     request = RolloutRequest(
@@ -327,10 +327,10 @@ def _returns_of(
     spec: JobSpec, weights: bytes, round_no: int, seeds: list[int]
 ) -> tuple[list[float], list[int]]:
     from training.calls.evaluate import EvaluateRequest
-    from training.codec import decode
+    from training.engine.codec import decode
+    from training.engine.messages import Call
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
-    from training.messages import Call
 
     training = reinforcement_of(spec)
     request = EvaluateRequest(environment=training.environment, episode_seeds=tuple(seeds))

@@ -28,7 +28,7 @@ from cloud.provision.steps import Step
 from tests.accounts.named_aws import named_connection
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
-from training.messages import Outcome
+from training.engine.messages import Outcome
 
 _LIMIT_PICODOLLARS = 5 * 10**10
 _MEMORY_MB = 512

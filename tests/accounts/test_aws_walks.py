@@ -32,8 +32,8 @@ from cloud.provision.policies import AwsScope, actor_policy, aws_policy
 from tests.accounts.named_aws import named_connection
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
-from training.environments.making import spaces_of
-from training.messages import Outcome
+from training.engine.messages import Outcome
+from training.rl.environments.making import spaces_of
 from training.spec import TrainingSpec
 
 _MEMORY_MB = 512

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
+from training.engine.replay import Trajectory
 from training.loops.loop import Loop
 from training.loops.state import EndRound, Landing, LoopState, MakeVersion, NothingWorks, Sample, Step, Update
-from training.replay import Trajectory
 
 
 class BackupState(LoopState):

@@ -8,10 +8,10 @@ from typing import Any
 from training.calls.evaluate import EvaluateRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
-from training.environments.making import spaces_of
-from training.environments.model import EnvironmentSpec
-from training.learner import LearnerState
-from training.messages import BlobRef, Call
+from training.engine.messages import BlobRef, Call
+from training.rl.environments.making import spaces_of
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
 
 CARTPOLE = EnvironmentSpec(id="CartPole-v1")

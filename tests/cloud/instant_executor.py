@@ -9,9 +9,9 @@ from cloud import failures
 from cloud.failures import Failure
 from cloud.workers.execution import Execution
 from training.calls.rollout import RolloutRequest
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.messages import Call
-from training.reports import Usage
 
 
 def planned_work(call: Call) -> Result | Failure:

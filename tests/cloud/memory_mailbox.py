@@ -14,7 +14,7 @@ from typing import Literal
 from cloud.actor.protocol import Beat, Receipt
 from cloud.gateway import store
 from cloud.gateway.store import Caller, HandOut, LeasedCall
-from training.ports import Delivery, Offer, Puller
+from training.engine.ports import Delivery, Offer, Puller
 
 _OVER_REMEMBERED = 10_000
 
@@ -40,7 +40,7 @@ class _Over:
 
 
 class MemoryMailbox:
-    """Implements `training.ports.Mailbox` for the coordinator and `cloud.gateway.store.Store` for one box."""
+    """Implements `training.engine.ports.Mailbox` for the coordinator and `cloud.gateway.store.Store` for one box."""
 
     box = "memory"
 

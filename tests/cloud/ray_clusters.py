@@ -50,9 +50,9 @@ from cloud.metering import MeteredPlatform
 from cloud.ray_cluster import RayOptions
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
-from training.engine import train
-from training.messages import CallFailed, RoundFinished, Tick
-from training.ports import Control
+from training.engine.train import train
+from training.engine.messages import CallFailed, RoundFinished, Tick
+from training.engine.ports import Control
 
 settings = json.loads(sys.argv[1])
 spec = tiny(stop={"rounds": 100_000}, **settings.pop("training", {}))

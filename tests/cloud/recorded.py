@@ -17,10 +17,10 @@ from cloud.simulated_options import SimulatedOptions
 from cloud.workers.execution import Execution
 from tests.cloud import clouds
 from tests.training.runs import events_of
+from training.engine.messages import Call, Event
+from training.engine.ports import Control, Settlement
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import Call, Event
-from training.ports import Control, Settlement
 from training.tasks.training import Training
 
 CHANCE: dict[str, float] = {

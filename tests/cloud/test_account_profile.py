@@ -16,7 +16,7 @@ from cloud.numbers import stack as stacks
 from cloud.numbers.profile import Functions
 from cloud.simulation.draws import Draws
 from cloud.simulation.speed import Speeds
-from training.reports import Usage
+from training.engine.reports import Usage
 
 BASE, STACK = profiles.load("lambda"), stacks.load("starling-stack")
 ACCOUNT = Account("eu-central-1", 64, emulated=False)

@@ -25,8 +25,8 @@ from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.blobs import BlobShelf
 from cloud.wire import Answer, Request
 from tests.cloud import calls
-from training.codec import decode
-from training.messages import Call
+from training.engine.codec import decode
+from training.engine.messages import Call
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,7 +169,7 @@ def test_a_body_that_raises_tells_where() -> None:
     shelf = BlobShelf()
     answer = _ask(Actor(), calls.rollout("a", shelf.publish(0, nonsense)), weights=nonsense)
     assert (answer.status, answer.reason_code) == ("failed", "error")
-    assert "training/codec.py:" in answer.reason.splitlines()[0]
+    assert "training/engine/codec.py:" in answer.reason.splitlines()[0]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

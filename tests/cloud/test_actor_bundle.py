@@ -148,8 +148,8 @@ def test_the_light_bundle_fits_a_function_and_runs_without_this_environment(tmp_
 _MAKE_ALL = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from training.environments.making import make
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.making import make
+from training.rl.environments.model import EnvironmentSpec
 for name in ("Hopper-v5", "Humanoid-v5", "ALE/Qbert-v5", "CartPole-v1"):
     environment = make(EnvironmentSpec(id=name))
     environment.reset(seed=1)

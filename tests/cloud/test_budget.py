@@ -23,7 +23,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
 from tests.cloud.meter import Meter
-from training.messages import Outcome
+from training.engine.messages import Outcome
 
 CONTAINERS = {"actors_per_unit": 2, "core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
 MACHINES = {"units": 2, "actors_per_unit": 2, "machine_sku": "c5.4xlarge"}

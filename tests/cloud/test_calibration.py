@@ -28,16 +28,16 @@ from cloud.numbers import profile as profiles
 from cloud.numbers import stack as stacks
 from cloud.numbers.quantity import Quantity
 from tests.cloud import clouds
-from training.algorithms import optimisation
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.architectures import MLP
-from training.batch import Batch
-from training.environments.catalogue import ENTRIES
-from training.environments.model import EnvironmentSpec
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.spaces import Spaces
+from training.rl.algorithms import optimisation
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.batch import Batch
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.networks.architectures import MLP
+from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 
 

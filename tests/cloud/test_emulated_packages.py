@@ -24,7 +24,7 @@ from tests.cloud.aws.code import create
 from tests.cloud.test_platform_contract import gather
 from tests.hungry import hungry_package
 from tests.servers import wait_until
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 
 # What this process finds, and what a process finds that it starts.
 _LOOK = """

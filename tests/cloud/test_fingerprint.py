@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cloud.fingerprint import fingerprint
-from training.torch_loading import gpu_name, has_gpu
+from training.engine.torch_loading import gpu_name, has_gpu
 
 
 def test_the_gpu_is_named_where_there_is_one(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from cloud.hosts import HostsOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.unlearned import Ended, really
 from tests.work import repeated
+from training.engine.seeds import derive
 from training.scaling.plan import Bounds
-from training.seeds import derive
 from training.spec import TrainingSpec
 
 A_SLICE = (680_000_000_000 + 17_920_000_000_000 // 720) // 60

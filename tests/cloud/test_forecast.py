@@ -22,10 +22,10 @@ from tests.cloud import clouds
 from tests.cloud.unlearned import really
 from tests.work import calls_in
 from training.calls.rollout import RolloutRequest
+from training.engine.messages import BlobRef, Call
+from training.engine.reports import RoundReport
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call
-from training.reports import RoundReport
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds, Plan
 from training.spec import TrainingSpec

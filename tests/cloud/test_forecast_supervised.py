@@ -22,10 +22,10 @@ from tests.cloud.recorded import RealExecutor
 from tests.training.runs import events_of
 from tests.training.specs import descent
 from training.data.library import manifest_of
+from training.engine.messages import BlobRef, Call
+from training.engine.ports import Control
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call
-from training.ports import Control
 from training.scaling.plan import Bounds
 from training.tasks.kinds import task_of
 from training.tasks.supervised_spec import Supervised

@@ -12,7 +12,7 @@ from cloud.forecasting.configuration import Configuration
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.test_forecast import HOPPER, PLENTY, fixed, spec
 from tests.cloud.unlearned import really
-from training.environments.expectations import expectation_of
+from training.rl.environments.expectations import expectation_of
 
 STELLARIS: dict[str, Any] = {"kind": "staleness_aware", "learners": 4, "trajectories_per_gradient": 4}
 IN_WAVES: dict[str, Any] = {"scaling": fixed(16), "stop": {"env_steps": 60_000}, "loop": STELLARIS}

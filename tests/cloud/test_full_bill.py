@@ -27,7 +27,7 @@ from cloud.place import Place
 from cloud.rents.proration import Stretch, shares_of_time
 from cloud.simulated_options import SimulatedOptions
 from tests.training.specs import tiny
-from training.ports import PriceLine, Settlement
+from training.engine.ports import PriceLine, Settlement
 
 SPEC: dict[str, Any] = {"training": {}}
 TIMES = st.integers(0, 10**6).map(lambda ms: ms / 1000)

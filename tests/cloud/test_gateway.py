@@ -15,7 +15,7 @@ from cloud.gateway.asgi import GatewayApp
 from cloud.gateway.store import Caller, HandOut
 from cloud.gateway.waiters import Waiters
 from tests.cloud.memory_mailbox import MemoryMailbox
-from training.ports import Offer
+from training.engine.ports import Offer
 
 pytestmark = pytest.mark.asyncio
 

@@ -30,8 +30,8 @@ from tests.cloud.emulated_bills import executions, picodollars_of_call
 from tests.training.gradient_calls import gradient_call, sampled
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
-from training.learner import LearnerState
-from training.ports import Settlement
+from training.engine.ports import Settlement
+from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
 
 BOOK = PriceBook.load()

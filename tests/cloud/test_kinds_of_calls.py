@@ -38,16 +38,16 @@ from tests.cloud.recorded import CHANCE, record
 from tests.training.adding import MACS, Add, AddRequest, numbers
 from tests.training.specs import tiny
 from training.calls import KINDS
-from training.codec import decode, encode
-from training.deadlines import Deadlines
+from training.engine.codec import decode, encode
+from training.engine.deadlines import Deadlines
+from training.engine.messages import Call, CallFailed, Event, RoundFinished
+from training.engine.replay import Trajectory
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.loops.driver import Driver
 from training.loops.drivers import DRIVERS
 from training.loops.state import Step, Update
 from training.loops.synchronous import Synchronous, SynchronousState
-from training.messages import Call, CallFailed, Event, RoundFinished
-from training.replay import Trajectory
 
 ROOT = Path(__file__).resolve().parents[2]
 _LUCK = Draws(start_normal=0.0, straggler_normal=0.0, failure=1.0, failure_at=1.0, late=1.0)
@@ -266,8 +266,8 @@ from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from tests.cloud.aws import lambdas
 from training.calls.adding import AddRequest, numbers
-from training.codec import decode
-from training.messages import Call
+from training.engine.codec import decode
+from training.engine.messages import Call
 import training
 
 def added(platform, where="actor"):
@@ -337,7 +337,7 @@ _NAMES_A_KIND = {
     "training/functions",
     "training/tasks",
     # These measure or keep what one kind gives.
-    "training/reward_surface.py",
+    "training/rl/surfaces/reward_surface.py",
     "cloud/calibration",
     "cloud/profiling_runs.py",
     "cloud/trajectory_cache.py",

@@ -19,8 +19,8 @@ from tests.training.chance_platform import ChancePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent, tiny
 from training.calls import KINDS
-from training.messages import Call, Outcome
-from training.ports import Control
+from training.engine.messages import Call, Outcome
+from training.engine.ports import Control
 from training.tasks.training import Training
 
 _PLENTY = {"env_steps": 100_000, "rounds": None}

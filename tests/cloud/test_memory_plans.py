@@ -19,8 +19,8 @@ from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import record
 from tests.training.specs import descent, tiny
-from training.ports import Control
-from training.reports import RoundReport
+from training.engine.ports import Control
+from training.engine.reports import RoundReport
 from training.scaling.agent_weights import as_text
 from training.scaling.fixed import Fixed
 from training.scaling.plan import Bounds, Plan, clip_to_bounds

@@ -15,9 +15,9 @@ from cloud.pricing import Tariff, total
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.meter import SimulatedOnMeter
-from training.messages import BlobRef, Call, Outcome
-from training.ports import Ledger, Reservation, Settlement
-from training.reports import Usage
+from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.ports import Ledger, Reservation, Settlement
+from training.engine.reports import Usage
 
 GB_S = 16_666_700
 REQUEST = 200_000

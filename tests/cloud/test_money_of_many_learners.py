@@ -17,8 +17,8 @@ from cloud.billing.retiming import retime
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud.recorded import CHANCE, record
 from tests.training.specs import tiny
-from training.messages import Call
-from training.ports import Control
+from training.engine.messages import Call
+from training.engine.ports import Control
 
 PLACES: list[dict[str, Any]] = [
     {"learner": "function", "learner_lanes": 1},

@@ -25,8 +25,8 @@ from tests.cloud.paper_arithmetic import (
     early_floor,
     per_hour,
 )
-from training.messages import Call
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.reports import Usage
 
 BOOK = PriceBook.load()
 USD = 10**12

@@ -19,9 +19,9 @@ from cloud.workers.executor import LocalExecutor
 from tests.cloud import calls, processes, pullers
 from tests.cloud.aws import lambdas
 from tests.cloud.azure import containers
-from training.codec import decode
-from training.messages import Outcome
-from training.ports import Platform
+from training.engine.codec import decode
+from training.engine.messages import Outcome
+from training.engine.ports import Platform
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def test_a_body_that_raises_is_an_outcome(platform: Platform) -> None:
         assert outcome.status == "failed"
         assert outcome.reason_code == "error"
         assert outcome.reason.startswith("CodecError: ")
-        assert "training/codec.py:" in outcome.reason.splitlines()[0]
+        assert "training/engine/codec.py:" in outcome.reason.splitlines()[0]
 
 
 def test_unpublished_weights_are_an_outcome(platform: Platform) -> None:

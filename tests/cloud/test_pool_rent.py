@@ -11,7 +11,7 @@ from cloud.metering import MeteredPlatform
 from cloud.timing import NS
 from tests.cloud import calls, clouds
 from tests.cloud.meter import SimulatedOnMeter
-from training.messages import Call, Outcome
+from training.engine.messages import Call, Outcome
 
 CONTAINERS = {"core_sku": "aci.vcpu.linux", "memory_sku": "aci.memory.linux"}
 USD = 10**12

@@ -13,8 +13,8 @@ from cloud.billing.free_tier import free_tier_share
 from cloud.billing.price_book import PriceBook, PriceError, UnknownPrice
 from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff, price_line, total
 from tests.cloud import calls
-from training.messages import Outcome
-from training.reports import Usage
+from training.engine.messages import Outcome
+from training.engine.reports import Usage
 
 BOOK = PriceBook.load()
 HOUR_NS = 3600 * 10**9

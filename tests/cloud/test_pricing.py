@@ -18,8 +18,8 @@ from cloud.pricing import price_line, total
 from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls
 from tests.work import calls_in
-from training.messages import Outcome
-from training.reports import Usage
+from training.engine.messages import Outcome
+from training.engine.reports import Usage
 
 BOOK = PriceBook.load()
 TARIFF = SimulatedOptions().tariff(BOOK, 1024)

@@ -24,7 +24,7 @@ from cloud.workers.learner_thread import NoLearner
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.emulated_bills import executions, picodollars_of_calls
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 
 PLAN = Plan(environment=calls.CARTPOLE, memory_mb=(2048, 512), steps=64, calls=3)
 LAMBDA = LambdaOptions()

@@ -23,9 +23,9 @@ from tests.cloud.gateway_server import Application
 from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.servers import wait_until
 from tests.training.runs import final_learner
-from training.codec import decode, encode
-from training.messages import Call, Outcome
-from training.ports import Platform
+from training.engine.codec import decode, encode
+from training.engine.messages import Call, Outcome
+from training.engine.ports import Platform
 from training.spec import TrainingSpec
 
 _HERE = Caller("p1", "u")

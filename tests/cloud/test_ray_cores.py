@@ -12,7 +12,7 @@ from cloud.ray.actor_pool import why_ended
 from cloud.ray.actor_table import ActorRow, ActorTable
 from cloud.ray.core_sharing import JobCores, may_wait, must_return_actor
 from tests.cloud.ray_clusters import TestJob, cluster_of, job_on
-from training.messages import FAULTS_THAT_END_A_RUN
+from training.engine.messages import FAULTS_THAT_END_A_RUN
 
 needs_ray = pytest.mark.skipif(not ray_driver.installed(), reason="Ray is not installed: make ray-setup")
 GOES_ON_WITHIN_S = 15.0

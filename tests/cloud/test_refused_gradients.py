@@ -21,9 +21,9 @@ from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.training.runs import events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, loop, reports
-from training.codec import decode, encode
-from training.messages import BlobRef, Call, Outcome
-from training.ports import Settlement
+from training.engine.codec import decode, encode
+from training.engine.messages import BlobRef, Call, Outcome
+from training.engine.ports import Settlement
 
 _HERE = Caller("p1", "u")
 _BUDGET = 10**12

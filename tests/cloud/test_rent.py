@@ -15,7 +15,7 @@ from cloud.ledger import MemoryLedger
 from cloud.pricing import RentPrice, Tariff, total
 from cloud.rents.job import Rents
 from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
-from training.ports import Settlement
+from training.engine.ports import Settlement
 
 BOOK = PriceBook.load()
 NS = 10**9

@@ -21,7 +21,7 @@ from cloud.simulation.speed import Speeds
 from tests.cloud import clouds
 from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny
-from training.ports import Control
+from training.engine.ports import Control
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scheduling.minionsrl.model import SchedulingSpec

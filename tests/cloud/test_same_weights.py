@@ -13,7 +13,7 @@ from tests.cloud.azure import containers
 from tests.cloud.emulated_bills import executions
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
-from training.codec import decode
+from training.engine.codec import decode
 
 _ROLLOUT = {"attempts": 5, "memory_mb": lambdas.MEMORY_MB}
 

@@ -13,9 +13,9 @@ from cloud.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor, planned_work
 from tests.cloud.meter import SimulatedOnMeter
+from training.engine.messages import Call, Outcome
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.messages import Call, Outcome
-from training.reports import Usage
 
 MB = 1_000_000
 

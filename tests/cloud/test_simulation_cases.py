@@ -14,8 +14,8 @@ from cloud.simulation.core import Setting, Simulation
 from cloud.simulation.trip import Trip
 from cloud.timing import NS
 from tests.cloud.clouds import profile, stack
-from training.messages import Call
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.reports import Usage
 
 MB = 1_000_000
 FOREVER_NS = 10**15

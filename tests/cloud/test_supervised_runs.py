@@ -30,12 +30,12 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import final_learner
 from tests.training.specs import descent
 from training.calls import KINDS
-from training.checkpoints import Progress
-from training.codec import decode, encode
+from training.engine.checkpoints import Progress
+from training.engine.codec import decode, encode
+from training.engine.messages import BlobRef, Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call
-from training.models.metrics import losses_of
+from training.supervised.models.metrics import losses_of
 from training.tasks.kinds import task_of
 from training.tasks.training import Training
 

@@ -23,9 +23,9 @@ from tests.cloud.test_platform_contract import gather
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
-from training.checkpoints import FileCheckpointStore
-from training.messages import Outcome
-from training.ports import Preparable
+from training.engine.checkpoints import FileCheckpointStore
+from training.engine.messages import Outcome
+from training.engine.ports import Preparable
 
 PLENTY = 2**30
 SPEC = tiny(stop={"rounds": 4}, checkpoints={"every_rounds": 2, "keep": 4})

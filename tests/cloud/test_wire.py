@@ -24,10 +24,10 @@ from tests.memory import memory_peak
 from tests.training.gradient_calls import gradient_call, sampled, spec_of
 from tests.training.specs import tiny
 from training.calls.update import UpdateRequest
-from training.codec import decode, encode
-from training.environments.making import spaces_of
-from training.learner import LearnerState
-from training.messages import BlobRef, Call
+from training.engine.codec import decode, encode
+from training.engine.messages import BlobRef, Call
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
 
 RUN = "run-token"
 

@@ -15,8 +15,8 @@ from cloud.billing.work import Work, WorkError, WorkWriter, work_of, works_from
 from cloud.billing.work_file import WorkFile, read_work_file
 from cloud.ledger import MemoryLedger
 from tests.cloud import calls
-from training.ports import PriceLine, Reservation, Settlement
-from training.reports import Usage
+from training.engine.ports import PriceLine, Reservation, Settlement
+from training.engine.reports import Usage
 
 COUNT = st.integers(0, 2**53)
 NAMES = st.sampled_from(["r1-s0-n1", "r1-s0-n1-a1", "r1-update-n2-a2", "", "ä"])

@@ -21,8 +21,8 @@ from cloud.workers.pool import WorkerPool
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive
 from tests.servers import wait_until
+from training.engine.messages import BlobRef, Call
 from training.functions.body import Result
-from training.messages import BlobRef, Call
 
 WAIT_S = 60.0
 

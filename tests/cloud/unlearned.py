@@ -23,14 +23,14 @@ from training.calls.apply import ApplyRequest
 from training.calls.evaluate import EvaluateRequest
 from training.calls.gradient import GradientRequest
 from training.calls.rollout import RolloutRequest
-from training.checkpoints import CheckpointRef, Progress
-from training.codec import decode, encode
-from training.engine import train
+from training.engine.checkpoints import CheckpointRef, Progress
+from training.engine.codec import decode, encode
+from training.engine.messages import Call, RoundFinished, Stopped
+from training.engine.ports import Control, Ledger
+from training.engine.reports import RoundReport, Usage
+from training.engine.train import train
 from training.functions.body import Result
 from training.loops.staleness_aware import StalenessAware
-from training.messages import Call, RoundFinished, Stopped
-from training.ports import Control, Ledger
-from training.reports import RoundReport, Usage
 from training.spec import TrainingSpec
 
 _REPORT = dict.fromkeys(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.journeys.scenes import put, spend, submitted
-from training.algorithms.a2c import A2C
+from training.rl.algorithms.a2c import A2C
 from webapp.abtests.models import ABTest, Pair, State
 from webapp.abtests.results import results_of
 from webapp.abtests.services import end_test

@@ -14,7 +14,7 @@ from cloud.profiling_runs import Plan
 from cloud.provision.permissions import AWS
 from cloud.provision.policies import AwsScope
 from cloud.provision.steps import Step
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services

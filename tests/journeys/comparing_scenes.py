@@ -7,8 +7,8 @@ import random
 from datetime import timedelta
 
 from tests.journeys.scenes import USD, put, round_report, spend, submitted
-from training.algorithms import AnyAlgorithm
-from training.algorithms.a2c import A2C
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.algorithms.a2c import A2C
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed

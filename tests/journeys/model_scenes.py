@@ -8,7 +8,7 @@ from tests.factories import make_running_job
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
-from training.checkpoints import FileCheckpointStore
+from training.engine.checkpoints import FileCheckpointStore
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 from webapp.jobs.running.checkpoint_files import checkpoint_folder

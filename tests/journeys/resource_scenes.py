@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Aim, Connection, SetUp
 from webapp.jobs.models import Job

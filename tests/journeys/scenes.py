@@ -11,12 +11,12 @@ from typing import Any
 
 from django.db.models import F
 
-from training.algorithms import AnyAlgorithm
-from training.checkpoints import FileCheckpointStore, Progress
-from training.environments.making import spaces_of
-from training.learner import LearnerState
-from training.messages import Evaluated
-from training.reports import RoundReport, Spend, UpdateReport, Usage
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.engine.messages import Evaluated
+from training.engine.reports import RoundReport, Spend, UpdateReport, Usage
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed

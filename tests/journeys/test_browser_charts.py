@@ -9,8 +9,8 @@ from tests.factories import call_failed, evaluated, round_finished
 from tests.journeys.test_browser_live import Watched
 from tests.ledger_contract import reservation, settlement
 from tests.webapp.jobs.policies.test_evaluation_films import ready
-from training.messages import RoundFinished
-from training.reports import GradientsReport
+from training.engine.messages import RoundFinished
+from training.engine.reports import GradientsReport
 from webapp.formatting import plural
 from webapp.jobs.models import Film
 from webapp.jobs.running.run_log import RunLog

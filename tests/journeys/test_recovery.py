@@ -20,7 +20,7 @@ import redis
 from tests.factories import make_job, make_spec
 from tests.servers import reserved_port, server_process, wait_until
 from tests.webapp.bookkeeping import assert_whole
-from training.checkpoints import FileCheckpointStore, Progress
+from training.engine.checkpoints import FileCheckpointStore, Progress
 from webapp.embedded_valkey import embedded_valkey
 from webapp.jobs.models import Job
 from webapp.jobs.running.checkpoint_files import checkpoint_folder

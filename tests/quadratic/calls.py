@@ -15,13 +15,13 @@ from training.calls.kind import (
     read_document,
     required_weights,
 )
-from training.codec import Document, decode, encode
+from training.engine.codec import Document, decode, encode
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 
 class SlopeRequest(CallRequest):

@@ -20,10 +20,10 @@ from tests.cloud.aws import lambdas
 from tests.cloud.recorded import CHANCE, record
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of, final_learner
-from training.checkpoints import FileCheckpointStore, Progress
-from training.codec import decode
-from training.messages import Evaluated, Event, RoundFinished
-from training.reports import RoundReport
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.engine.codec import decode
+from training.engine.messages import Evaluated, Event, RoundFinished
+from training.engine.reports import RoundReport
 
 
 def quadratic(**changes: Any) -> Quadratic:

@@ -10,11 +10,11 @@ from pydantic import Field
 from training.calls.quadratic import AppraiseRequest, DescendRequest, SlopeRequest, state_of
 
 from training.base_model import FrozenModel
-from training.checkpoints import Progress
-from training.codec import Document, decode
+from training.engine.checkpoints import Progress
+from training.engine.codec import Document, decode
+from training.engine.reports import EvaluationFigures, Figures
 from training.loops.model import AnyLoop
 from training.loops.synchronous import Synchronous
-from training.reports import EvaluationFigures, Figures
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.spec import CheckpointSpec

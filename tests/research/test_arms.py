@@ -28,7 +28,7 @@ from research.runs.runner import Choice, Runner
 from research.runs.seed_run import SeedRun
 from research.scheduler_training import SchedulerTraining
 from tests.research.tiny_experiment import CART, TINY, made_in
-from training.messages import RoundFinished
+from training.engine.messages import RoundFinished
 from webapp.jobs.running.headless import Headless
 
 

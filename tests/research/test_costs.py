@@ -29,7 +29,7 @@ from research.runs import run_file as run_files
 from research.runs.run_file import RunFile, run_file
 from tests.research.tiny_experiment import CART, CLAIM, TINY
 from tests.research.tiny_runs import run_of, trained_run
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 
 def test_a_run_s_cost_grows_with_its_rounds_and_leaves_out_evaluations(folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_branch_like_the_base_run_is_the_base_run() -> None:
         update={"stop": TRAINING.stop.model_copy(update={"rounds": 2})}
     )
     _, again = branch(like_it, checkpoints[1], InlinePlatform(), "again-")
-    from training.checkpoints import Progress
+    from training.engine.checkpoints import Progress
 
     ours, theirs = (Progress.decode(one, TRAINING) for one in (again[2], checkpoints[2]))
     assert ours.learner == theirs.learner

@@ -15,7 +15,7 @@ from research.reports.cost_report import cost_verdicts
 from research.reports.judging import judge_at_least
 from research.reports.outcomes import Outcome, Summary
 from tests.research.tiny_experiment import CART
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 
 
 @pytest.mark.parametrize(

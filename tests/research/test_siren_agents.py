@@ -28,8 +28,8 @@ from research.siren_agents import (
     spec_of,
 )
 from research.siren_tables import GRID
+from training.engine.seeds import derive
 from training.scheduling.trainer import initial_state
-from training.seeds import derive
 
 SETTING = Setting(100, 0.37)
 

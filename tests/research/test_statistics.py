@@ -15,7 +15,7 @@ from research.statistics import (
     rank_correlation,
     student_tails,
 )
-from training.statistics import Reached, probability_of_improvement
+from training.statistics.few_seeds import Reached, probability_of_improvement
 
 
 def test_identical_arms_come_out_equal() -> None:

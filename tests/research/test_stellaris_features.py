@@ -8,7 +8,7 @@ import pytest
 
 from research.calculations.stellaris_features import NOT_SHOWN, SHOWN, STELLARIS, Run, compute, shown_by
 from tests.factories import round_finished
-from training.reports import GradientsReport, RoundReport
+from training.engine.reports import GradientsReport, RoundReport
 
 _ZEROS: dict[str, Any] = dict.fromkeys(
     ("staleness_least", "staleness_mean", "queue_mean", "queue_most", "held_share", "actors_busy"), 0

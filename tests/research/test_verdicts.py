@@ -14,7 +14,7 @@ from research.reports.judging import Judgement, Variant, corrected, firmness, ju
 from research.reports.run_cost import PricedRun
 from tests.research.tiny_experiment import CART, CLAIM
 from tests.research.tiny_runs import run_of
-from training.statistics import Interval, interquartile_mean
+from training.statistics.few_seeds import Interval, interquartile_mean
 
 
 def test_a_claim_is_judged_without_start_ups_without_rebuilding_and_by_the_other_stop_rule(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from training.calls.kind import SLACK_BYTES, BadAnswer, BillPart, CallKind, CallRequest, read_document
-from training.codec import decode, encode
+from training.engine.codec import decode, encode
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 MACS = 2_000_000
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from training.batch import Batch
-from training.inference import NumpyPolicy
-from training.learner import LearnerState
-from training.spaces import Spaces
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
+from training.rl.networks.inference import NumpyPolicy
+from training.rl.spaces import Spaces
 
 STEPS, COPIES = 6, 4
 SPACES = {

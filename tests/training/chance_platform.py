@@ -7,9 +7,9 @@ import heapq
 import random
 from dataclasses import dataclass
 
+from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call, Outcome
 
 # Times are whole multiples of this, which floating point adds without rounding.
 _TICK_S = 2.0**-10

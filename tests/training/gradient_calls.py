@@ -13,13 +13,13 @@ from tests.training.specs import tiny
 from training.calls import KINDS
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
-from training.codec import decode, encode
+from training.engine.codec import decode, encode
+from training.engine.messages import BlobRef, Call
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.learner import LearnerState
-from training.messages import BlobRef, Call
+from training.rl.learner import LearnerState
+from training.rl.truncation import Truncation
 from training.spec import TrainingSpec
-from training.truncation import Truncation
 
 OFF = Truncation(rule="off")
 

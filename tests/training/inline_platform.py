@@ -6,9 +6,9 @@ import hashlib
 from collections import deque
 from collections.abc import Callable
 
+from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call, Outcome
 
 
 class InlinePlatform:

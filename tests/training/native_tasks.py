@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from training.environments.copies import Copies, GymnasiumCopies
-from training.environments.native.copies import NativeCopies
-from training.environments.native.families import recognise
 from training.functions.rollout import as_stored
+from training.rl.environments.copies import Copies, GymnasiumCopies
+from training.rl.environments.native.copies import NativeCopies
+from training.rl.environments.native.families import recognise
 
 _WEIGHT = st.floats(-3, 3) | st.integers(0, 3)
 _NOISE = st.floats(0, 0.3)

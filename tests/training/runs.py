@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from training.calls.update import UpdateRequest
-from training.checkpoints import FileCheckpointStore
-from training.engine import train
-from training.messages import Event
-from training.ports import CheckpointRef, Control
+from training.engine.checkpoints import FileCheckpointStore
+from training.engine.messages import Event
+from training.engine.ports import CheckpointRef, Control
+from training.engine.train import train
 from training.spec import TrainingSpec
 
 
@@ -37,7 +37,7 @@ def events_of(spec: TrainingSpec, platform: Any, **options: Any) -> list[Event]:
 
 def final_learner(spec: TrainingSpec, platform: Any, folder: Path, **options: Any) -> bytes:
     """The bytes of the learner's last state: weights, optimiser, normalisers."""
-    from training.checkpoints import Progress
+    from training.engine.checkpoints import Progress
 
     store = FileCheckpointStore(folder)
     events_of(spec, platform, checkpoints=store, **options)

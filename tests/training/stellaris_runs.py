@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
-from training.checkpoints import Progress
-from training.messages import Call, Outcome
-from training.ports import Control
+from training.engine.checkpoints import Progress
+from training.engine.messages import Call, Outcome
+from training.engine.ports import Control
 from training.spec import TrainingSpec
 
 QUICK: dict[str, Any] = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.training.chance_platform import ChancePlatform, Flown
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
-from training.messages import Event
+from training.engine.messages import Event
 from training.spec import TrainingSpec
 
 QUICK = {"kind": "impala", "minibatch_size": 64}

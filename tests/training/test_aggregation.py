@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.batches import SPACES, state_away_from_zero
-from training.aggregation import (
+from training.loops.aggregation import (
     AGE_LIMIT,
     GradientQueue,
     Weighting,
@@ -22,10 +22,10 @@ from training.aggregation import (
     steps_of,
     usual_step,
 )
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.algorithms.ppo import PPO
+from training.rl.networks.architectures import MLP
 
 
 def test_a_gradient_four_versions_behind_weighs_half():

@@ -8,13 +8,13 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import updates_of
 from tests.training.specs import tiny
-from training.algorithms.impact import Impact
-from training.algorithms.impala import Impala
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
-from training.batch import BadTrajectory, Batch
-from training.codec import decode, encode
-from training.learner import LearnerState
+from training.engine.codec import decode, encode
+from training.rl.algorithms.impact import Impact
+from training.rl.algorithms.impala import Impala
+from training.rl.algorithms.ppo import PPO
+from training.rl.batch import BadTrajectory, Batch
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import MLP
 
 ONE_STEP = {"epochs": 1, "minibatch_size": 100_000, "learning_rate_decay": False, "learning_rate": 1e-3}
 

@@ -3,17 +3,17 @@
 import pytest
 
 from tests.training.specs import tiny
-from training.architectures import CNN, MLP
 from training.calls.evaluate import EvaluateRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
-from training.environments.making import spaces_of
+from training.engine.messages import BlobRef, Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.inference import NumpyPolicy
-from training.learner import LearnerState
-from training.messages import BlobRef, Call
-from training.spaces import Spaces
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks.inference import NumpyPolicy
+from training.rl.spaces import Spaces
 
 CARTPOLE = Spaces((4,), action_counts=(2,))
 HOPPER = Spaces((11,), action_low=(-1.0,) * 3, action_high=(1.0,) * 3)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.training.test_inference import state_of
-from training import batch_shards
-from training.architectures import CNN
-from training.networks import TorchNetwork
-from training.spaces import Spaces
+from training.rl.networks import batch_shards
+from training.rl.networks.architectures import CNN
+from training.rl.networks.networks import TorchNetwork
+from training.rl.spaces import Spaces
 
 SPACES = Spaces((4, 84, 84), (6,))
 

@@ -10,8 +10,8 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from training.messages import RoundFinished
-from training.reports import RoundReport
+from training.engine.messages import RoundFinished
+from training.engine.reports import RoundReport
 
 BOOSTING = {"kind": "boosting", "actors_min": 1, "actors_max": 8, "actors_first": 4}
 
@@ -42,7 +42,7 @@ def test_without_a_single_call_the_run_ends_in_words(loop: str) -> None:
 
 def test_advantages_that_are_all_alike_leave_nothing_to_decide_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flat surface: no R, half of what the score can be, and both are said."""
-    from training import curvature
+    from training.rl.measures import curvature
 
     plain = curvature.standardise
     monkeypatch.setattr(
@@ -60,7 +60,7 @@ def test_advantages_that_are_all_alike_leave_nothing_to_decide_by(monkeypatch: p
 def test_a_loss_that_is_not_finite_ends_the_run_in_words_and_leaves_the_agent_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from training.algorithms import optimisation
+    from training.rl.algorithms import optimisation
 
     monkeypatch.setattr(optimisation.math, "isfinite", lambda value: not isinstance(value, float))
     events = events_of(tiny(scaling=BOOSTING), InlinePlatform())

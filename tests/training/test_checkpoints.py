@@ -3,7 +3,7 @@
 import pytest
 
 from tests.training.specs import tiny
-from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
+from training.engine.checkpoints import CheckpointError, FileCheckpointStore, Progress
 
 
 def test_what_was_saved_is_loaded_and_only_the_last_stay(tmp_path):

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from cloud.calibration.samples import trajectory
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
-from training.algorithms import optimisation
-from training.algorithms.a2c import A2C
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.algorithms.impact import Impact
-from training.algorithms.impala import Impala
-from training.algorithms.optimisation import BadLoss, descent_for
-from training.algorithms.ppo import PPO
-from training.architectures import CNN, MLP
-from training.batch import Batch
-from training.spaces import Spaces
+from training.rl.algorithms import optimisation
+from training.rl.algorithms.a2c import A2C
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.algorithms.impact import Impact
+from training.rl.algorithms.impala import Impala
+from training.rl.algorithms.optimisation import BadLoss, descent_for
+from training.rl.algorithms.ppo import PPO
+from training.rl.batch import Batch
+from training.rl.networks.architectures import CNN, MLP
+from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 
 PRESETS = Path(__file__).parents[2] / "webapp" / "jobs" / "form" / "preset_files"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from training.codec import BODY_LIMIT_BYTES, CodecError, decode, encode
+from training.engine.codec import BODY_LIMIT_BYTES, CodecError, decode, encode
 
 DTYPES = st.sampled_from(["b1", "u1", "i4", "i8", "f4", "f8"])
 ARRAYS = DTYPES.flatmap(

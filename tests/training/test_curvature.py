@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from training import noise_scale
-from training.architectures import CNN, MLP
-from training.curvature import RATIO_LIMIT, CurvatureSpec, measure_curvature, ratio, standardise
-from training.dense_surface import DenseSurface
-from training.distributions import Distribution
-from training.lanczos import spectrum_ends
-from training.loss_surface import LossSurface
-from training.networks import TorchNetwork, initial_parameters
+from training.rl.measures import noise_scale
+from training.rl.measures.curvature import RATIO_LIMIT, CurvatureSpec, measure_curvature, ratio, standardise
+from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks.distributions import Distribution
+from training.rl.networks.networks import TorchNetwork, initial_parameters
+from training.rl.spaces import Spaces
+from training.rl.surfaces.dense_surface import DenseSurface
+from training.rl.surfaces.lanczos import spectrum_ends
+from training.rl.surfaces.loss_surface import LossSurface
+from training.rl.surfaces.surface import surface_of
+from training.rl.surfaces.tensor_surface import TensorSurface
+from training.rl.surfaces.update_samples import LossWeights, UpdateSamples, policy_part
 from training.scaling.boosting import Boosting
 from training.scaling.noise_scale import NoiseScale
-from training.spaces import Spaces
-from training.surface import surface_of
-from training.tensor_surface import TensorSurface
-from training.update_samples import LossWeights, UpdateSamples, policy_part
 
 NORMALS = Spaces((11,), (), (-1.0,) * 3, (1.0,) * 3)
 CHOICES = Spaces((4,), (2,), (), ())

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.curve_forecast import CurveBand, predict_score, smoothed
+from training.statistics.curve_forecast import CurveBand, predict_score, smoothed
 
 _STEPS = [100.0 * at for at in range(1, 41)]
 

@@ -10,8 +10,8 @@ from tests.training.runs import events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, loop, paused_with_gradients
 from training.calls.gradient import IMPORTANCE, mean_figures
-from training.checkpoints import CheckpointError, Progress
-from training.codec import decode, encode
+from training.engine.checkpoints import CheckpointError, Progress
+from training.engine.codec import decode, encode
 
 
 def test_gradients_that_waited_while_staleness_was_counted_in_versions_are_not_resumed_by_kl() -> None:

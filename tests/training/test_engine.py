@@ -6,9 +6,9 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of, final_learner
 from tests.training.specs import tiny
 from tests.work import repeated
-from training.checkpoints import CheckpointError, FileCheckpointStore
-from training.engine import train
-from training.ports import Control
+from training.engine.checkpoints import CheckpointError, FileCheckpointStore
+from training.engine.ports import Control
+from training.engine.train import train
 from training.scaling.plan import Bounds
 from training.scaling.ramp import Ramp
 from training.tasks.score import RETURN
@@ -158,7 +158,7 @@ def test_a_split_run_equals_an_unsplit_one_bit_for_bit(environment, split, tmp_p
     assert [report.round_no for report in reports(first_events) + reports(events)] == [1, 2, 3, 4]
     # Where the first part ended differs only in what decays with progress, which this spec turns off.
     assert spec.algorithm.learning_rate_decay is False
-    from training.checkpoints import Progress
+    from training.engine.checkpoints import Progress
 
     assert Progress.decode(store.load(store.names()[-1]), spec).learner == whole
 

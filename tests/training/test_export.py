@@ -16,18 +16,18 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import cartpole, tiny
 from tests.training.test_inference import MLPS, VECTORS, state_of
-from training.architectures import CNN, MLP, Network
 from training.calls.evaluate import EvaluateRequest
-from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
-from training.environments.making import spaces_of
-from training.export import export_onnx
-from training.inference import NumpyPolicy
-from training.learner import LearnerState
-from training.loader import ATARI_LOADER, LOADER, package
-from training.messages import Evaluated
-from training.model_card import EvaluationScore, evaluation_seeds, model_card
-from training.spaces import Spaces
-from training.trained import TrainedPolicy
+from training.engine.checkpoints import CheckpointError, FileCheckpointStore, Progress
+from training.engine.messages import Evaluated
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks.inference import NumpyPolicy
+from training.rl.policies.export import export_onnx
+from training.rl.policies.loader import ATARI_LOADER, LOADER, package
+from training.rl.policies.model_card import EvaluationScore, evaluation_seeds, model_card
+from training.rl.policies.trained import TrainedPolicy
+from training.rl.spaces import Spaces
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "django", "pydantic", "msgpack", "onnx")
 
@@ -209,7 +209,9 @@ def test_what_is_no_checkpoint_is_refused_in_words(tmp_path: Path):
 
 
 def test_exporting_needs_no_torch():
-    program = "import sys, training.model_card, training.loader, training.film; print('torch' in sys.modules)"
+    program = (
+        "import sys; from training.rl.policies import film, loader, model_card; print('torch' in sys.modules)"
+    )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=300

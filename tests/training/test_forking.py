@@ -5,9 +5,9 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import cartpole
-from training.checkpoints import CheckpointError, Progress
-from training.learner import LearnerState
-from training.messages import RoundFinished, Stopped
+from training.engine.checkpoints import CheckpointError, Progress
+from training.engine.messages import RoundFinished, Stopped
+from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 

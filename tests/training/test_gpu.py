@@ -22,19 +22,19 @@ from tests.training.gradient_calls import learned_by_calls, spec_of
 from tests.training.test_closed_form import ALGORITHMS, NETWORKS, assert_near, learned_by
 from tests.training.test_curvature import NETWORKS as SURFACES
 from tests.training.test_curvature import WEIGHTS, evidence_for
-from training import tensor_surface
-from training.algorithms import autograd, optimisation
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.algorithms.ppo import PPO
-from training.architectures import CNN, MLP, Network
-from training.batch import Batch
-from training.environments.catalogue import ENTRIES
-from training.learner import LearnerState
-from training.loss_surface import LossSurface
-from training.spaces import Spaces
-from training.tensor_surface import TensorSurface
-from training.torch_loading import has_gpu
+from training.engine.torch_loading import has_gpu
+from training.rl.algorithms import autograd, optimisation
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.algorithms.ppo import PPO
+from training.rl.batch import Batch
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.spaces import Spaces
+from training.rl.surfaces import tensor_surface
+from training.rl.surfaces.loss_surface import LossSurface
+from training.rl.surfaces.tensor_surface import TensorSurface
 
 pytestmark = pytest.mark.skipif(not has_gpu(), reason="torch finds no GPU here")
 

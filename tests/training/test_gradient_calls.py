@@ -21,14 +21,14 @@ from tests.training.gradient_calls import (
     spec_of,
 )
 from tests.training.specs import tiny
-from training.aggregation import usual_step
-from training.algorithms import optimisation
-from training.batch import Batch
-from training.codec import decode, encode
-from training.learner import LearnerState
-from training.policy_shift import divergence, measure_policy_shift
-from training.truncation import Truncation
-from training.update_samples import UpdateSamples
+from training.engine.codec import decode, encode
+from training.loops.aggregation import usual_step
+from training.rl.algorithms import optimisation
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
+from training.rl.measures.policy_shift import divergence, measure_policy_shift
+from training.rl.surfaces.update_samples import UpdateSamples
+from training.rl.truncation import Truncation
 
 
 def with_version(trajectory: bytes, version: int) -> bytes:
@@ -86,7 +86,7 @@ def test_one_learner_with_whole_rounds_learns_what_updates_learn(name, environme
 
 
 def test_autograds_gradients_become_what_its_updates_become(monkeypatch):
-    from training.algorithms.autograd import Autograd
+    from training.rl.algorithms.autograd import Autograd
 
     monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd)
     spec = spec_of("ppo, 10 passes")
@@ -145,8 +145,8 @@ def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch
     """A slice of three versions: the newest is the learner's own, from which nothing has moved. The penalty is a mean,
     so what it adds to the whole slice's gradient is the mean of what it adds to those of its thirds.
     """
-    from training.algorithms.autograd import Autograd
-    from training.algorithms.closed_form import ClosedForm
+    from training.rl.algorithms.autograd import Autograd
+    from training.rl.algorithms.closed_form import ClosedForm
 
     monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd if by_torch else ClosedForm)
     spec, plain = (

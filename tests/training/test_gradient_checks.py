@@ -23,11 +23,11 @@ from training.calls import KINDS
 from training.calls.apply import ApplyRequest
 from training.calls.gradient import GradientRequest
 from training.calls.kind import BadAnswer
-from training.codec import decode, encode
+from training.engine.codec import decode, encode
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.learner import LearnerState
-from training.truncation import Truncation
+from training.rl.learner import LearnerState
+from training.rl.truncation import Truncation
 
 HOSTILE: dict[str, tuple[str, Any]] = {
     "not a number": ("not finite", lambda d: {WEIGHT: np.full_like(d[WEIGHT], np.nan)}),

@@ -7,12 +7,12 @@ import pytest
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from tests.training.test_closed_form import learned_by
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.algorithms.losses import clamped_square
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
-from training.reports import UpdateReport
+from training.engine.reports import UpdateReport
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.algorithms.losses import clamped_square
+from training.rl.algorithms.ppo import PPO
+from training.rl.networks.architectures import MLP
 from training.spec import TrainingSpec
 
 LONGEST = 0.01

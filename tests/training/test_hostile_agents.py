@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.memory import memory_peak
-from training.codec import encode
+from training.engine.codec import encode
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren

@@ -18,13 +18,13 @@ from tests.training.specs import tiny
 from training.calls import KINDS
 from training.calls.gradient import MEASURED
 from training.calls.kind import BadAnswer
-from training.codec import decode, encode
+from training.engine.codec import decode, encode
+from training.engine.messages import Call
+from training.engine.reports import UpdateReport
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.learner import LearnerState
-from training.messages import Call
-from training.reports import UpdateReport
-from training.truncation import Truncation
+from training.rl.learner import LearnerState
+from training.rl.truncation import Truncation
 
 ODD: tuple[Any, ...] = (
     *(

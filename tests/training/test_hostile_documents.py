@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory import memory_peak
-from training.codec import ENTRIES_LIMIT, HEADER_LIMIT_BYTES, CodecError, decode, encode
+from training.engine.codec import ENTRIES_LIMIT, HEADER_LIMIT_BYTES, CodecError, decode, encode
 
 MEGABYTE = 2**20
 SLACK_BYTES = 32 * MEGABYTE

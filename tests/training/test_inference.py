@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import updates_of
 from tests.training.specs import tiny
-from training.architectures import CNN, MLP
-from training.batch import Batch
-from training.distributions import Distribution
-from training.inference import NumpyPolicy, normalise
-from training.learner import LearnerState
-from training.networks import TorchNetwork
-from training.normalisers import Moments
-from training.spaces import Spaces
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks.distributions import Distribution
+from training.rl.networks.inference import NumpyPolicy, normalise
+from training.rl.networks.networks import TorchNetwork
+from training.rl.normalisers import Moments
+from training.rl.spaces import Spaces
 
 VECTORS = {
     "discrete": Spaces((4,), (2,)),

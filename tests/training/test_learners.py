@@ -10,13 +10,13 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
-from training.aggregation import fitting_learners
-from training.codec import decode
-from training.learner import PublishedPolicy
-from training.ports import Control
-from training.replay import Slice, Slices, Trajectory
+from training.engine.codec import decode
+from training.engine.ports import Control
+from training.engine.replay import Slice, Slices, Trajectory
+from training.engine.unfinished import Unfinished, WaitingGradient
+from training.loops.aggregation import fitting_learners
+from training.rl.learner import PublishedPolicy
 from training.scaling.plan import Bounds
-from training.unfinished import Unfinished, WaitingGradient
 
 
 def test_data_for_less_than_a_gradient_waits_for_the_next_round_and_is_not_lost_at_the_end() -> None:

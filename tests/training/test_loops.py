@@ -10,12 +10,12 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
 from training.calls.update import UpdateRequest
-from training.checkpoints import FileCheckpointStore, Progress
-from training.codec import decode
-from training.engine import train
-from training.learner import LearnerState
-from training.ports import CheckpointRef, Control
-from training.replay import CircularBuffer, KeptBatch, Trajectory, newest_within
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.engine.codec import decode
+from training.engine.ports import CheckpointRef, Control
+from training.engine.replay import CircularBuffer, KeptBatch, Trajectory, newest_within
+from training.engine.train import train
+from training.rl.learner import LearnerState
 
 ASYNCHRONOUS = {"kind": "asynchronous", "staleness_limit": 2}
 IMPACT = {"kind": "impact", "epochs": 1, "minibatch_size": 16, "learning_rate_decay": False}

@@ -23,12 +23,12 @@ from tests.training.stellaris_runs import (
     paused_with_gradients,
     reports,
 )
-from training import checkpoints
-from training.checkpoints import CheckpointError, FileCheckpointStore, Progress
-from training.codec import decode, encode
-from training.learner import LearnerState
-from training.messages import Call, CheckpointSaved, Outcome
-from training.ports import Control
+from training.engine import checkpoints
+from training.engine.checkpoints import CheckpointError, FileCheckpointStore, Progress
+from training.engine.codec import decode, encode
+from training.engine.messages import Call, CheckpointSaved, Outcome
+from training.engine.ports import Control
+from training.rl.learner import LearnerState
 
 
 def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.hungry import hungry_package
 from tests.servers import ROOT
-from training.environments import measuring
-from training.environments.measuring import measured_apart
-from training.environments.model import EnvironmentSpec
-from training.memory_limit import kills_for_memory, machine_bytes, resident_bytes
+from training.engine.memory_limit import kills_for_memory, machine_bytes, resident_bytes
+from training.rl.environments import measuring
+from training.rl.environments.measuring import measured_apart
+from training.rl.environments.model import EnvironmentSpec
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no other system limits memory so")
 

@@ -14,8 +14,8 @@ from gymnasium.wrappers import TransformReward
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import training.environments.making as making
-import training.environments.native.copies as native_copies
+import training.rl.environments.making as making
+import training.rl.environments.native.copies as native_copies
 from tests.training.inline_platform import InlinePlatform
 from tests.training.native_tasks import (
     TASKS,
@@ -28,13 +28,13 @@ from tests.training.native_tasks import (
 )
 from tests.training.runs import Forgetful, final_learner
 from tests.training.specs import tiny
-from training.engine import train
-from training.environments.catalogue import ENTRIES
-from training.environments.making import make_copies, stepped_by
-from training.environments.model import EnvironmentSpec
-from training.environments.native.copies import NativeCopies
-from training.environments.native.families import FAMILIES, recognise
-from training.ports import Control
+from training.engine.ports import Control
+from training.engine.train import train
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.making import make_copies, stepped_by
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.environments.native.copies import NativeCopies
+from training.rl.environments.native.families import FAMILIES, recognise
 
 
 @pytest.mark.parametrize("task", TASKS)

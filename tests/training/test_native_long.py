@@ -12,8 +12,8 @@ from tests.training.native_tasks import TASKS, begin, gymnasiums, native
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
 from tests.work import repeated
-from training.checkpoints import Progress
-from training.inference import NumpyPolicy
+from training.engine.checkpoints import Progress
+from training.rl.networks.inference import NumpyPolicy
 
 _COPIES = 4
 _BETWEEN_SNAPSHOTS = 2_500

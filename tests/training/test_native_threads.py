@@ -6,7 +6,7 @@ from threading import Barrier, Thread, current_thread
 
 import pytest
 
-from training.environments.native.threads import share
+from training.rl.environments.native.threads import share
 
 _PATIENCE_S = 60.0
 

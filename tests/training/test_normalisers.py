@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.normalisers import Moments
+from training.rl.normalisers import Moments
 
 
 @given(st.integers(0, 2**31), st.lists(st.integers(0, 30), min_size=1, max_size=6))

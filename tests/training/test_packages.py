@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from cloud.local import LocalOptions
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
-from training import packages
-from training.engine import train
-from training.ports import Control
+from training.engine.ports import Control
+from training.engine.train import train
+from training.rl.environments import packages
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "environments.md"
 

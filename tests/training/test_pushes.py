@@ -10,12 +10,12 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
-from training import pushes
 from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import sparse_table
 from training.data.store import MemoryStore
-from training.messages import RoundFinished
+from training.engine.messages import RoundFinished
+from training.supervised import pushes
 
 SHAPES = {"weight": (1000, 1), "bias": (1,)}
 

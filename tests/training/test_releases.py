@@ -13,8 +13,8 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, first_of, loop, reports
-from training.checkpoints import FileCheckpointStore
-from training.codec import decode
+from training.engine.checkpoints import FileCheckpointStore
+from training.engine.codec import decode
 
 
 def check_releases(platform: Recording, learners: int, decay: float) -> Counter[str]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.returns import generalised_advantages, vtrace
+from training.rl.returns import generalised_advantages, vtrace
 
 
 def by_definition(rewards, values, next_values, terminated, ended, discount, decay):

@@ -11,17 +11,17 @@ import pytest
 from tests.training.inline_platform import InlinePlatform
 from tests.training.specs import tiny
 from training.calls.evaluate import EvaluateRequest
-from training.checkpoints import FileCheckpointStore
-from training.codec import decode
-from training.engine import train
+from training.engine.checkpoints import FileCheckpointStore
+from training.engine.codec import decode
+from training.engine.messages import Call
+from training.engine.ports import Control
+from training.engine.seeds import derive
+from training.engine.train import train
 from training.functions.body import WarmCache
 from training.functions.evaluate import evaluate
-from training.lanczos import leading_vectors
-from training.messages import Call
-from training.ports import Control
-from training.reward_surface import Directions, Point, measure_surface
-from training.seeds import derive
-from training.trained import TrainedPolicy
+from training.rl.policies.trained import TrainedPolicy
+from training.rl.surfaces.lanczos import leading_vectors
+from training.rl.surfaces.reward_surface import Directions, Point, measure_surface
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_leading_vectors_are_those_of_largest_magnitude():
 
 @pytest.mark.parametrize("to", [0.0, np.nan])
 def test_a_policy_without_two_directions_is_explained(checkpoint, monkeypatch, capsys, to):
-    from training import reward_surface as module
+    from training.rl.surfaces import reward_surface as module
 
     plain = module.standardise
     monkeypatch.setattr(
@@ -80,7 +80,7 @@ def test_a_policy_without_two_directions_is_explained(checkpoint, monkeypatch, c
 
 
 def test_the_command_tells_line_by_line(checkpoint):
-    command = [sys.executable, "-m", "training.reward_surface", str(checkpoint), "--grid", "3"]
+    command = [sys.executable, "-m", "training.rl.surfaces.reward_surface", str(checkpoint), "--grid", "3"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert set(lines[0]) == {"eigenvalues", "offsets"}

@@ -8,14 +8,14 @@ import pytest
 
 from training.calls.evaluate import EvaluateRequest
 from training.calls.rollout import RolloutRequest
-from training.codec import decode
-from training.environments.atari import Shrinking, _averaging
-from training.environments.making import make, spaces_of
-from training.environments.model import EnvironmentSpec
+from training.engine.codec import decode
+from training.engine.messages import BlobRef, Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.inference import NumpyPolicy
-from training.messages import BlobRef, Call
+from training.rl.environments.atari import Shrinking, _averaging
+from training.rl.environments.making import make, spaces_of
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.networks.inference import NumpyPolicy
 from training.spec import TrainingSpec
 
 
@@ -177,7 +177,7 @@ def test_a_picture_is_shrunk_in_parts_as_it_would_be_as_a_whole(rows):
 
 
 def test_an_atari_episode_is_cut_off_at_108_000_frames(monkeypatch):
-    import training.environments.atari as atari
+    import training.rl.environments.atari as atari
 
     monkeypatch.setattr(atari, "_FRAMES_PER_EPISODE", 800)
     environment = make(EnvironmentSpec(id="PongNoFrameskip-v4"))

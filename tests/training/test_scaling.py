@@ -7,8 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.factories import changed_report
 from tests.training.specs import tiny
-from training.curvature import RATIO_LIMIT
-from training.reports import CurvatureReport, NoiseScaleReport
+from training.engine.reports import CurvatureReport, NoiseScaleReport
+from training.rl.measures.curvature import RATIO_LIMIT
 from training.scaling import AnyScaling
 from training.scaling.agent_weights import as_text
 from training.scaling.boosting import Boosting

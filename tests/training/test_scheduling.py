@@ -10,9 +10,9 @@ from tests.factories import changed_report, round_finished
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from training.inference import NumpyPolicy
-from training.learner import LearnerState
-from training.reports import Spend, Usage
+from training.engine.reports import Spend, Usage
+from training.rl.learner import LearnerState
+from training.rl.networks.inference import NumpyPolicy
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scaling.plan import Bounds

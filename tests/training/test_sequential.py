@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from training.sequential import (
+from training.statistics.sequential import (
     FEWEST_PAIRS,
     LEVEL,
     MOST_PAIRS,

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import tiny
-from training.learner import LearnerState
-from training.reports import RoundReport, Spend, Usage
+from training.engine.reports import RoundReport, Spend, Usage
+from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scaling.plan import Bounds

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.training.test_siren_agent import CLOUD, DOLLAR, spec, weights_of
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import Bounds
 from training.scaling.siren import Siren

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
-from training.algorithms import losses, optimisation
-from training.algorithms.heads import head_of
-from training.algorithms.impact import Impact
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
-from training.inference import LOG_STD_LIMITS, normalise
-from training.returns import generalised_advantages
+from training.rl.algorithms import losses, optimisation
+from training.rl.algorithms.heads import head_of
+from training.rl.algorithms.impact import Impact
+from training.rl.algorithms.ppo import PPO
+from training.rl.networks.architectures import MLP
+from training.rl.networks.inference import LOG_STD_LIMITS, normalise
+from training.rl.returns import generalised_advantages
 
 
 def own_forward(parameters, network, observations):

@@ -13,8 +13,8 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of, final_learner
 from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, at_random, loop, reports
-from training.checkpoints import FileCheckpointStore, Progress
-from training.learner import LearnerState
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.rl.learner import LearnerState
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo, one pass": {"kind": "ppo", "epochs": 1, "normalise_observations": True, "normalise_rewards": True},

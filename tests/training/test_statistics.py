@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from training.statistics import (
+from training.statistics.few_seeds import (
     Reached,
     bootstrap,
     improvement_interval,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.stopping import fraction_done, verdict
 from training.spec import StopRule
-from training.stopping import fraction_done, verdict
 
 
 def after(**changes):

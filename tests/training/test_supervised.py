@@ -12,14 +12,14 @@ from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import descent, tiny
 from training.calls.sgd import SgdRequest
-from training.checkpoints import CheckpointError, Progress
 from training.data import library
 from training.data.store import MemoryStore, MissingData, read_rows
-from training.descent_state import DescentState
-from training.messages import Call, Evaluated, RoundFinished
-from training.models.metrics import majority_loss
-from training.ports import Control
-from training.reports import RoundReport
+from training.engine.checkpoints import CheckpointError, Progress
+from training.engine.messages import Call, Evaluated, RoundFinished
+from training.engine.ports import Control
+from training.engine.reports import RoundReport
+from training.supervised.descent_state import DescentState
+from training.supervised.models.metrics import majority_loss
 from training.tasks import supervised_spec
 from training.tasks.kinds import TASKS, read_training, task_of
 from training.tasks.supervised_spec import Supervised

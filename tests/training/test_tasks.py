@@ -8,14 +8,14 @@ from cloud.wire import Work
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.messages import Evaluated, RoundFinished
+from training.engine.reports import RoundReport, Usage, sum_usages
+from training.engine.stopping import verdict
 from training.loops.asynchronous import Asynchronous
 from training.loops.state import MakeVersion
 from training.loops.synchronous import SynchronousState
-from training.messages import Evaluated, RoundFinished
-from training.reports import RoundReport, Usage, sum_usages
 from training.spec import StopRule
-from training.stopping import verdict
 from training.tasks.kinds import TASKS
 from training.tasks.score import Score
 

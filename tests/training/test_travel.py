@@ -4,10 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from training.environments.catalogue import ENTRIES
-from training.environments.making import UnsupportedSpace, can_travel, make, measured_spaces, spaces_of
-from training.environments.model import EnvironmentSpec
-from training.environments.travel import restore, save
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.environments.making import UnsupportedSpace, can_travel, make, measured_spaces, spaces_of
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.environments.travel import restore, save
 
 OTHERS = [
     "Ant-v5",

@@ -14,19 +14,19 @@ from pydantic import ValidationError
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from tests.training.test_slopes import chosen_samples, own_forward, own_policy
-from training.algorithms import losses, optimisation
-from training.algorithms.a2c import A2C
-from training.algorithms.autograd import Autograd
-from training.algorithms.closed_form import ClosedForm
-from training.algorithms.impact import Impact
-from training.algorithms.impala import Impala
-from training.algorithms.ppo import PPO
-from training.algorithms.slice_gradient import Pass, gradient_of
-from training.architectures import MLP
-from training.inference import normalise
-from training.learner import PublishedPolicy
-from training.returns import vtrace
-from training.truncation import Truncation, importance_figures, least_ratios, truncated_ratios
+from training.rl.algorithms import losses, optimisation
+from training.rl.algorithms.a2c import A2C
+from training.rl.algorithms.autograd import Autograd
+from training.rl.algorithms.closed_form import ClosedForm
+from training.rl.algorithms.impact import Impact
+from training.rl.algorithms.impala import Impala
+from training.rl.algorithms.ppo import PPO
+from training.rl.algorithms.slice_gradient import Pass, gradient_of
+from training.rl.learner import PublishedPolicy
+from training.rl.networks.architectures import MLP
+from training.rl.networks.inference import normalise
+from training.rl.returns import vtrace
+from training.rl.truncation import Truncation, importance_figures, least_ratios, truncated_ratios
 
 CLIP = 0.2
 LOGS = st.floats(-6, 6, allow_subnormal=False)

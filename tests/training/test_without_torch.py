@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers import printed_by
-from training import torch_loading
+from training.engine import torch_loading
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -96,7 +96,7 @@ def test_torch_is_asked_about_a_gpu_only_where_there_may_be_one(monkeypatch, tmp
         "training.functions.update",
         "training.functions.gradient",
         "training.functions.apply",
-        "training.algorithms.optimisation",
+        "training.rl.algorithms.optimisation",
     ],
 )
 def test_the_learners_modules_load_without_torch(module):

@@ -15,7 +15,7 @@ from cloud.provision.permissions import SHARED_PREFIX
 from cloud.register import Found, Holder
 from tests.cloud.aws.code import create
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
-from training.messages import Started
+from training.engine.messages import Started
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import services
 from webapp.connections.models import Aim, Connection, SetUp

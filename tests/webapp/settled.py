@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from training.ports import PriceLine, Reservation, Settlement
+from training.engine.ports import PriceLine, Reservation, Settlement
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge, ChargeState
 

@@ -27,7 +27,7 @@ from tests.factories import (
 from tests.members import add_member
 from tests.webapp.ab_test_rows import make_ab_test
 from tests.webapp.scheduler_rows import make_rows
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts import services as accounts
 from webapp.api.tokens import make_token
 from webapp.clock import SYSTEM_CLOCK

@@ -26,9 +26,9 @@ from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import table_of_numbers, upload, worker_reads
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from tests.webapp.reports.test_report_schedules import Scene
-from training.checkpoints import CheckpointError
 from training.data.readers.choice import Choice
-from training.film import still_of
+from training.engine.checkpoints import CheckpointError
+from training.rl.policies.film import still_of
 from webapp import private_files
 from webapp.accounts.models import Project
 from webapp.datasets import services

@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.factories import evaluated, make_running_job, make_spec, round_finished, stopped
 from tests.webapp.settled import lambda_lines, settle
-from training.messages import Evaluated, RoundFinished
-from training.reports import RoundReport
+from training.engine.messages import Evaluated, RoundFinished
+from training.engine.reports import RoundReport
 from training.tasks.supervised import DescentFigures
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Event, Job, Round

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.aggregation import AggregationRule
-from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork
 from training.calls.gradient import joined_facts
 from training.calls.kind import (
     FIGURE_LIMIT,
@@ -27,14 +24,17 @@ from training.calls.kind import (
     read_document,
 )
 from training.calls.update import UPDATE_ATTEMPTS, check_arrays, check_reports, state_in
-from training.codec import Document, decode
+from training.engine.codec import Document, decode
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
+from training.loops.aggregation import AggregationRule
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.networks.architectures import AnyNetwork
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.learner import LearnerState, PublishedPolicy, RoundSums
-    from training.messages import Call
+    from training.engine.messages import Call
+    from training.rl.learner import LearnerState, PublishedPolicy, RoundSums
 
 _REPORT_BYTES = 800
 _KEYS = {
@@ -99,7 +99,7 @@ class Apply(CallKind[ApplyRequest]):
         return 4 * sum(map(len, call.inputs[:1])) + SLACK_BYTES
 
     def check(self, call: Call, request: ApplyRequest, result: Result) -> None:
-        from training.learner import LearnerState
+        from training.rl.learner import LearnerState
 
         before = LearnerState.decode(call.inputs[0])
         gradients = gradients_in(call, request)
@@ -151,7 +151,7 @@ def gradients_in(call: Call, request: ApplyRequest) -> list[Document]:
 
 def policies_in(call: Call, request: ApplyRequest) -> list[PublishedPolicy]:
     """Return the policies among a call's inputs."""
-    from training.learner import PublishedPolicy
+    from training.rl.learner import PublishedPolicy
 
     return [PublishedPolicy.decode(weights) for weights in call.inputs[len(call.inputs) - request.policies :]]
 
@@ -169,7 +169,7 @@ def facts_of(before: LearnerState, request: ApplyRequest, gradients: list[Docume
 
 def sums_with(before: LearnerState, gradients: list[Document]) -> RoundSums:
     """Return the round's sums with those of these gradients."""
-    from training.normalisers import Moments
+    from training.rl.normalisers import Moments
 
     def moments(gradient: Document, name: str) -> Moments | None:
         if f"{name}_count" not in gradient:
@@ -194,7 +194,7 @@ def _check_state(
     """Check that it can follow the state before: all but the numbers of its parameters are known."""
     from dataclasses import replace
 
-    from training.algorithms.slice_gradient import end_round
+    from training.rl.algorithms.slice_gradient import end_round
 
     steps = len(gradients) if request.rule == "sequential" else 1
     facts = {

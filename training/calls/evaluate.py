@@ -16,13 +16,13 @@ from training.calls.kind import (
     read_document,
     required_weights,
 )
-from training.environments.model import EnvironmentSpec
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
+from training.rl.environments.model import EnvironmentSpec
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 _KEYS = {"returns", "lengths"}
 _HEADER_BYTES = 260

@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork
 from training.calls.kind import (
     FIGURE_LIMIT,
     SLACK_BYTES,
@@ -26,16 +24,18 @@ from training.calls.kind import (
     read_document,
     required_weights,
 )
-from training.codec import Document, decode
-from training.environments.model import EnvironmentSpec
+from training.engine.codec import Document, decode
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
-from training.truncation import Truncation
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.networks.architectures import AnyNetwork
+from training.rl.truncation import Truncation
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
-    from training.spaces import Spaces
+    from training.engine.messages import Call
+    from training.rl.spaces import Spaces
 
 PREFIX = "g:"
 """Before the names of a gradient's arrays in its document."""
@@ -57,7 +57,7 @@ NUMBER_LIMIT = 1e15
 _MEAN_LIMIT, _VARIANCE_LIMIT = 1e39, 1e78
 """Moments of float32 are below them."""
 _RATIO_LIMIT = exp(20.0)
-"""Ratios are clipped there (`training.truncation`)."""
+"""Ratios are clipped there (`training.rl.truncation`)."""
 _ROUNDING = 1.0 + 1e-6
 _HEADER_BYTES = 1200
 _PLAIN = {
@@ -272,13 +272,13 @@ def mean_figures(
 
 
 def _spaces(request: GradientRequest) -> Spaces:
-    from training.environments.making import known_spaces
+    from training.rl.environments.making import known_spaces
 
     return known_spaces(request.environment)
 
 
 def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:
-    from training.networks import parameter_shapes
+    from training.rl.networks.networks import parameter_shapes
 
     return parameter_shapes(request.network, _spaces(request))
 

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from training.codec import CodecError, Document, decode
+from training.engine.codec import CodecError, Document, decode
+from training.engine.reports import Message, Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Message, Usage
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 LONGEST_CALL_S = 900.0
 """No call may take longer, on any platform."""

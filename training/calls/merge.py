@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from training import pushes
 from training.calls.kind import LONGEST_CALL_S, SLACK_BYTES, BadAnswer, BillPart, CallKind, CallRequest
 from training.calls.sgd import expected_push_bytes
 from training.data.manifest import DataShape
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.models import AnyModel
-from training.models.optimisers import AnyOptimiser
-from training.reports import Usage
+from training.supervised import pushes
+from training.supervised.models import AnyModel
+from training.supervised.models.optimisers import AnyOptimiser
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 _HEADER_BYTES = 600
 _STATE_COPIES = {"sgd": 1, "momentum": 2, "adam": 3}

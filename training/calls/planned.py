@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from training.architectures import Convolution, Layer
-from training.codec import encode
-from training.environments.expectations import Expectation, expectation_of
-from training.spaces import Spaces
+from training.engine.codec import encode
+from training.rl.environments.expectations import Expectation, expectation_of
+from training.rl.networks.architectures import Convolution, Layer
+from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 
 _HEADER_BYTES_AN_ARRAY = 55

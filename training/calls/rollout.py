@@ -17,15 +17,15 @@ from training.calls.kind import (
     read_document,
     required_weights,
 )
-from training.codec import Document
-from training.environments.model import EnvironmentSpec
+from training.engine.codec import Document
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.reports import Usage
-from training.spaces import Spaces
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.spaces import Spaces
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 STATE_LIMIT_BYTES = 64 * 2**20
 _KEYS = {
@@ -79,7 +79,7 @@ class Rollout(CallKind[RolloutRequest]):
         return _trajectory_bytes(request, _spaces_of(request.environment)) + STATE_LIMIT_BYTES
 
     def check(self, call: Call, request: RolloutRequest, result: Result) -> None:
-        from training import batch
+        from training.rl import batch
 
         spaces = _spaces_of(request.environment)
         version = call.weights.version if call.weights is not None else 0
@@ -124,7 +124,7 @@ class Rollout(CallKind[RolloutRequest]):
 
 
 def _spaces_of(environment: EnvironmentSpec) -> Spaces:
-    from training.environments.making import known_spaces
+    from training.rl.environments.making import known_spaces
 
     return known_spaces(environment)
 

@@ -17,16 +17,16 @@ from training.calls.kind import (
 )
 from training.data.manifest import DataShape, RowRange
 from training.data.shard import rows_of
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.models import AnyModel
-from training.models.lenet import LeNet
-from training.models.metrics import Judged, losses_of
-from training.pushes import most_bytes
-from training.reports import Usage
+from training.supervised.models import AnyModel
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.metrics import Judged, losses_of
+from training.supervised.pushes import most_bytes
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 _KEYS = {"losses", "probabilities", "targets"}
 _SUM_TOLERANCE = 1e-4

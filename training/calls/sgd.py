@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from training import pushes
 from training.calls.kind import BadAnswer, BillPart, CallKind, CallRequest, required_weights
 from training.data import library
 from training.data.manifest import DataShape, RowRange
 from training.data.rows import SparseFeatures
 from training.data.shard import BadShard
 from training.data.store import MissingData, read_rows
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.models import AnyModel
-from training.models.lenet import LeNet
-from training.reports import Usage
+from training.supervised import pushes
+from training.supervised.models import AnyModel
+from training.supervised.models.lenet import LeNet
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall
-    from training.messages import Call
+    from training.engine.messages import Call
 
 _HEADER_BYTES = 400
 

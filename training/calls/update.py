@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
-from training.algorithms import AnyAlgorithm
-from training.architectures import AnyNetwork
 from training.calls.kind import (
     FIGURE_LIMIT,
     LONGEST_CALL_S,
@@ -20,16 +18,18 @@ from training.calls.kind import (
     CallRequest,
     read_document,
 )
-from training.codec import CodecError
+from training.engine.codec import CodecError
+from training.engine.reports import CurvatureReport, Message, NoiseScaleReport, UpdateReport, Usage
 from training.functions.body import Result, WarmCache
-from training.measures import AnyMeasure
-from training.reports import CurvatureReport, Message, NoiseScaleReport, UpdateReport, Usage
+from training.rl.algorithms import AnyAlgorithm
+from training.rl.measures.measures import AnyMeasure
+from training.rl.networks.architectures import AnyNetwork
 
 if TYPE_CHECKING:
-    from training.batch import Batch
     from training.calls.planned import PlannedCall
-    from training.learner import LearnerState
-    from training.messages import Call
+    from training.engine.messages import Call
+    from training.rl.batch import Batch
+    from training.rl.learner import LearnerState
 
 UPDATE_ATTEMPTS = 2
 _UPDATE_REPORT_BYTES = 500
@@ -79,7 +79,7 @@ class Update(CallKind[UpdateRequest]):
 
     def check(self, call: Call, request: UpdateRequest, result: Result) -> None:
         """Check all that can be known without learning again: everything but the numbers of the new parameters."""
-        from training.learner import LearnerState
+        from training.rl.learner import LearnerState
 
         before = LearnerState.decode(call.inputs[0])
         batch = _batch_of(call, request, before)
@@ -130,7 +130,7 @@ def facts_of(before: LearnerState, batch: Batch) -> dict[str, Any]:
 
 def batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch:
     """Return the trajectories that the call learns from. Raises BadTrajectory."""
-    from training.batch import Batch
+    from training.rl.batch import Batch
 
     versions = range(max(0, before.version - request.staleness_limit), before.version + 1)
     return Batch.of(call.inputs[1:], versions, before.spaces)
@@ -138,7 +138,7 @@ def batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch:
 
 def _batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch:
     """Return the same for a check: what cannot be learned from has no answer."""
-    from training.batch import BadTrajectory
+    from training.rl.batch import BadTrajectory
 
     try:
         return batch_of(call, request, before)
@@ -148,7 +148,7 @@ def _batch_of(call: Call, request: UpdateRequest, before: LearnerState) -> Batch
 
 def state_in(data: Any) -> LearnerState:
     """Return the state in an answer, if the bytes are those of a state and nothing else."""
-    from training.learner import LearnerState
+    from training.rl.learner import LearnerState
 
     if not isinstance(data, bytes):
         raise BadAnswer("update", "the update holds no state of the learner")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from training.data.dataset import Table
 from training.data.manifest import Column
 from training.data.rows import DenseFeatures, SparseFeatures
-from training.seeds import derive
+from training.engine.seeds import derive
 
 _MARGIN = 0.1
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from training.data.dataset import Table
 from training.data.rows import DenseFeatures
-from training.seeds import derive
+from training.engine.seeds import derive
 
 SIDE = 28
 _LARGE = 64

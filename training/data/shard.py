@@ -1,4 +1,4 @@
-"""A shard: some rows of a data set as canonical bytes (`training.codec`), named by their SHA-256.
+"""A shard: some rows of a data set as canonical bytes (`training.engine.codec`), named by their SHA-256.
 
 Equal rows give equal bytes. Reading checks everything that a computation relies on, because a shard may come from a
 store that others can write to.
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from training.codec import CodecError, Document, decode, encode
 from training.data.rows import DenseFeatures, Features, Rows, SparseFeatures
+from training.engine.codec import CodecError, Document, decode, encode
 
 SHARD_BYTES = (16 * 2**10, 512 * 2**10)
 """About how small and how large a shard is."""

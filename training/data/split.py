@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from training.seeds import derive
+from training.engine.seeds import derive
 
 
 def held_out_rows(targets: npt.NDArray[np.integer], share: float, seed: int) -> npt.NDArray[np.bool_]:

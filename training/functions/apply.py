@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from training.aggregation import policy_distance, usual_step
-from training.algorithms.slice_gradient import apply_gradients, end_round
 from training.calls.apply import (
     ApplyRequest,
     facts_of,
@@ -19,13 +17,15 @@ from training.calls.apply import (
     weights_of,
 )
 from training.calls.gradient import MEASURED, PREFIX, mean_figures
-from training.codec import Document, encode
+from training.engine.codec import Document, encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.learner import LearnerState
-from training.messages import Call
-from training.networks import Parameters
-from training.policy_shift import divergence
-from training.reports import Usage
+from training.loops.aggregation import policy_distance, usual_step
+from training.rl.algorithms.slice_gradient import apply_gradients, end_round
+from training.rl.learner import LearnerState
+from training.rl.measures.policy_shift import divergence
+from training.rl.networks.networks import Parameters
 
 
 def apply(call: Call, request: ApplyRequest) -> Result:

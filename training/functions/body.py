@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from training.reports import Usage
+from training.engine.reports import Usage
 
 if TYPE_CHECKING:
     from training.data.store import DataStore

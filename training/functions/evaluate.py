@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from training.calls.evaluate import EvaluateRequest
-from training.codec import encode
-from training.environments.copies import Copies
-from training.environments.making import make_copies
+from training.engine.codec import encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.functions.rollout import as_stored, policy_of
-from training.inference import NumpyPolicy
-from training.messages import Call
-from training.reports import Usage
+from training.rl.environments.copies import Copies
+from training.rl.environments.making import make_copies
+from training.rl.networks.inference import NumpyPolicy
 
 
 def evaluate(call: Call, request: EvaluateRequest, weights: bytes, warm_cache: WarmCache) -> Result:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from training.calls.rollout import RolloutRequest
-from training.codec import encode
-from training.environments.copies import Copies, End
-from training.inference import NumpyPolicy
+from training.engine.codec import encode
+from training.rl.environments.copies import Copies, End
+from training.rl.networks.inference import NumpyPolicy
 
 _MUST_BE_FINITE = {
     "observations": "an observation",

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from training.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
-from training.batch import Batch
 from training.calls.gradient import (
     MOMENTS,
     PREFIX,
@@ -17,11 +15,13 @@ from training.calls.gradient import (
     slice_facts,
     trajectories_of,
 )
-from training.codec import Document, decode, encode
+from training.engine.codec import Document, decode, encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.learner import LearnerState, PublishedPolicy
-from training.messages import Call
-from training.reports import Usage
+from training.rl.algorithms.slice_gradient import Pass, SliceGradient, gradient_of
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState, PublishedPolicy
 
 
 def gradient(call: Call, request: GradientRequest, weights: bytes) -> Result:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from training.calls.merge import MergeRequest
-from training.codec import encode
-from training.descent_state import DescentState
+from training.engine.codec import encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result
-from training.messages import Call
-from training.models.model import Parameters, parameter_count
-from training.pushes import Push, shapes_of
-from training.reports import Usage
+from training.supervised.descent_state import DescentState
+from training.supervised.models.model import Parameters, parameter_count
+from training.supervised.pushes import Push, shapes_of
 
 
 def merge(call: Call, request: MergeRequest) -> Result:

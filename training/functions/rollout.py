@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from training.calls.rollout import RolloutRequest
-from training.codec import decode, encode
-from training.environments.copies import Copies
-from training.environments.making import make_copies
+from training.engine.codec import decode, encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
+from training.engine.seeds import derive
 from training.functions.body import Result, WarmCache
 from training.functions.fragment import SlotEnvironments, sample
-from training.inference import NumpyPolicy
-from training.messages import Call
-from training.reports import Usage
-from training.seeds import derive
+from training.rl.environments.copies import Copies
+from training.rl.environments.making import make_copies
+from training.rl.networks.inference import NumpyPolicy
 
 # Each worker keeps this many slots' environments warm; restoring others takes well under a millisecond.
 _WARM_AT_MOST = 32

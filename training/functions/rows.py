@@ -8,8 +8,8 @@ from training.data.manifest import RowRange
 from training.data.rows import DenseFeatures, Rows
 from training.data.shard import rows_of
 from training.data.store import read_rows
+from training.engine.messages import Call
 from training.functions.body import WarmCache
-from training.messages import Call
 
 _MEGABYTE = 2**20
 _NUMBER_BYTES = 4

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from training.calls import KINDS
+from training.engine.messages import Call
 from training.functions.body import Result, WarmCache
-from training.messages import Call
 
 
 def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
@@ -18,6 +18,6 @@ def execute(call: Call, weights: bytes | None, warm_cache: WarmCache) -> Result:
 
 def warm_learner() -> None:
     """Import what a learner may need, so that its first call does not wait for it."""
-    from training.torch_loading import import_torch
+    from training.engine.torch_loading import import_torch
 
     import_torch()

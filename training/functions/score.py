@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from training.calls.score import ScoreRequest
-from training.codec import encode
-from training.descent_state import parameters_in
+from training.engine.codec import encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.functions.rows import bytes_of, memory_mb, rows_of_call
-from training.messages import Call
-from training.models.lenet import LeNet
-from training.models.metrics import judge
-from training.models.model import parameter_count
-from training.reports import Usage
+from training.supervised.descent_state import parameters_in
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.metrics import judge
+from training.supervised.models.model import parameter_count
 
 _COPIES = 2
 

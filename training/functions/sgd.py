@@ -7,16 +7,16 @@ import time
 
 import numpy as np
 
-from training import pushes
 from training.calls.sgd import SgdRequest
 from training.data.rows import Rows
-from training.descent_state import parameters_in
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.functions.rows import bytes_of, memory_mb, rows_of_call
-from training.messages import Call
-from training.models.lenet import LeNet
-from training.models.model import Parameters, parameter_count
-from training.reports import Usage
+from training.supervised import pushes
+from training.supervised.descent_state import parameters_in
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.model import Parameters, parameter_count
 
 _COPIES = 5
 

@@ -4,13 +4,13 @@ and the new policy. An MLP is learned without torch.
 
 from __future__ import annotations
 
-from training import measures
 from training.calls.update import UpdateRequest, batch_of, facts_of
-from training.codec import encode
+from training.engine.codec import encode
+from training.engine.messages import Call
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
-from training.learner import LearnerState
-from training.messages import Call
-from training.reports import Usage
+from training.rl.learner import LearnerState
+from training.rl.measures import measures
 
 
 def update(call: Call, request: UpdateRequest, warm_cache: WarmCache) -> Result:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.replay import CircularBuffer, Trajectory
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -30,7 +31,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.replay import CircularBuffer, Trajectory
 from training.scaling.plan import Plan
 
 FAILURES_ALLOWED_PER_ACTOR = 3

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
-from training.codec import Document, decode
+from training.engine.codec import Document, decode
+from training.engine.messages import FAULTS_NOT_RETRIED, Event, Outcome
+from training.engine.stopping import Halt
 from training.loops.evaluation import Evaluation
 from training.loops.flight import Landed
 from training.loops.run import Run
@@ -24,8 +26,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.messages import FAULTS_NOT_RETRIED, Event, Outcome
-from training.stopping import Halt
 
 
 class Made(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from training.data.shard import BadShard
 from training.data.store import MissingData
+from training.engine.messages import Event
+from training.engine.stopping import Halt
 from training.loops.driver import Driver
 from training.loops.gradient_driver import GradientDriver
 from training.loops.run import Run
-from training.messages import Event
-from training.stopping import Halt
 
 DRIVERS: dict[str, type[Driver]] = {"staleness_aware": GradientDriver}
 """Drivers of loops with orders of their own; all others have the plain one."""

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.replay import Trajectory
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -31,7 +32,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.replay import Trajectory
 from training.scaling.plan import Plan
 
 _FAILURES_ALLOWED_PER_FUNCTION = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from training.checkpoints import Progress
-from training.codec import decode
-from training.deadlines import Deadlines
+from training.engine.checkpoints import Progress
+from training.engine.codec import decode
+from training.engine.deadlines import Deadlines
+from training.engine.messages import BlobRef, Call, Evaluated
+from training.engine.seeds import derive
 from training.loops.flight import Landed
-from training.messages import BlobRef, Call, Evaluated
-from training.seeds import derive
 from training.tasks.task import Task
 
 

@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from training.calls import KINDS
-from training.deadlines import Deadlines
-from training.messages import (
+from training.engine.deadlines import Deadlines
+from training.engine.messages import (
     FAULTS_NOT_RETRIED,
     Call,
     CallFailed,
@@ -15,9 +15,9 @@ from training.messages import (
     Outcome,
     Tick,
 )
-from training.ports import ControlSource, Platform
-from training.reports import Usage
-from training.stopping import Halt, end_by_outcome, wished_end
+from training.engine.ports import ControlSource, Platform
+from training.engine.reports import Usage
+from training.engine.stopping import Halt, end_by_outcome, wished_end
 
 _TICK_S = 1.0
 _SAME_AGAIN = FAULTS_NOT_RETRIED | {"refused_gradient"}

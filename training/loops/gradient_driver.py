@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from training.codec import Document, decode
+from training.engine.codec import Document, decode
+from training.engine.messages import CallFailed, Event, Outcome
+from training.engine.reports import GradientsReport
+from training.engine.seeds import derive
 from training.loops.driver import Driver, Made
 from training.loops.flight import Landed
 from training.loops.occupancy import Occupancy
@@ -24,9 +27,6 @@ from training.loops.state import (
     Landing,
     Step,
 )
-from training.messages import CallFailed, Event, Outcome
-from training.reports import GradientsReport
-from training.seeds import derive
 
 
 class GradientDriver(Driver):

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from training.aggregation import GradientQueue, QueuedGradient, calibrated
+from training.engine.replay import Slice, Slices, Trajectory
+from training.engine.unfinished import Unfinished, WaitingGradient
+from training.loops.aggregation import GradientQueue, QueuedGradient, calibrated
 from training.loops.state import (
     ApplyGradients,
     ComputeGradient,
@@ -18,8 +20,6 @@ from training.loops.state import (
     MakeVersion,
     Step,
 )
-from training.replay import Slice, Slices, Trajectory
-from training.unfinished import Unfinished, WaitingGradient
 
 if TYPE_CHECKING:
     from training.loops.staleness_aware import StalenessAware

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from training.aggregation import Release
-from training.codec import Document
-from training.reports import GradientsReport
+from training.engine.codec import Document
+from training.engine.reports import GradientsReport
+from training.loops.aggregation import Release
 
 _NS = 10**9
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.replay import Trajectory
 from training.loops.loop import Loop
 from training.loops.state import EndRound, Job, KeepData, Landing, MakeVersion, PlanAgain, Step
 from training.loops.synchronous import WaveState
-from training.replay import Trajectory
 from training.scaling.plan import Plan
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training.checkpoints import Progress
-from training.codec import Document
+from training.engine.checkpoints import Progress
+from training.engine.codec import Document
+from training.engine.reports import Figures, GradientsReport, RoundReport, Spend, Usage, sum_usages
 from training.loops.flight import Tally
-from training.reports import Figures, GradientsReport, RoundReport, Spend, Usage, sum_usages
 from training.scaling.plan import Plan
 
 

@@ -6,14 +6,10 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from training.checkpoints import Progress
-from training.codec import Document
-from training.deadlines import Deadlines
-from training.loops.attempts import attempts_of
-from training.loops.evaluation import Evaluation
-from training.loops.flight import Flight, Tally
-from training.loops.round_report import Learned, round_report
-from training.messages import (
+from training.engine.checkpoints import Progress
+from training.engine.codec import Document
+from training.engine.deadlines import Deadlines
+from training.engine.messages import (
     OWN_ENDS,
     BlobRef,
     Call,
@@ -23,14 +19,18 @@ from training.messages import (
     RoundFinished,
     Stopped,
 )
-from training.ports import CheckpointStore, ControlSource, Metered, Platform
-from training.reports import GradientsReport, Spend
+from training.engine.ports import CheckpointStore, ControlSource, Metered, Platform
+from training.engine.reports import GradientsReport, Spend
+from training.engine.seeds import derive
+from training.engine.stopping import Halt, fraction_done, verdict
+from training.engine.unfinished import Unfinished
+from training.loops.attempts import attempts_of
+from training.loops.evaluation import Evaluation
+from training.loops.flight import Flight, Tally
+from training.loops.round_report import Learned, round_report
 from training.scaling.plan import Bounds, Plan
-from training.seeds import derive
-from training.stopping import Halt, fraction_done, verdict
 from training.tasks.task import Task
 from training.tasks.training import Training
-from training.unfinished import Unfinished
 
 HISTORY_KEPT = 64
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from training.aggregation import (
+from training.loops.aggregation import (
     AGE_LIMIT,
     AggregationRule,
     CalibrationRule,
@@ -17,7 +17,7 @@ from training.aggregation import (
 )
 from training.loops.loop import Loop
 from training.loops.staleness_aware_state import StalenessAwareState
-from training.truncation import Truncation, TruncationRule
+from training.rl.truncation import Truncation, TruncationRule
 
 _ADVANCED: dict[str, Any] = {"advanced": True}
 

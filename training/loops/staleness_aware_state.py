@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
-from training.aggregation import fitting_learners
-from training.checkpoints import Progress
+from training.engine.checkpoints import Progress
+from training.engine.replay import Trajectory
+from training.loops.aggregation import fitting_learners
 from training.loops.learners import Learners
 from training.loops.state import Busy, EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
 from training.loops.synchronous import BARREN_ROUNDS_ALLOWED
-from training.replay import Trajectory
 from training.scaling.plan import Plan
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from training.aggregation import Release
-from training.checkpoints import Progress
-from training.replay import Slice, Trajectory
+from training.engine.checkpoints import Progress
+from training.engine.replay import Slice, Trajectory
+from training.loops.aggregation import Release
 from training.scaling.plan import Plan
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
+from training.engine.replay import Trajectory
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -21,7 +22,6 @@ from training.loops.state import (
     Step,
     Update,
 )
-from training.replay import Trajectory
 
 BARREN_ROUNDS_ALLOWED = 3
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from training.inference import NumpyPolicy
+from training.rl.networks.inference import NumpyPolicy
 
 MOST_LETTERS = 4_000_000
 _LIMIT_BYTES = MOST_LETTERS // 4 * 3

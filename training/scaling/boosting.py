@@ -1,6 +1,6 @@
 """Nitro's boosting: many actors in rounds whose objective has an unusually flat surface, few in all others.
 
-Curvature R_k is measured after update k (training/curvature.py). Over the window of the last n values
+Curvature R_k is measured after update k (training/rl/measures/curvature.py). Over the window of the last n values
 
     S_k = (R_max − R_k) / (R_max − R_min) · d^k          I_k = clip(I_max · S_k, I_min, I_max)
 
@@ -24,9 +24,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from training.curvature import RATIO_LIMIT, CurvatureSpec
-from training.measures import AnyMeasure
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.measures.curvature import RATIO_LIMIT, CurvatureSpec
+from training.rl.measures.measures import AnyMeasure
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.inference import NumpyPolicy
-from training.measures import AnyMeasure
-from training.policy_shift import PolicyShiftSpec
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.measures.measures import AnyMeasure
+from training.rl.measures.policy_shift import PolicyShiftSpec
+from training.rl.networks.inference import NumpyPolicy
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.minionsrl.state import STATE_SIZE, Scales, StateKind, state_of

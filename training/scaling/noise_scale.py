@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from training.measures import AnyMeasure
-from training.noise_scale import NoiseScaleSpec
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.measures.measures import AnyMeasure
+from training.rl.measures.noise_scale import NoiseScaleSpec
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.tasks.score import Score
 

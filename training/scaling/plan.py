@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol
 from pydantic import model_validator
 
 from training.base_model import FrozenModel
-from training.measures import AnyMeasure
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.measures.measures import AnyMeasure
 from training.tasks.score import Score
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from training.inference import LOG_STD_LIMITS, NumpyPolicy
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.networks.inference import LOG_STD_LIMITS, NumpyPolicy
 from training.scaling.agent_weights import MOST_LETTERS, check_inputs, read_agent
 from training.scaling.plan import Bounds, Plan, PolicyBase, clip_to_bounds
 from training.scheduling.siren.choices import Choices

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from training.algorithms.algorithm import UpdateResult
-from training.architectures import MLP, Network
-from training.batch import Batch
-from training.learner import LearnerState
-from training.reports import RoundReport
-from training.spaces import Spaces
+from training.engine.reports import RoundReport
+from training.rl.algorithms.algorithm import UpdateResult
+from training.rl.batch import Batch
+from training.rl.learner import LearnerState
+from training.rl.networks.architectures import MLP, Network
+from training.rl.spaces import Spaces
 
 if TYPE_CHECKING:
     from training.scaling.plan import ScalingPolicy

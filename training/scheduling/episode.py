@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from training.algorithms.heads import Normals
-from training.batch import Batch
-from training.inference import NumpyPolicy
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.algorithms.heads import Normals
+from training.rl.batch import Batch
+from training.rl.networks.inference import NumpyPolicy
+from training.rl.spaces import Spaces
 from training.scheduling.decisions import Decisions, Episode, Floats, Samples
-from training.spaces import Spaces
 
 
 def episode_of(

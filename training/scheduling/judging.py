@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from training.learner import LearnerState
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
+from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import ScalingPolicy
 from training.scheduling.decisions import AgentSpec
-from training.seeds import derive
 
 Agent = Literal["last", "best"]
 P = TypeVar("P", bound=ScalingPolicy)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from training.algorithms import losses
-from training.algorithms.algorithm import Algorithm, UpdateResult, collect_update_samples
-from training.algorithms.optimisation import Optimisation
-from training.returns import generalised_advantages
+from training.rl.algorithms import losses
+from training.rl.algorithms.algorithm import Algorithm, UpdateResult, collect_update_samples
+from training.rl.algorithms.optimisation import Optimisation
+from training.rl.returns import generalised_advantages
 
 if TYPE_CHECKING:
-    from training.architectures import Network
-    from training.batch import Batch
-    from training.learner import LearnerState
+    from training.rl.batch import Batch
+    from training.rl.learner import LearnerState
+    from training.rl.networks.architectures import Network
 
 
 class PolicyGradient(Algorithm):

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from training.learner import LearnerState
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
+from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scaling.plan import ScalingPolicy
 from training.scheduling.decisions import AgentSpec, Episode
 from training.scheduling.episode import batch_of, episode_of
-from training.seeds import derive
 
 P = TypeVar("P", bound=ScalingPolicy)
 

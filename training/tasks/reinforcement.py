@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from training.algorithms.ppo import PPO
 from training.calls.apply import ApplyRequest
 from training.calls.evaluate import EvaluateRequest
 from training.calls.gradient import GradientRequest
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
-from training.checkpoints import CheckpointError, Progress
-from training.codec import Document
-from training.environments.making import can_travel, spaces_of, stepped_by
-from training.learner import LearnerState
+from training.engine.checkpoints import CheckpointError, Progress
+from training.engine.codec import Document
+from training.engine.reports import EpisodeFigures, LearningFigures, UpdateReport
+from training.engine.seeds import derive
+from training.engine.unfinished import Unfinished
 from training.loops.staleness_aware import StalenessAware
-from training.reports import EpisodeFigures, LearningFigures, UpdateReport
-from training.seeds import derive
+from training.rl.algorithms.ppo import PPO
+from training.rl.environments.making import can_travel, spaces_of, stepped_by
+from training.rl.learner import LearnerState
 from training.spec import TrainingSpec
 from training.tasks.task import Judging, Task, Unfit
 from training.tasks.training import TrainingFacts
-from training.unfinished import Unfinished
 
 CALLS_AT_MOST = 16
 DISTANCE_STATES = 64

@@ -14,19 +14,19 @@ import numpy as np
 from training.calls.merge import MergeRequest
 from training.calls.score import ScoreRequest
 from training.calls.sgd import SgdRequest
-from training.checkpoints import CheckpointError, Progress, read_checkpoint
-from training.codec import CodecError, Document, decode
 from training.data import library
 from training.data.manifest import Manifest, RowRange
 from training.data.shard import encode_shard
 from training.data.store import read_rows
-from training.descent_state import DescentState
-from training.models import metrics
-from training.models.card import TrainedModel
-from training.models.model import Parameters
-from training.pushes import shapes_of
-from training.reports import EvaluationFigures, Figures
-from training.seeds import derive
+from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
+from training.engine.codec import CodecError, Document, decode
+from training.engine.reports import EvaluationFigures, Figures
+from training.engine.seeds import derive
+from training.supervised.descent_state import DescentState
+from training.supervised.models import metrics
+from training.supervised.models.card import TrainedModel
+from training.supervised.models.model import Parameters
+from training.supervised.pushes import shapes_of
 from training.tasks.supervised_spec import SCORE_CALLS_AT_MOST, Supervised
 from training.tasks.task import Judging, Task, Unfit
 

@@ -13,13 +13,13 @@ from training.data.manifest import Manifest
 from training.data.store import MissingData
 from training.loops.epochs import Hybrid
 from training.loops.model import AnyEpochLoop
-from training.models import AnyModel
-from training.models.logistic import LogisticRegression
-from training.models.optimisers import SGD, AnyOptimiser
-from training.pushes import Shapes, most_bytes, shapes_of
 from training.scaling import AnyEpochScaling
 from training.scaling.fixed import Fixed
 from training.spec import CheckpointSpec
+from training.supervised.models import AnyModel
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.optimisers import SGD, AnyOptimiser
+from training.supervised.pushes import Shapes, most_bytes, shapes_of
 from training.tasks.score import Score
 from training.tasks.training import Training
 

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from training.codec import Document
+from training.engine.codec import Document
 from training.tasks.training import Training, TrainingFacts
 
 if TYPE_CHECKING:
-    from training.checkpoints import Progress
-    from training.reports import EvaluationFigures, Figures
-    from training.unfinished import Unfinished
+    from training.engine.checkpoints import Progress
+    from training.engine.reports import EvaluationFigures, Figures
+    from training.engine.unfinished import Unfinished
 
 SpecOfKind = TypeVar("SpecOfKind", bound=Training)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from training.sequential import Answer, compare_pairs, next_look
+from training.statistics.sequential import Answer, compare_pairs, next_look
 from training.tasks.score import Score
 from webapp.abtests.models import ABTest, Pair
 from webapp.job_states import ACTIVE, Observed

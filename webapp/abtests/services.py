@@ -10,7 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from training.sequential import pairs_needed
+from training.statistics.sequential import pairs_needed
 from webapp.abtests.changes import Change, ChangeRefused, changed, describe_change
 from webapp.abtests.models import ABTest, State
 from webapp.celery import send_hint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.sequential import LEVEL, POWER
+from training.statistics.sequential import LEVEL, POWER
 from webapp.abtests.models import ABTest, State
 from webapp.abtests.results import PairResults
 from webapp.formatting import UNKNOWN, Pill, format_score, plural

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from training.environments import catalogue
-from training.statistics import interquartile_mean, interquartile_means
+from training.rl.environments import catalogue
+from training.statistics.few_seeds import interquartile_mean, interquartile_means
 from webapp.comparing.groups import Side
 from webapp.jobs.charts.score_curves import MOST_KEPT, Doubles, RunCurve, arrival, curves_of
 from webapp.jobs.scores import Basis

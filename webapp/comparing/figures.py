@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from training.statistics import Doubles, Interval, bootstrap
+from training.statistics.few_seeds import Doubles, Interval, bootstrap
 from training.tasks.score import Score
 from webapp.comparing.curves import RunCurve, drawn_by
 from webapp.comparing.groups import Picked, Side, different_paths, flattened, format_value, question_of

@@ -14,7 +14,7 @@ from math import ceil, comb
 import numpy as np
 import numpy.typing as npt
 
-from training.statistics import Doubles, Interval, improvement_interval
+from training.statistics.few_seeds import Doubles, Interval, improvement_interval
 
 LEVEL = 0.05
 FEWEST = 4

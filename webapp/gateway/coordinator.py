@@ -1,4 +1,4 @@
-"""The coordinator's side of a mailbox in the database, for the job's own process (`training.ports.Mailbox`)."""
+"""The coordinator's side of a mailbox in the database, for the job's own process (`training.engine.ports.Mailbox`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db import transaction
 
 from cloud.platform_kinds import PlatformKind
 from cloud.pulled import Reached
-from training.ports import Delivery, Offer, Puller
+from training.engine.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries, services
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from training.ports import Puller
+from training.engine.ports import Puller
 from webapp.accounts.models import Membership, Role
 from webapp.gateway.models import BoxToken, CallState, PulledCall, SeenPuller
 from webapp.job_states import TERMINAL

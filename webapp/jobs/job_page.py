@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from training.tasks.reinforcement import ReinforcementLearning
 from training.tasks.supervised import SupervisedLearning
 from webapp.accounts.access import live_page, project_page

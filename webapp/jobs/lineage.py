@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.checkpoints import CheckpointError, read_checkpoint
+from training.engine.checkpoints import CheckpointError, read_checkpoint
 from training.tasks.kinds import task_of
 from training.tasks.task import Unfit
 from webapp.jobs.form.spec_problems import Problem

@@ -2,7 +2,7 @@
 
 To add a reason: a row of `Reason`, with a code above it if none fits (`manage.py makemigrations`), and the call that
 gives it. The rows that end with the engine's own words are found by their code, which is a `StopCode` of
-`training/messages.py`. Other reasons are given by
+`training/engine/messages.py`. Other reasons are given by
 
 - `end_run` (`running/recovery.py`): the job has ended or is paused, and is not run again by itself;
 - `run_ended` (there): this run has ended, the job continues with another one;
@@ -156,8 +156,8 @@ class Reason(Enum):
     STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "Stopped on request."
     PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "Paused on request."
 
-    # The engine ended the run: given by `training/stopping.py`, and FAILING by the loops of `training/loops/` too.
-    # `words` is its explanation.
+    # The engine ended the run: given by `training/engine/stopping.py`, and FAILING by the loops of `training/loops/`
+    # too. `words` is its explanation.
     TARGET_REACHED = ReasonCode.TARGET, Observed.SUCCEEDED, "{words}"
     ROUNDS_DONE = ReasonCode.ROUNDS, Observed.SUCCEEDED, "{words}"
     STEPS_DONE = ReasonCode.STEPS, Observed.SUCCEEDED, "{words}"

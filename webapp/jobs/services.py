@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
-from training.checkpoints import CheckpointError
+from training.engine.checkpoints import CheckpointError
 from webapp import doorbell
 from webapp.accounts.access import ARCHIVED
 from webapp.accounts.models import Project

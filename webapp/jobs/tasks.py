@@ -18,7 +18,7 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
-from training.memory_limit import kills_for_memory
+from training.engine.memory_limit import kills_for_memory
 from webapp.clock import SYSTEM_CLOCK
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE

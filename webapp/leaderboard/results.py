@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 from urllib.parse import urlencode
 
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from webapp.job_states import Observed
 from webapp.jobs.charts.score_curves import RunCurve, arrival, own_curves_of
 from webapp.jobs.models import Job

@@ -13,8 +13,8 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from training.ports import Reservation, Room, Settlement
-from training.reports import Spend
+from training.engine.ports import Reservation, Room, Settlement
+from training.engine.reports import Spend
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.budget_chain import Chain, headroom
 from webapp.money.models import Account, AtLine, Charge, ChargeState

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 
-from training.ports import Reservation
+from training.engine.ports import Reservation
 
 # Room for this batch and another like it, under the lease: the ledger checks the same row by row.
 _TAKE = (

@@ -15,7 +15,7 @@ from cloud.platform_kinds import RENT_ENDS_WITH_RUN
 from cloud.pricing import total
 from cloud.rents.slices import SLICE_S
 from cloud.timing import to_ns
-from training.ports import PriceLine, Settlement
+from training.engine.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.money.amounts import exact_usd, picodollars

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from training.curve_forecast import smoothed
+from training.statistics.curve_forecast import smoothed
 from webapp.formatting import (
     MINUS,
     display_usd,

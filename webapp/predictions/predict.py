@@ -24,8 +24,8 @@ from cloud.forecasting.what_if import (
     predict_end,
     rent_usd_a_second,
 )
-from training.curve_forecast import CurveBand, predict_score, smoothed
 from training.scaling.fixed import Fixed
+from training.statistics.curve_forecast import CurveBand, predict_score, smoothed
 from training.tasks.kinds import task_of
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars

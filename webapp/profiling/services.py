@@ -16,8 +16,8 @@ from cloud.platform_kinds import PlatformKind
 from cloud.pricing import Tariff
 from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
 from cloud.simulated_options import SimulatedOptions
-from training.environments.measuring import NotMeasured, measured_apart
-from training.packages import package_of
+from training.rl.environments.measuring import NotMeasured, measured_apart
+from training.rl.environments.packages import package_of
 from webapp.accounts.models import Project
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock

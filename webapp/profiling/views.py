@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
 from cloud.profiling_runs import Plan
-from training.environments import catalogue
-from training.environments.model import EnvironmentSpec
+from training.rl.environments import catalogue
+from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.access import live_page, project_action, project_page, refusal
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK

@@ -23,9 +23,9 @@ from cloud.billing.price_book import PriceBook
 from cloud.connections import AwsConnection
 from cloud.platform_kinds import PlatformKind
 from cloud.pricing import CallPrice, total
-from training.messages import Call
-from training.ports import PriceLine, Settlement
-from training.reports import Usage
+from training.engine.messages import Call
+from training.engine.ports import PriceLine, Settlement
+from training.engine.reports import Usage
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt
 from webapp.formatting import plural

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Max, Min, QuerySet, Sum
 
-from training.learner import LearnerState
+from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock

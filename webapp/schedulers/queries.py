@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scheduling.decisions import FixedPlan
 from webapp.responses import or_404
 from webapp.schedulers.models import Episode, EpisodeKind, Scheduler, SchedulerTraining, Version

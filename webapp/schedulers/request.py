@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from cloud.simulated_options import SimulatedOptions
 from training.base_model import FrozenModel
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from training.scheduling.agents import AGENTS, AnyAgent, AnySettings, agent_for
 from training.scheduling.minionsrl.model import SchedulingSettings
 from training.spec import TrainingSpec

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from training.seeds import derive
+from training.engine.seeds import derive
 from webapp.jobs.form.spec_problems import Problem
 from webapp.schedulers import persist, services
 from webapp.schedulers.models import SchedulerTraining, TrainingState

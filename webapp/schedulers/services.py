@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db import transaction
 
-from training.models import simplest_model
 from training.scaling.fixed import Fixed
 from training.scheduling.agents import AnyAgent
 from training.scheduling.siren.model import SirenWorkload
+from training.supervised.models import simplest_model
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.celery import send_hint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from training.scheduling.agents import AnyAgent
 from training.scheduling.siren.model import SirenWorkload
 from training.spec import TrainingSpec

@@ -12,8 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from cloud.simulated_options import SimulatedOptions
-from training.messages import RoundFinished
-from training.reports import RoundReport
+from training.engine.messages import RoundFinished
+from training.engine.reports import RoundReport
+from training.engine.seeds import derive
 from training.scaling.fixed import Fixed
 from training.scaling.plan import ScalingPolicy
 from training.scheduling.agents import AnyAgent
@@ -21,7 +22,6 @@ from training.scheduling.decisions import FixedPlan
 from training.scheduling.judging import judge
 from training.scheduling.siren.model import SirenWorkload
 from training.scheduling.trainer import Point, initial_state, train_scheduler
-from training.seeds import derive
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD

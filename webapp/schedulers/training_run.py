@@ -14,7 +14,7 @@ from functools import partial
 from django.db import transaction
 
 from cloud.simulated_options import SimulatedOptions
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.database_wait import DatabaseWait

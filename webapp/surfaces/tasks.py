@@ -86,7 +86,7 @@ class _Survey:
         checkpoint = checkpoint_path(surface.job_id, surface.checkpoint)
         options = {"--grid": surface.grid, "--span": surface.span, "--episodes": surface.episodes}
         words = [str(word) for pair in options.items() for word in pair]
-        return [sys.executable, "-m", "training.reward_surface", str(checkpoint), *words]
+        return [sys.executable, "-m", "training.rl.surfaces.reward_surface", str(checkpoint), *words]
 
     def _take(self, message: dict[str, Any]) -> None:
         if "error" in message:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from cloud.calibration.samples import Slot
-from training.codec import Document, decode
-from training.environments.copies import Copies
-from training.environments.making import make_copies
-from training.environments.model import EnvironmentSpec
+from training.engine.codec import Document, decode
+from training.engine.seeds import derive
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.inference import NumpyPolicy
-from training.seeds import derive
+from training.rl.environments.copies import Copies
+from training.rl.environments.making import make_copies
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.networks.inference import NumpyPolicy
 
 
 def measure(arguments: dict[str, Any]) -> dict[str, Any]:

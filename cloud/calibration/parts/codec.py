@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from cloud.calibration.samples import trajectory
-from training.codec import decode, encode
-from training.environments.catalogue import ENTRIES
+from training.engine.codec import decode, encode
+from training.rl.environments.catalogue import ENTRIES
 
 _FRAGMENTS = (("Hopper-v5", 256), ("Humanoid-v5", 256), ("Humanoid-v5", 1024), ("ALE/SpaceInvaders-v5", 128))
 _BURSTS = 9

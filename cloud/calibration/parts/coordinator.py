@@ -18,15 +18,15 @@ from cloud.simulated import SimulatedPlatform
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.execution import Execution
 from training.calls.rollout import RolloutRequest
-from training.codec import Document, decode, encode
-from training.engine import train
-from training.environments.making import spaces_of
-from training.environments.model import EnvironmentSpec
+from training.engine.codec import Document, decode, encode
+from training.engine.messages import Call
+from training.engine.ports import CheckpointRef, Control, Platform
+from training.engine.reports import Usage
+from training.engine.train import train
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute, warm_learner
-from training.messages import Call
-from training.ports import CheckpointRef, Control, Platform
-from training.reports import Usage
+from training.rl.environments.making import spaces_of
+from training.rl.environments.model import EnvironmentSpec
 from training.spec import TrainingSpec
 
 _PLENTY_PICODOLLARS = 10**18

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from training.environments.copies import Copies
-from training.environments.making import make_copies
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.copies import Copies
+from training.rl.environments.making import make_copies
+from training.rl.environments.model import EnvironmentSpec
 
 _COPIES = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.torch_loading import device
+from training.engine.torch_loading import device
 
 
 def measure(arguments: dict[str, Any]) -> dict[str, Any]:

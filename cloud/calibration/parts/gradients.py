@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.calibration.samples import Learning, learners_clock
-from training.architectures import MLP
+from training.engine.messages import Call
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.messages import Call
+from training.rl.networks.architectures import MLP
 
 _PASSES = 10
 _FEW, _MANY = 1, 8

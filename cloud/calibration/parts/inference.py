@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cloud.calibration.samples import initial, recipe
-from training.architectures import CNN, MLP, Network
-from training.environments.catalogue import ENTRIES
-from training.inference import NumpyPolicy
-from training.spaces import Spaces
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks.inference import NumpyPolicy
+from training.rl.spaces import Spaces
 
 _MLPS = (
     ("CartPole-v1", (64, 64)),

@@ -9,11 +9,11 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from cloud.calibration.samples import initial, learn_on_gpu, recipe, trajectory, update_call
-from training.architectures import CNN, MLP, Network
-from training.environments.catalogue import ENTRIES
+from training.engine.messages import Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import Call
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.networks.architectures import CNN, MLP, Network
 
 # As patient as the part itself: where others keep the cores busy, processes start slowly.
 _LIMIT_S = 300.0

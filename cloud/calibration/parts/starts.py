@@ -15,8 +15,8 @@ _READY_S = 60.0
 _ENVIRONMENT = """
 import sys, time
 import training.functions.evaluate, training.functions.rollout
-from training.environments.making import make_copies
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.making import make_copies
+from training.rl.environments.model import EnvironmentSpec
 began_s = time.perf_counter()
 make_copies(EnvironmentSpec(id=sys.argv[1]), 1).begin([0])
 print(time.perf_counter() - began_s)

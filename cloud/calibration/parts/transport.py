@@ -15,9 +15,9 @@ from cloud.failures import Failure
 from cloud.workers.execution import Execution
 from cloud.workers.pool import WorkerPool
 from training.calls.rollout import RolloutRequest
-from training.environments.model import EnvironmentSpec
+from training.engine.messages import Call
 from training.functions.body import Result
-from training.messages import Call
+from training.rl.environments.model import EnvironmentSpec
 
 _ECHO = (sys.executable, "-m", "cloud.calibration.echo")
 _SIZES_BYTES = (1_000, 100_000, 1_000_000, 4_000_000)

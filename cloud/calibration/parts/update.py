@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cloud.calibration.samples import initial, learn_on_gpu, learners_clock, recipe, trajectory, update_call
-from training.architectures import CNN, MLP, Network
-from training.environments.catalogue import ENTRIES
+from training.engine.torch_loading import device
 from training.functions.body import WarmCache
 from training.functions.run import execute, warm_learner
-from training.torch_loading import device
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.networks.architectures import CNN, MLP, Network
 
 # Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
 _HOPPER, _HUMANOID, _PICTURES = "Hopper-v5", "Humanoid-v5", "ALE/SpaceInvaders-v5"

@@ -21,7 +21,7 @@ from cloud.provision.aws_removal import remove, remove_sizes
 from cloud.provision.steps import Step
 from tests.cloud.aws import lambdas
 from tests.cloud.test_platform_contract import gather
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 
 OWNER = Owner("https://starling.example.org", "con_aaaaaaaaaa", "lab")
 NAME = bucket_name("starling", OWNER.connection)

@@ -25,7 +25,7 @@ from tests.cloud.aws.code import zipped
 from tests.cloud.emulated_bills import executions
 from tests.cloud.test_platform_contract import gather
 from tests.servers import wait_until
-from training.messages import Outcome
+from training.engine.messages import Outcome
 
 NAME = function_name("starling", lambdas.MEMORY_MB)
 

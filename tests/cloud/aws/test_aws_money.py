@@ -26,11 +26,11 @@ from tests.cloud.emulated_bills import executions, picodollars_of_call, picodoll
 from tests.cloud.test_memory_plans import ByTurns
 from tests.training.runs import events_of
 from tests.training.specs import tiny
+from training.engine.messages import Call
+from training.engine.ports import Control, Settlement
+from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.messages import Call
-from training.ports import Control, Settlement
-from training.reports import Usage
 from training.scaling.plan import Bounds
 
 BOOK = PriceBook.load()

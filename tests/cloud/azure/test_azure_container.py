@@ -21,7 +21,7 @@ from cloud.register import MemoryCreateCounter, MemoryRegister, wait_s
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.test_platform_contract import gather
-from training.messages import Outcome
+from training.engine.messages import Outcome
 
 
 def _one(platform: AzureContainerPlatform, name: str = "c", **changes: Any) -> Outcome:

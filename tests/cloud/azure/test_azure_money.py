@@ -25,7 +25,7 @@ from cloud.rents.slices import SLICE_S
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.emulated_bills import picodollars_of_groups
-from training.ports import Settlement
+from training.engine.ports import Settlement
 
 BOOK = PriceBook.load()
 REGION = "eastus"

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory import memory_peak
-from training.codec import decode, encode
 from training.data.rows import DenseFeatures, Rows, SparseFeatures, joined
 from training.data.shard import SHARD_LIMIT_BYTES, BadShard, check_hash, encode_shard, hash_of, rows_of
+from training.engine.codec import decode, encode
 
 MEGABYTE = 2**20
 

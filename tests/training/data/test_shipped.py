@@ -167,10 +167,10 @@ def test_models_and_data_load_neither_torch_nor_scikit_learn():
     """Making the shipped sets reads the packages' files and imports none of them."""
     program = """
 import sys, pkgutil, importlib
-import training.data, training.models
-for package in (training.data, training.models):
+import training.data, training.supervised.models
+for package in (training.data, training.supervised.models):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if module.name != "training.models.export" and module.name != "training.models.loader":
+        if module.name != "training.supervised.models.export" and module.name != "training.supervised.models.loader":
             importlib.import_module(module.name)
 from training.data.shipped import SHIPPED
 SHIPPED["digits"].make(), SHIPPED["breast_cancer"].make()

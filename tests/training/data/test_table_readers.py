@@ -23,7 +23,7 @@ from training.data.readers.survey import TableSurvey, format_number, survey
 from training.data.readers.tables import LARGEST, TableFile, TableRefused, open_table, parse_numbers
 from training.data.rows import DenseFeatures, SparseFeatures
 from training.data.store import MemoryStore, read_rows
-from training.models.logistic import LogisticRegression
+from training.supervised.models.logistic import LogisticRegression
 
 SETTINGS = settings(
     max_examples=60,

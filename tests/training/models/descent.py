@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from training.data.rows import Rows
-from training.models.model import Model, Parameters
-from training.models.optimisers import Optimiser, OptimiserState
+from training.supervised.models.model import Model, Parameters
+from training.supervised.models.optimisers import Optimiser, OptimiserState
 
 
 class BadLoss(ValueError):

@@ -11,12 +11,12 @@ from training.data.manifest import Manifest
 from training.data.rows import DenseFeatures, Rows
 from training.data.shipped import SHIPPED
 from training.data.store import MemoryStore, read_rows
-from training.models.click_through import ClickThrough
-from training.models.lenet import LeNet
-from training.models.logistic import LogisticRegression
-from training.models.metrics import judge, majority_loss, summary
-from training.models.model import Model, Parameters
-from training.models.optimisers import SGD, Adam, Momentum, Optimiser
+from training.supervised.models.click_through import ClickThrough
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.metrics import judge, majority_loss, summary
+from training.supervised.models.model import Model, Parameters
+from training.supervised.models.optimisers import SGD, Adam, Momentum, Optimiser
 
 
 def stored(table: Table) -> tuple[Manifest, Rows, Rows]:

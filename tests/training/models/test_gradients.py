@@ -13,11 +13,11 @@ from tests.memory import memory_peak
 from tests.training.data.test_shard import sparse
 from training.data.manifest import DataShape
 from training.data.rows import DenseFeatures, Rows, SparseFeatures
-from training.models.click_through import ClickThrough
-from training.models.lenet import LeNet
-from training.models.logistic import LogisticRegression
-from training.models.losses import cross_entropy, probabilities_of
-from training.models.model import Model
+from training.supervised.models.click_through import ClickThrough
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.losses import cross_entropy, probabilities_of
+from training.supervised.models.model import Model
 
 
 def torch_outputs(model: Model, parameters: dict[str, torch.Tensor], features) -> torch.Tensor:

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.training.data.test_dataset import table
-from training.codec import decode, encode
 from training.data.dataset import write_dataset
 from training.data.manifest import Column
 from training.data.rows import DenseFeatures, Rows
 from training.data.store import MemoryStore
-from training.models.logistic import LogisticRegression
-from training.models.metrics import (
+from training.engine.codec import decode, encode
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.metrics import (
     Judged,
     area_interval,
     joined_judgements,

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from tests.training.models.descent import BadLoss, descend
 from training.data.rows import DenseFeatures, Rows
-from training.models.logistic import LogisticRegression
-from training.models.optimisers import SGD, Adam, AnyOptimiser, Momentum
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.optimisers import SGD, Adam, AnyOptimiser, Momentum
 
 OPTIMISERS = [
     (SGD(learning_rate=0.3), lambda leaves: torch.optim.SGD(leaves, lr=0.3)),

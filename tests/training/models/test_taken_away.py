@@ -23,14 +23,14 @@ from training.data.readers.survey import survey
 from training.data.readers.tables import open_table
 from training.data.rows import DenseFeatures, Rows
 from training.data.store import MemoryStore, read_rows
-from training.models.card import TrainedModel, model_card
-from training.models.click_through import ClickThrough
-from training.models.export import export_onnx
-from training.models.lenet import LeNet
-from training.models.loader import loader, package
-from training.models.logistic import LogisticRegression
-from training.models.metrics import judge, largest_coefficients, summary
-from training.models.model import Model, Parameters
+from training.supervised.models.card import TrainedModel, model_card
+from training.supervised.models.click_through import ClickThrough
+from training.supervised.models.export import export_onnx
+from training.supervised.models.lenet import LeNet
+from training.supervised.models.loader import loader, package
+from training.supervised.models.logistic import LogisticRegression
+from training.supervised.models.metrics import judge, largest_coefficients, summary
+from training.supervised.models.model import Model, Parameters
 
 FORBIDDEN = ("training", "cloud", "webapp", "torch", "sklearn", "django", "pydantic", "msgpack", "onnx")
 TOLERANCE = 1e-5

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
-from training.ports import PriceLine, Reservation, Settlement
+from training.engine.ports import PriceLine, Reservation, Settlement
 from webapp.abtests import engine, services, text
 from webapp.abtests.changes import ChangeRefused, changed, choices, describe_change
 from webapp.abtests.engine import advance, advance_tests

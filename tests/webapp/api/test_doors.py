@@ -28,7 +28,7 @@ from tests.webapp.api_callers import ApiCaller, Upload
 from tests.webapp.data_tables import make_data_set
 from tests.webapp.scheduler_rows import make_version
 from tests.webapp.trackers.rows import make_tracker
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.models import Invitation, Membership
 from webapp.accounts.services import invite
 from webapp.alerts.models import Channel

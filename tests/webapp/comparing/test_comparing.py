@@ -9,8 +9,8 @@ from django.test import Client
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
 from tests.members import add_member
 from tests.webapp.jobs.form.test_forms import posted
-from training.environments import catalogue
-from training.statistics import bootstrap
+from training.rl.environments import catalogue
+from training.statistics.few_seeds import bootstrap
 from webapp.comparing import significance
 from webapp.comparing.curves import Getting, Goal, curves_of, drawn, getting_to, goal_of, iqm_with_band
 from webapp.comparing.figures import Comparison, compared, differences

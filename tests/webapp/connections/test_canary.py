@@ -30,7 +30,7 @@ from cloud.provision.permissions import SHARED_PREFIX
 from cloud.provision.policies import AwsScope, aws_policy
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
-from training.child_variables import clean_variables
+from training.engine.child_variables import clean_variables
 from webapp.celery import app as celery_app
 from webapp.connections import connection_test, decrypt, services
 from webapp.connections.models import CheckState, Connection, SealedSecret

@@ -17,9 +17,9 @@ from tests.webapp.data_tables import ready
 from training.data import library
 from training.data.readers.choice import Choice
 from training.data.store import MemoryStore
+from training.engine.messages import BlobRef, Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.messages import BlobRef, Call
 from training.tasks.kinds import task_of
 from webapp.datasets import files, job_choice, queries, services
 from webapp.datasets.files import DataFolderStore, shipped_manifest

@@ -15,7 +15,7 @@ import pytest
 from cloud.actor import protocol
 from tests.factories import make_running_job
 from tests.servers import wait_until
-from training.ports import Offer
+from training.engine.ports import Offer
 from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import SeenPuller
 

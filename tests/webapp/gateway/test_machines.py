@@ -16,7 +16,7 @@ from tests.cloud import pullers
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, make_user
 from tests.servers import wait_until
 from tests.webapp.bookkeeping import assert_whole
-from training.ports import Offer
+from training.engine.ports import Offer
 from webapp.gateway import services
 from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, PulledCall, SeenPuller
@@ -80,7 +80,7 @@ def test_a_job_is_sampled_by_a_machine_that_calls_and_learns_what_it_would_have_
 
 def _checkpoints(job: Job) -> tuple[dict[int, str], bytes]:
     """Their hashes by round, and the learner in the last."""
-    from training.checkpoints import Progress
+    from training.engine.checkpoints import Progress
     from webapp.jobs.running.checkpoint_files import CheckpointFiles, checkpoint_folder
 
     rows = {row.round_no: row for row in job.checkpoints.all()}

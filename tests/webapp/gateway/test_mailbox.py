@@ -9,7 +9,7 @@ from django.db import connection
 from cloud.gateway.store import Caller
 from tests.factories import FixedClock, make_job, make_running_job
 from tests.mailbox_contract import WEIGHTS, MailboxContract, Post
-from training.ports import Offer
+from training.engine.ports import Offer
 from webapp.gateway import services
 from webapp.gateway.coordinator import DatabaseMailbox, MailboxClosed, open_mailbox
 from webapp.gateway.models import Box, BoxToken, CallState, HeldWeights, Parcel, PulledCall, SeenPuller

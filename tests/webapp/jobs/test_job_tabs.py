@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import call_failed, evaluated, make_running_job, make_user, round_finished
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.job_page import TABS
 from webapp.jobs.models import Job

@@ -14,7 +14,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.factories import call_failed, make_running_job, make_spec
 from tests.training.adding import Add
 from training.calls import KINDS
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.billing.bill_panel import cost_by_kind
 from webapp.jobs.billing.bill_text import summarize_bill

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.bookkeeping import assert_whole
-from training.checkpoints import FileCheckpointStore, Progress
-from training.learner import LearnerState
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.rl.learner import LearnerState
 from webapp.jobs.lineage import first_checkpoint_path, fork_source, load_first_checkpoint
 from webapp.jobs.models import Job, Origin
 from webapp.jobs.policies.downloads import list_checkpoints

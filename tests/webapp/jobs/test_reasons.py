@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from tests.factories import make_job
-from training.messages import FAILED_ENDS, OWN_ENDS, StopCode
+from training.engine.messages import FAILED_ENDS, OWN_ENDS, StopCode
 from webapp.formatting import Tone
 from webapp.job_states import Observed
 from webapp.jobs.events.event_text import describe_event

@@ -18,11 +18,11 @@ from tests.factories import make_job, make_project, make_running_job, make_spec
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
-from training.checkpoints import FileCheckpointStore
 from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import dense_table
 from training.data.store import MemoryStore
+from training.engine.checkpoints import FileCheckpointStore
 from training.tasks.supervised import judge_model
 from webapp.job_states import Observed
 from webapp.jobs.actor_bounds import change_bounds

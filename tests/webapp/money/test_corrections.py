@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import FixedClock, make_running_job
 from tests.ledger_contract import reservation, settlement
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.money.budgets import create_budget

@@ -13,7 +13,7 @@ from django.urls import reverse
 from tests.factories import make_project, make_running_job, make_spec, make_user, round_finished
 from tests.members import add_member
 from tests.signed_in import signed_in
-from training.ports import PriceLine, Reservation, Settlement
+from training.engine.ports import PriceLine, Reservation, Settlement
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.ledger import DatabaseLedger

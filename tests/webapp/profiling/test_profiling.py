@@ -20,7 +20,7 @@ from tests.factories import FixedClock, make_project, make_user
 from tests.hungry import NAME, hungry_package
 from tests.members import add_member
 from tests.webapp.held import connect_by_keys
-from training.environments.model import EnvironmentSpec
+from training.rl.environments.model import EnvironmentSpec
 from webapp.connections import account_lease, account_setup
 from webapp.connections import services as connections
 from webapp.connections.models import CheckState, Connection, SetUp

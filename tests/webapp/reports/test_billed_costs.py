@@ -20,7 +20,7 @@ from tests.factories import make_running_job, make_spec
 from tests.webapp.reports.focus_check import problems
 from tests.webapp.reports.test_cloud_bills import Scene
 from tests.webapp.settled import DAY, lambda_lines, settle
-from training.ports import PriceLine
+from training.engine.ports import PriceLine
 from webapp.alerts.models import Alert, Kind
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd

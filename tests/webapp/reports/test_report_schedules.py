@@ -17,7 +17,7 @@ from django.urls import reverse
 from tests.factories import FixedClock, make_project, make_running_job, make_user
 from tests.members import add_member
 from tests.webapp.settled import settle
-from training.ports import PriceLine
+from training.engine.ports import PriceLine
 from webapp.alerts import project_mail
 from webapp.alerts.models import Alert
 from webapp.reports import schedules

@@ -21,7 +21,7 @@ from cloud.numbers import profile as profiles
 from tests.factories import make_project, make_running_job, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.settled import DAY, booked, lambda_lines, settle
-from training.ports import PriceLine
+from training.engine.ports import PriceLine
 from webapp.formatting import display_usd
 from webapp.jobs.models import Job, Tag
 from webapp.money.amounts import exact_usd

@@ -24,9 +24,9 @@ from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB
+from training.engine.ports import Reservation
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.ports import Reservation
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.models import Job

@@ -22,7 +22,7 @@ from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import FUNCTION, MB, PaperCloud
-from training.ports import Reservation
+from training.engine.ports import Reservation
 from webapp.alerts.models import Alert
 from webapp.connections.models import Connection
 from webapp.jobs.models import Job

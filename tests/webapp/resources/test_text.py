@@ -21,7 +21,7 @@ from tests.factories import FixedClock, make_connection, make_job, make_project,
 from tests.members import add_member
 from tests.webapp import held
 from tests.webapp.held import MB, PaperCloud
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections.models import Aim, Connection, SetUp
 from webapp.job_states import Observed

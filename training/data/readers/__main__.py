@@ -23,7 +23,7 @@ from training.data.readers.survey import TableSurvey, survey
 from training.data.readers.tables import TableRefused, open_table
 from training.data.shipped import SHIPPED
 from training.data.store import FolderStore
-from training.memory_limit import limit_memory
+from training.engine.memory_limit import limit_memory
 
 MEMORY_LIMIT_BYTES = 450 * 2**20
 

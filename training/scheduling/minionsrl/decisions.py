@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scheduling.decisions import PICODOLLARS, Floats, UsualRound
 from training.scheduling.minionsrl.state import Scales, state_of
 

@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
 from training.base_model import FrozenModel
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.algorithms.ppo import PPO
+from training.rl.networks.architectures import MLP
+from training.rl.spaces import Spaces
 from training.scaling import AnyScaling
 from training.scaling.learned import Learned
 from training.scheduling.decisions import FixedPlan, UsualRound
 from training.scheduling.minionsrl.decisions import ActorDecisions
 from training.scheduling.minionsrl.rehearsal import Rehearsal
 from training.scheduling.minionsrl.state import STATE_SIZE, StateKind
-from training.spaces import Spaces
 from training.spec import TrainingSpec
 
 _ADVANCED: dict[str, Any] = {"advanced": True}

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training.reports import RoundReport, Spend
+from training.engine.reports import RoundReport, Spend
+from training.engine.seeds import derive
 from training.scaling.agent_weights import as_text
 from training.scaling.learned import Learned
 from training.scaling.plan import Bounds
 from training.scheduling.decisions import Episode
 from training.scheduling.episode import episode_of
 from training.scheduling.minionsrl.decisions import reached
-from training.seeds import derive
 from training.tasks.score import RETURN
 
 if TYPE_CHECKING:

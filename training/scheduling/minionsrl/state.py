@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.base_model import FrozenModel
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scheduling.decisions import PICODOLLARS
 
 STATE_SIZE = 8

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from training.inference import NumpyPolicy
-from training.reports import Figures, RoundReport, Spend, Usage
+from training.engine.reports import Figures, RoundReport, Spend, Usage
+from training.rl.networks.inference import NumpyPolicy
 from training.scheduling.decisions import PICODOLLARS, Episode, Floats, Samples
 from training.scheduling.episode import log_probs_of
 from training.scheduling.siren.state import Measured, first_state, states_of

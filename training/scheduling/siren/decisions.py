@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
 from training.scheduling.decisions import PICODOLLARS, Floats, UsualRound
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.state import state_of

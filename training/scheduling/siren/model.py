@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from training.algorithms.ppo import PPO
-from training.architectures import MLP
 from training.base_model import FrozenModel
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.algorithms.ppo import PPO
+from training.rl.networks.architectures import MLP
+from training.rl.spaces import Spaces
 from training.scaling import AnyEpochScaling
 from training.scaling.siren import Siren
 from training.scheduling.decisions import FixedPlan, UsualRound
@@ -20,7 +21,6 @@ from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud, Arithmet
 from training.scheduling.siren.choices import Choices
 from training.scheduling.siren.decisions import FunctionDecisions
 from training.scheduling.siren.state import STATE_SIZE, Objective, Scales, StateKind
-from training.spaces import Spaces
 from training.tasks.supervised_spec import Supervised
 
 _ADVANCED: dict[str, Any] = {"advanced": True}

@@ -13,7 +13,7 @@ from ninja import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from cloud.billing.price_book import PriceBook
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from webapp.accounts.access import ARCHIVED
 from webapp.accounts.models import Membership
 from webapp.accounts.services import LONGEST_NAME, rename_project, start_project

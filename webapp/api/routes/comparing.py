@@ -13,7 +13,7 @@ from django.urls import reverse
 from ninja import Query
 from pydantic import BaseModel, Field, StringConstraints
 
-from training.statistics import Interval
+from training.statistics.few_seeds import Interval
 from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed

@@ -12,7 +12,7 @@ from django.utils.http import content_disposition_header
 from ninja import Header, Query
 from pydantic import BaseModel, Field
 
-from training.checkpoints import CheckpointError
+from training.engine.checkpoints import CheckpointError
 from webapp.api.event_stream import EventShape, EventStream
 from webapp.api.job_serialization import EvaluationShape, evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first

@@ -27,7 +27,7 @@ from cloud.billing.work_file import Sitting
 from cloud.forecasting.outcome import outcome_by_part
 from cloud.numbers import profile as profiles
 from cloud.simulated_options import SimulatedOptions
-from training.ports import PriceLine, Settlement
+from training.engine.ports import PriceLine, Settlement
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed

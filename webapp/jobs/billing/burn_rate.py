@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Q
 
-from training.statistics import student_t
+from training.statistics.few_seeds import student_t
 from training.tasks.training import TrainingFacts
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd, format_day, format_moment, format_rough_duration

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Case, DateTimeField, JSONField, When
 
-from training.statistics import student_t
+from training.statistics.few_seeds import student_t
 from webapp.job_states import TERMINAL
 from webapp.jobs.charts.figures import AXES, LINES, NAMES, PACKING, PARTS, WALL, packed, significant, unpacked
 from webapp.jobs.models import Event, EventKind, Job

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from training.aggregation import AGE_LIMIT
 from training.calls import KINDS
+from training.loops.aggregation import AGE_LIMIT
 from training.tasks.kinds import declaration_of, score_of
 from training.tasks.score import Declaration
 from webapp.formatting import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from training.tasks.supervised import SupervisedLearning
 from webapp.formatting import display_usd, format_duration, format_score
 from webapp.job_states import ACTIVE, Observed

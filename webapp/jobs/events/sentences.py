@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from cloud.billing.parts import bill_parts
-from training.aggregation import fitting_learners
+from training.loops.aggregation import fitting_learners
 from training.loops.staleness_aware import StalenessAware
 from training.tasks.score import RETURN, Score
 from webapp.formatting import (

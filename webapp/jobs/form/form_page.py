@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from cloud.platform_kinds import CLOUD_OF
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.connections.services import is_emulated

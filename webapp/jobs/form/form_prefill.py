@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import Http404, QueryDict
 from pydantic import ValidationError
 
-from training.models import simplest_model
+from training.supervised.models import simplest_model
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.formatting import read_whole

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from cloud.hosts import HostsOptions
 from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE
-from training.environments import catalogue
+from training.rl.environments import catalogue
 from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Tone, display_usd, format_score, plural

@@ -18,14 +18,14 @@ from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
 from cloud.workers.executor import cores
 from cloud.workers.memory_watch import allow_workers
-from training.codec import BODY_LIMIT_BYTES
 from training.data.store import MissingData
-from training.environments.measuring import NotMeasured, measured_apart
-from training.memory_limit import limit_growth, machine_bytes
-from training.memory_needs import MemoryNeeds, Need, largest_of, memory_needs
-from training.spaces import Spaces
+from training.engine.codec import BODY_LIMIT_BYTES
+from training.engine.memory_limit import limit_growth, machine_bytes
+from training.engine.memory_needs import MemoryNeeds, Need, largest_of, memory_needs
+from training.engine.torch_loading import may_have_gpu
+from training.rl.environments.measuring import NotMeasured, measured_apart
+from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
-from training.torch_loading import may_have_gpu
 from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.spec import JobSpec

@@ -22,12 +22,12 @@ from cloud.ray import driver as ray_driver
 from cloud.ray.head import NoRay
 from cloud.ray_cluster import RayOptions
 from cloud.simulated_options import SimulatedOptions
-from training import packages
-from training.environments.measuring import NotMeasured, measured_apart
-from training.environments.model import EnvironmentSpec
+from training.rl.environments import packages
+from training.rl.environments.measuring import NotMeasured, measured_apart
+from training.rl.environments.model import EnvironmentSpec
+from training.rl.spaces import Spaces
 from training.scaling.learned import Learned
 from training.scaling.siren import Siren
-from training.spaces import Spaces
 from training.spec import TrainingSpec
 from training.tasks.training import Training
 from webapp.formatting import plural
@@ -47,7 +47,7 @@ def obstacle(training: Training) -> Problem | None:
 
     For processes that train: environments outside the catalogue are made here.
     """
-    from training.environments.making import spaces_of
+    from training.rl.environments.making import spaces_of
 
     return scheduler_obstacle(training) or _task_obstacle(training, spaces_of)
 

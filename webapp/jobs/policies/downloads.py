@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 
-from training.messages import Evaluated
+from training.engine.messages import Evaluated
 from training.tasks.supervised import SupervisedLearning as Supervised
 from webapp.formatting import display_usd
 from webapp.jobs.models import Event, EventKind, Film, Job, Round
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 
 if TYPE_CHECKING:
-    from training.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore
     from training.spec import TrainingSpec
 
 
@@ -106,9 +106,9 @@ def policy_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
     if job.training_facts.kind == Supervised.kind:
         return _model_files(job, path, sha256)
     # onnx takes 15 MB and a tenth of a second, so it is imported only here
-    from training.loader import package
-    from training.model_card import model_card
-    from training.trained import TrainedPolicy
+    from training.rl.policies.loader import package
+    from training.rl.policies.model_card import model_card
+    from training.rl.policies.trained import TrainedPolicy
 
     trained = TrainedPolicy.read(path)
     cost = _cost(job, "rounds")
@@ -128,9 +128,9 @@ def _cost(job: Job, rounds: str) -> str:
 
 
 def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
-    from training.checkpoints import CheckpointError
     from training.data.store import MissingData
-    from training.models.loader import package
+    from training.engine.checkpoints import CheckpointError
+    from training.supervised.models.loader import package
     from training.tasks.supervised import trained_model
     from webapp.jobs.policies.judgements import find_judgement
 
@@ -146,7 +146,7 @@ def _model_files(job: Job, path: Path, sha256: str) -> dict[str, bytes]:
 
 def _score_of(job: Job, spec: TrainingSpec, round_no: int) -> EvaluationScore | None:
     """Return the evaluation of that round's policy, else the last one before it."""
-    from training.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore
 
     event: Any = (
         Event.objects.filter(job=job, kind=EventKind.EVALUATION, payload__round_no__lte=round_no)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DatabaseError, transaction
 
-from training.messages import CheckpointSaved
+from training.engine.messages import CheckpointSaved
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL

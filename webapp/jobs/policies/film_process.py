@@ -20,7 +20,7 @@ from typing import Any
 from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
-from training.film import ShortFilm, still_of
+from training.rl.policies.film import ShortFilm, still_of
 from webapp.jobs.models import Film
 from webapp.storage_faults import storage_fault
 from webapp.worker_stop import worker_stop
@@ -46,7 +46,7 @@ class FilmInterrupted(Exception):
 
 
 def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
-    """Film a policy into `file`; returns what `training.film.FilmFacts` holds.
+    """Film a policy into `file`; returns what `training.rl.policies.film.FilmFacts` holds.
 
     FilmFailed for any failure. FilmInterrupted if the worker stops meanwhile.
     """
@@ -58,7 +58,9 @@ def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITH
 
 def _command(*arguments: str) -> list[str]:
     surroundings = (*_DRAWING, *(_ON_LINUX if sys.platform.startswith("linux") else ()))
-    return bound_to_this_process(["env", *surroundings, sys.executable, "-m", "training.film", *arguments])
+    return bound_to_this_process(
+        ["env", *surroundings, sys.executable, "-m", "training.rl.policies.film", *arguments]
+    )
 
 
 def _run(command: list[str], within_s: float) -> subprocess.CompletedProcess[str]:

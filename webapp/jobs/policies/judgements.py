@@ -12,12 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from training.checkpoints import CheckpointError
 from training.data.manifest import Manifest
 from training.data.shard import BadShard
 from training.data.store import MissingData
-from training.models.metrics import Coefficient, Metrics, majority_accuracy, majority_loss
-from training.statistics import Interval
+from training.engine.checkpoints import CheckpointError
+from training.statistics.few_seeds import Interval
+from training.supervised.models.metrics import Coefficient, Metrics, majority_accuracy, majority_loss
 from training.tasks.supervised import SupervisedLearning, judge_model, trained_model
 from training.tasks.supervised_spec import Supervised
 from webapp.formatting import format_score

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from training.checkpoints import CheckpointError
+from training.engine.checkpoints import CheckpointError
 from training.tasks.reinforcement import ReinforcementLearning
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project

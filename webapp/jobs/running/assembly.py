@@ -14,7 +14,7 @@ from cloud.metering import MeteredPlatform
 from cloud.pulled import Reached
 from cloud.register import Holder
 from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
-from training.ports import Ledger, Platform
+from training.engine.ports import Ledger, Platform
 from webapp.jobs.spec import JobSpec
 
 _CACHE_PATIENCE_S = 2.0

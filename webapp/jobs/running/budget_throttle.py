@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
-from training.ports import Ledger, Reservation, Room, Settlement
-from training.reports import Spend
+from training.engine.ports import Ledger, Reservation, Room, Settlement
+from training.engine.reports import Spend
 from training.scaling.plan import Bounds
 from webapp.formatting import display_usd
 from webapp.money.models import AtLine

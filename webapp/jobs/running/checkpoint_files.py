@@ -13,8 +13,8 @@ from typing import Any
 
 from django.conf import settings
 
-from training.checkpoints import CheckpointError, FileCheckpointStore
-from training.ports import CheckpointRef
+from training.engine.checkpoints import CheckpointError, FileCheckpointStore
+from training.engine.ports import CheckpointRef
 from webapp.jobs.models import Checkpoint
 
 log = logging.getLogger(__name__)

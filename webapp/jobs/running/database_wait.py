@@ -18,8 +18,8 @@ from django.db import DatabaseError, connection
 
 from cloud.pulled import Reached
 from cloud.register import CreateCounter, Holder, Kind, Register
-from training.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
-from training.reports import Spend
+from training.engine.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
+from training.engine.reports import Spend
 from webapp.database_faults import is_unavailable
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from django.conf import settings
 from cloud.billing.work_file import WorkFile
 from cloud.fingerprint import fingerprint
 from cloud.ledger import MemoryLedger
-from training.checkpoints import Progress, read_checkpoint
-from training.messages import CheckpointSaved, Event, Stopped
-from training.ports import CheckpointRef, CheckpointStore, Control
+from training.engine.checkpoints import Progress, read_checkpoint
+from training.engine.messages import CheckpointSaved, Event, Stopped
+from training.engine.ports import CheckpointRef, CheckpointStore, Control
 from training.scaling.plan import Bounds
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.form.spec_problems import Problem
@@ -104,7 +104,7 @@ class Headless:
 
     def events(self) -> Iterator[Event]:
         """Run to the end and yield the events."""
-        from training.engine import train
+        from training.engine.train import train
         from webapp.jobs.running.assembly import assemble
 
         if self._records is not None:

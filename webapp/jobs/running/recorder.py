@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import FloatField
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from training.messages import (
+from training.engine.messages import (
     CallFailed,
     CheckpointSaved,
     Evaluated,

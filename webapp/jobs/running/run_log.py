@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from training.messages import Event, Tick
+from training.engine.messages import Event, Tick
 from training.tasks.score import Declaration
 from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.running.recorder import as_json

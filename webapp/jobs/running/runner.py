@@ -20,11 +20,11 @@ from cloud.pulled import Reached
 from cloud.ray.head import NoRay
 from cloud.register import Holder, RegisterClosed
 from cloud.rents.slices import A_LONG_ROUND
-from training.checkpoints import CheckpointError
-from training.memory_limit import is_out_of_memory, lift_limit
-from training.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped
-from training.ports import Control
-from training.ports import Desired as DesiredByEngine
+from training.engine.checkpoints import CheckpointError
+from training.engine.memory_limit import is_out_of_memory, lift_limit
+from training.engine.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped
+from training.engine.ports import Control
+from training.engine.ports import Desired as DesiredByEngine
 from training.scaling.plan import Bounds
 from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
@@ -300,7 +300,7 @@ class _Run:
         return patient_holder(holder, self._wait)
 
     def _events(self, platform: MeteredPlatform) -> Iterator[Event]:
-        from training.engine import train
+        from training.engine.train import train
 
         load = self._store.load_recorded
         resume = self._wait(

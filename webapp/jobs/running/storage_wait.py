@@ -14,7 +14,7 @@ from datetime import timedelta
 from django.db import DatabaseError
 from django.db.models import Q
 
-from training.checkpoints import CheckpointError
+from training.engine.checkpoints import CheckpointError
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs import services

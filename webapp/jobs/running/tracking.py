@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.urls import reverse
 
-from training.messages import FAILED_ENDS, Evaluated, Event, RoundFinished, Stopped
+from training.engine.messages import FAILED_ENDS, Evaluated, Event, RoundFinished, Stopped
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.charts.scalars import EVALUATION, SCORE, SPENT, scalars_of
 from webapp.jobs.models import Job

@@ -46,7 +46,7 @@ class Command(LineCommand):
         from cloud.calibration.part import BUSY_LIMIT
         from cloud.calibration.toml_writer import write_toml
         from cloud.numbers import stack as stacks
-        from training.environments.catalogue import require_known
+        from training.rl.environments.catalogue import require_known
 
         chosen = options["environments"] or run_parts.ENVIRONMENTS
         try:

@@ -14,9 +14,9 @@ from training.spec import TrainingSpec
 from webapp.management.command import FAILED_EXIT, LineCommand
 
 if TYPE_CHECKING:
-    from training.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore
+    from training.rl.policies.trained import TrainedPolicy
     from training.tasks.supervised_spec import Supervised
-    from training.trained import TrainedPolicy
 
 FILM = "film.webp"
 
@@ -43,7 +43,7 @@ class Command(LineCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from training.checkpoints import CheckpointError
+        from training.engine.checkpoints import CheckpointError
 
         folder: Path = options["to"]
         try:
@@ -83,7 +83,7 @@ class Command(LineCommand):
         return path, policies.policy_files(job, path, chosen.sha256)
 
     def _of_file(self, path: Path, episodes: int) -> dict[str, bytes]:
-        from training.trained import spec_in
+        from training.rl.policies.trained import spec_in
 
         spec = spec_in(path)
         if isinstance(spec, TrainingSpec):
@@ -109,9 +109,9 @@ class Command(LineCommand):
 
 def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:
     """Return the files of a model. Raises CheckpointError, also where its data set is not here."""
-    from training.checkpoints import CheckpointError, Progress, read_checkpoint
     from training.data.store import MissingData
-    from training.models.loader import package
+    from training.engine.checkpoints import CheckpointError, Progress, read_checkpoint
+    from training.supervised.models.loader import package
     from training.tasks.supervised import judge_model, trained_model
     from webapp.formatting import display_usd
 
@@ -126,9 +126,9 @@ def _model_of_file(path: Path, spec: Supervised) -> dict[str, bytes]:
 
 
 def _policy_of_file(path: Path, episodes: int) -> dict[str, bytes]:
-    from training.loader import package
-    from training.model_card import EvaluationScore, model_card
-    from training.trained import TrainedPolicy
+    from training.rl.policies.loader import package
+    from training.rl.policies.model_card import EvaluationScore, model_card
+    from training.rl.policies.trained import TrainedPolicy
     from webapp.formatting import display_usd
 
     trained = TrainedPolicy.read(path)
@@ -145,11 +145,11 @@ def _policy_of_file(path: Path, episodes: int) -> dict[str, bytes]:
 def _played(trained: TrainedPolicy, episodes: int) -> EvaluationScore:
     """Return episodes played now, as a job's evaluation plays them."""
     from training.calls.evaluate import EvaluateRequest
-    from training.codec import decode
+    from training.engine.codec import decode
+    from training.engine.messages import Call
     from training.functions.body import WarmCache
     from training.functions.evaluate import evaluate
-    from training.messages import Call
-    from training.model_card import EvaluationScore
+    from training.rl.policies.model_card import EvaluationScore
 
     spec, seeds = trained.spec, tuple(range(episodes))
     request = EvaluateRequest(environment=spec.environment, episode_seeds=seeds)

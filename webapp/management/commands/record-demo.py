@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from training.film import still_of
-from training.messages import CheckpointSaved, Evaluated, RoundFinished
+from training.engine.messages import CheckpointSaved, Evaluated, RoundFinished
+from training.rl.policies.film import still_of
 from webapp.management.command import LineCommand
 from webapp.overview.recording import FILMS, PRESET, RECORDING
 

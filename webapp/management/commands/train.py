@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training.messages import FAILED_ENDS
+from training.engine.messages import FAILED_ENDS
 from webapp.jobs.form.spec_documents import SpecError, add_spec_arguments, read_spec
 from webapp.management.command import FAILED_EXIT, LineCommand, on_stop_signals
 
@@ -39,7 +39,7 @@ class Command(LineCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from training.checkpoints import CheckpointError
+        from training.engine.checkpoints import CheckpointError
         from webapp.jobs.running.checkpoint_files import CheckpointNotWritten
         from webapp.jobs.running.headless import Headless
         from webapp.jobs.services import limits

@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from tests.factories import make_running_job, make_spec, make_user
-from training.ports import Reservation, Settlement
+from training.engine.ports import Reservation, Settlement
 from webapp.formatting import display_usd
 from webapp.jobs.billing.cost_csv import by_call, by_round, csv_line
 from webapp.jobs.models import Job

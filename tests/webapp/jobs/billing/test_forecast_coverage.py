@@ -19,8 +19,8 @@ from tests.cloud.test_forecast import spec as training_of
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND, JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS
 from tests.cloud.unlearned import Ended, really
 from tests.factories import make_job
-from training.environments.expectations import expectation_of
-from training.reports import RoundReport
+from training.engine.reports import RoundReport
+from training.rl.environments.expectations import expectation_of
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import Burn, burn_of

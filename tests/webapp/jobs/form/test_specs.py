@@ -12,7 +12,7 @@ from django.core.management import call_command
 from pydantic import BaseModel, Field, ValidationError
 
 from tests.factories import make_spec
-from training.checkpoints import FileCheckpointStore
+from training.engine.checkpoints import FileCheckpointStore
 from webapp.jobs.form.presets import preset_names, presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec
 from webapp.jobs.form.spec_problems import problems
@@ -255,7 +255,7 @@ class TestCommand:
     def test_a_full_disk_ends_with_one_sentence(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("training.checkpoints.os.fsync", _no_space)
+        monkeypatch.setattr("training.engine.checkpoints.os.fsync", _no_space)
         with pytest.raises(SystemExit) as ended:
             call_command(
                 "train", "cartpole", changes=["training.checkpoints.every_rounds=1"], checkpoints=tmp_path

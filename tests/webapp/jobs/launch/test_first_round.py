@@ -19,7 +19,7 @@ from tests.cloud.unlearned import Ended, really
 from tests.factories import make_job, make_project, make_running_job, make_spec, release_lease, stopped
 from tests.ledger_contract import reservation, settlement
 from tests.work import repeated
-from training.ports import Room
+from training.engine.ports import Room
 from webapp.alerts import sources
 from webapp.alerts.models import Alert
 from webapp.clock import SYSTEM_CLOCK

@@ -18,7 +18,7 @@ from cloud.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.ways_to_launch import assert_refused
-from training.memory_limit import machine_bytes
+from training.engine.memory_limit import machine_bytes
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.launch.job_memory import (

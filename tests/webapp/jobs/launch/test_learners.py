@@ -13,7 +13,7 @@ from tests.factories import make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller, sent_by_a_test_client
 from tests.webapp.jobs.form.test_forms import posted
 from training.calls.planned import sizes_of
-from training.environments.catalogue import ENTRIES
+from training.rl.environments.catalogue import ENTRIES
 from webapp.api.client import starling
 from webapp.api.client.main import main
 from webapp.api.tokens import make_token

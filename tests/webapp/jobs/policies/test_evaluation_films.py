@@ -23,10 +23,10 @@ from tests.factories import (
     round_finished,
 )
 from tests.webapp.jobs.policies.test_policy import PICTURE, written
-from training.film import SHORT
-from training.film import film as filmed
+from training.rl.policies.film import SHORT
+from training.rl.policies.film import film as filmed
+from training.rl.policies.trained import TrainedPolicy
 from training.spec import TrainingSpec
-from training.trained import TrainedPolicy
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import evaluation_films, films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints

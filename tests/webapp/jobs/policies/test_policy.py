@@ -25,11 +25,11 @@ from tests.factories import (
 )
 from tests.members import add_member
 from tests.training.specs import descent
-from training.checkpoints import FileCheckpointStore, Progress
-from training.environments.making import spaces_of
-from training.film import FilmFacts, still_of
-from training.learner import LearnerState
-from training.messages import CheckpointSaved
+from training.engine.checkpoints import FileCheckpointStore, Progress
+from training.engine.messages import CheckpointSaved
+from training.rl.environments.making import spaces_of
+from training.rl.learner import LearnerState
+from training.rl.policies.film import FilmFacts, still_of
 from training.spec import TrainingSpec
 from training.tasks.kinds import task_of
 from webapp.jobs.models import Film, FilmState, Job
@@ -196,7 +196,8 @@ def test_who_may_do_what(client: Client, project: Any, requested: list[int]) -> 
 @pytest.mark.slow
 def test_the_web_process_exports_without_torch(project: Any) -> None:
     program = (
-        "import django, sys; django.setup(); import webapp.urls, training.model_card, training.loader;"
+        "import django, sys; django.setup(); import webapp.urls;"
+        "from training.rl.policies import loader, model_card;"
         "print('torch' in sys.modules)"
     )
     environment = {

@@ -13,7 +13,7 @@ from tests.factories import make_connection, make_job, make_project, make_spec
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import make_lambda_job, run_of
 from tests.webapp.spoiled_database import SPOILERS, make_read_only
-from training.ports import Offer
+from training.engine.ports import Offer
 from webapp.clock import SYSTEM_CLOCK
 from webapp.gateway.coordinator import open_mailbox
 from webapp.gateway.models import Box

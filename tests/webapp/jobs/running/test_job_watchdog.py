@@ -74,7 +74,7 @@ def test_a_deserted_job_that_is_to_stop_is_stopped_and_paid(launched: list[str],
 
 @pytest.fixture
 def ledger_of() -> Any:
-    from training.ports import Reservation
+    from training.engine.ports import Reservation
     from webapp.money.ledger import DatabaseLedger
 
     def with_an_open_call(job: Job, epoch: int, clock: FixedClock) -> None:

@@ -16,7 +16,7 @@ from tests.factories import (
     round_finished,
     stopped,
 )
-from training.messages import Tick
+from training.engine.messages import Tick
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.events.event_log import LeaseLost, append_events, note
 from webapp.jobs.models import Checkpoint, Event, Job

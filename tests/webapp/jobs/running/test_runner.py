@@ -176,7 +176,7 @@ def _no_space(descriptor: int) -> None:
 def test_a_disk_that_stays_full_pauses_the_job_with_a_reason_and_nothing_bills_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("training.checkpoints.os.fsync", _no_space)
+    monkeypatch.setattr("training.engine.checkpoints.os.fsync", _no_space)
     monkeypatch.setattr(storage_wait, "WAITS_IN_PLACE_S", 0.0)
     job = make_job(spec=_small("hopper-simulated"))
     assert _run(job) == 0

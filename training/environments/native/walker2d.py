@@ -1,9 +1,0 @@
-"""Walker2d: healthy while upright."""
-
-from __future__ import annotations
-
-from training.environments.native.runner import Balancer
-
-
-class Walker2d(Balancer):
-    pass

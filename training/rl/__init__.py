@@ -1,0 +1,1 @@
+"""Reinforcement learning: algorithms, environments, networks, and what is measured of a policy."""

@@ -1,0 +1,1 @@
+"""What a scaling policy may have measured beside an update."""
