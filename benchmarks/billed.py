@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks import Figure, peers
-from cloud.billing.work import Work
-from cloud.calibration.figures import quantity
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.simulation.draws import Draws
-from cloud.simulation.speed import Speeds
+from cloud.money.billing.work import Work
+from cloud.timing.calibration.figures import quantity
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.simulation.draws import Draws
+from cloud.timing.simulation.speed import Speeds
 
 _GOALS = {"Hopper-v5": 0.25, "HalfCheetah-v5": 0.15}
 _OTHERS = ("Walker2d-v5", "Humanoid-v5", "CartPole-v1", "Acrobot-v1", "Pendulum-v1")

@@ -109,7 +109,7 @@ def _child(case: dict[str, Any], **environment: str) -> dict[str, Any]:
 
 def prepare() -> None:
     from benchmarks.lambda_calls import _call
-    from cloud.wire import Work
+    from cloud.actor.wire import Work
     from training.calls.update import UpdateRequest
     from training.engine.messages import Call
     from training.functions.body import WarmCache
@@ -162,7 +162,7 @@ def main() -> None:
     if case.get("database"):
         with_database(case)
     else:
-        from cloud.ledger import MemoryLedger
+        from cloud.money.ledger import MemoryLedger
 
         print(json.dumps(_timed(case, MemoryLedger(10**18), lambda event: None)))
 
@@ -192,9 +192,9 @@ def _timed(
 ) -> Any:
     """A whole run, without its first rounds."""
     from benchmarks.null_cloud import NullCloud, Prepared
-    from cloud.aws_lambda import LambdaOptions
-    from cloud.billing.price_book import PriceBook
-    from cloud.metering import MeteredPlatform
+    from cloud.money.billing.price_book import PriceBook
+    from cloud.money.metering import MeteredPlatform
+    from cloud.platforms.aws_lambda import LambdaOptions
     from training.engine.messages import RoundFinished
     from training.engine.ports import Control
     from training.engine.train import train
@@ -248,7 +248,7 @@ def _remembering(cloud: Any, case: dict[str, Any]) -> Any:
         return cloud
     import redis
 
-    from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
+    from cloud.platforms.trajectory_cache import CachingPlatform, TrajectoryCache
 
     return CachingPlatform(cloud, TrajectoryCache(redis.Redis.from_url(case["cache"]), "bench", 10**8))
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import Figure, NotSetUp
 from benchmarks.peers import PEERS_PYTHON, ROOT
-from cloud.local import LocalOptions
+from cloud.platforms.local import LocalOptions
 from training.calls.update import UpdateRequest
 from training.engine.checkpoints import FileCheckpointStore
 from training.engine.messages import Call, RoundFinished

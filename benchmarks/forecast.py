@@ -12,8 +12,8 @@ from statistics import fmean, median
 import numpy as np
 
 from benchmarks import Figure
-from cloud.forecast import configuration_of, forecast
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of, forecast
 from tests.cloud.test_forecast import HOPPER, PLENTY, spec
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND
 from tests.cloud.unlearned import really

@@ -28,7 +28,7 @@ def measure(*, quick: bool = False) -> Iterator[Figure]:
     seconds = 5.0 if quick else 20.0
     with tempfile.TemporaryFile() as errors:
         emulator = subprocess.Popen(
-            [sys.executable, "-m", "cloud.emulator", "aws", "--concurrency", "2000"],
+            [sys.executable, "-m", "emulator", "aws", "--concurrency", "2000"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -85,8 +85,8 @@ def _measured(values: dict[str, Any], seconds: float) -> dict[str, Any]:
 def main() -> None:
     request = json.loads(sys.stdin.read())
     values, seconds = request["values"], request["seconds"]
-    from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-    from cloud.connections import AwsConnection, AwsKeys
+    from cloud.accounts.connections import AwsConnection, AwsKeys
+    from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
 
     keys = AwsKeys(values["access_key_id"], values["secret_access_key"])
     connection = AwsConnection(keys, endpoint_url=values["endpoint"])
@@ -177,7 +177,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
     program = (
         "import base64, json, sys\n"
         "from benchmarks.lambda_calls import _call\n"
-        "from cloud.emulator.aws.stub_functions import encode_result\n"
+        "from emulator.aws.stub_functions import encode_result\n"
         "from training.rl.environments.making import spaces_of\n"
         "from training.functions.body import WarmCache\n"
         "from training.functions.run import execute\n"
@@ -200,7 +200,7 @@ def _real_result() -> tuple[dict[str, object], bytes]:
 
 def _set_up(connection: Any, role: str) -> None:
     from cloud.actor.bundle import thin
-    from cloud.aws.functions import deploy, function_name
+    from cloud.platforms.aws.functions import deploy, function_name
 
     deploy(connection.open().client("lambda"), function_name(connection.prefix, 1769), thin(), role, 1769)
 

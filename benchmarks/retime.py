@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import Figure
-from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.work import Work, WorkWriter
-from cloud.billing.work_file import WorkFile, read_work_file
-from cloud.numbers.ranges import draw_outcomes
-from cloud.place import Place
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.work import Work, WorkWriter
+from cloud.money.billing.work_file import WorkFile, read_work_file
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.ranges import draw_outcomes
+from cloud.timing.place import Place
 from training.engine.ports import Settlement
 from training.engine.reports import Usage
 from training.spec import TrainingSpec

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from benchmarks import Figure
 from benchmarks.rounds import shapes
-from cloud.calibration import run_parts
-from cloud.calibration.part import Parts
-from cloud.calibration.toml_writer import write_toml
-from cloud.numbers import stack as stacks
+from cloud.timing.calibration import run_parts
+from cloud.timing.calibration.part import Parts
+from cloud.timing.calibration.toml_writer import write_toml
+from cloud.timing.numbers import stack as stacks
 
 _AT_MOST_PERCENT = 15.0
 _PATIENCE_S = 180.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD
 
 UNKNOWN = "–"
 MINUS = "\u2212"

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import RetimedRun, retime
-from cloud.billing.work import Work
-from cloud.billing.work_file import Sitting
 from cloud.fingerprint import fingerprint
-from cloud.place import Place
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import RetimedRun, retime
+from cloud.money.billing.work import Work
+from cloud.money.billing.work_file import Sitting
+from cloud.timing.place import Place
 from training.spec import TrainingSpec
 
 DRAWS = 20

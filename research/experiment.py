@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
 from research.paper_tables import Difference, Paper, differences

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
-from cloud.billing.price_book import PriceBook
-from cloud.numbers import profile as profiles
-from cloud.place import Place
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.place import Place
 from training.base_model import FrozenModel
 
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from training.engine.messages import Evaluated, RoundFinished
 from training.tasks.supervised_spec import Supervised
 from webapp.jobs.running.headless import Headless

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from cloud.billing.price_book import PriceBook
+from cloud.money.billing.price_book import PriceBook
 
 SMALLEST_MB, LARGEST_MB, STEP_MB = 128, 3008, 64
 """The sizes of a function on Lambda in the years of the slides."""

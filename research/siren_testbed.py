@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cloud.billing.price_book import PriceBook
-from cloud.numbers.machines import machine
-from cloud.pricing import total
-from cloud.simulated_options import SimulatedOptions
-from cloud.timing import NS
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import total
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.machines import machine
+from cloud.timing.virtual_time import NS
 from research.pricing_targets import machine_start_s
 from training.engine.reports import RoundReport
 from training.scheduling.siren.arithmetic_cloud import ArithmeticCloud

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloud.numbers import profile as profiles
+from cloud.timing.numbers import profile as profiles
 from research.pricing_targets import machine_start_s
 from research.siren_agents import best_agent
 from research.siren_testbed import (

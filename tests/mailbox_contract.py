@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from cloud.actor.protocol import Receipt
-from cloud.gateway.store import Caller, HandOut, LeasedCall, Store
+from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall, Store
 from training.engine.ports import Delivery, Mailbox, Offer
 
 WEIGHTS = "ab" * 32
@@ -242,7 +242,7 @@ class MailboxContract:
     def test_a_token_names_so_many_pullers_and_the_silent_make_room(
         self, post: Post, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("cloud.gateway.store.NAMES_A_TOKEN", 3)
+        monkeypatch.setattr("cloud.platforms.gateway.store.NAMES_A_TOKEN", 3)
 
         def ask(token: str, *names: str) -> HandOut:
             return post.store.hand_out(post.box, [Caller(name, "u", token) for name in names])
@@ -259,7 +259,7 @@ class MailboxContract:
 
         post.forward(9.0)
         assert [post.beat(name, found.work[name].call_id) for name in ("p1", "p2")] == ["go_on", "go_on"]
-        monkeypatch.setattr("cloud.gateway.store.FORGOTTEN_AFTER_S", 8.0)
+        monkeypatch.setattr("cloud.platforms.gateway.store.FORGOTTEN_AFTER_S", 8.0)
         ask("one", "p1")
         assert ask("one", "p4", "p5").leave == {"p5"}, "p3 was silent and had nothing in hand"
         assert {one.name for one in post.mailbox.pullers()} == {"p1", "p2", "p4", "q1", "q2"}

@@ -18,7 +18,7 @@ def at_every_moment(act):
 
 def test_an_emulator_hears_of_its_end_at_any_moment_of_its_wait() -> None:
     program = f"""{_AT_EVERY_MOMENT}
-from cloud.emulator.server import stop_requested
+from emulator.server import stop_requested
 stopped = stop_requested()
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 at_every_moment(lambda: os.kill(os.getpid(), signal.SIGINT))

@@ -24,7 +24,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import set_script_prefix
 
-from cloud.gateway.asgi import discard_body
+from cloud.platforms.gateway.asgi import discard_body
 from webapp.api import problems
 from webapp.request_bodies import Bodies, BodyRefused
 

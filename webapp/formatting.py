@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD
 from cloud.formatting import MINUS as MINUS
 from cloud.formatting import UNKNOWN as UNKNOWN
 from cloud.formatting import display_usd as display_usd
 from cloud.formatting import format_percent as format_percent
 from cloud.formatting import format_rough_duration as format_rough_duration
 from cloud.formatting import plural as plural
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD
 
 
 def format_count(value: int | None) -> str:

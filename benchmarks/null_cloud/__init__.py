@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloud.aws.flight import Flight, outcome_of
-from cloud.aws.invoker import Invoker
-from cloud.aws.weights import AwsWeights
-from cloud.wire import Answer, Work, pack_answer, to_json
+from cloud.actor.wire import Answer, Work, pack_answer, to_json
+from cloud.platforms.aws.flight import Flight, outcome_of
+from cloud.platforms.aws.invoker import Invoker
+from cloud.platforms.aws.weights import AwsWeights
 from training.calls.rollout import RolloutRequest
 from training.calls.update import UpdateRequest
 from training.engine.codec import decode, encode

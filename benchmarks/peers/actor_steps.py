@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 import training.rl.environments.making as making
-from cloud.calibration.parts import actor
+from cloud.timing.calibration.parts import actor
 
 
 def main(options: dict[str, Any]) -> dict[str, Any]:

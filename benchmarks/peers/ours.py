@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.peers import cases, cpu
 from benchmarks.peers.cases import Case
-from cloud.ledger import MemoryLedger
+from cloud.money.ledger import MemoryLedger
 from training.engine.messages import Outcome, RoundFinished
 from training.engine.ports import CheckpointRef, Control, Platform
 from training.engine.torch_loading import import_torch

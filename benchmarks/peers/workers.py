@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.peers.calls import Part
 from benchmarks.peers.cases import ENVIRONMENTS
-from cloud.local import LocalOptions, LocalPlatform
+from cloud.platforms.local import LocalOptions, LocalPlatform
 
 _FRAGMENTS = 24
 _WARM_UP = 8

@@ -29,8 +29,8 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.reporting.uvicorn_process import serving
-from cloud.billing.price_book import PriceBook
-from cloud.pricing import price_line
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import price_line
 from webapp.accounts import services as accounts
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Job

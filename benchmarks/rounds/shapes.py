@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cloud.calibration.part import Parts, run
+from cloud.timing.calibration.part import Parts, run
 
 _TIMES = "benchmarks.rounds.times"
 _WARM_UP_ROUNDS = 3

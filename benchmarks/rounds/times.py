@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cloud.calibration.parts.coordinator import NoCheckpoints
-from cloud.ledger import MemoryLedger
-from cloud.local import LocalOptions, LocalPlatform
-from cloud.metering import MeteredPlatform
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.pricing import Tariff
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.pricing import Tariff
+from cloud.platforms.local import LocalOptions, LocalPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.calibration.parts.coordinator import NoCheckpoints
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
 from training.engine.ports import Control, Platform
 from training.engine.reports import RoundReport
 from training.engine.train import train

@@ -1,1 +1,1 @@
-"""The code that is shipped to clouds: it runs calls. Imports only training, cloud.wire and cloud.failures."""
+"""The code that is shipped to clouds: it runs calls. Imports only training, cloud.actor.wire and cloud.failures."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from cloud import failures
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.weights import Fetch, KeptWeights
-from cloud.wire import Answer, Refusal, Request, Work, pack_answer, read_request
+from cloud.actor.wire import Answer, Refusal, Request, Work, pack_answer, read_request
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.environments import packages

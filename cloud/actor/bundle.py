@@ -27,8 +27,6 @@ ZIPPED_LIMIT_BYTES = 50 * 2**20
 _ROOT = Path(cloud.__file__).resolve().parent.parent
 _OURS = (
     "cloud/__init__.py",
-    "cloud/wire.py",
-    "cloud/json_limits.py",
     "cloud/failures.py",
     "cloud/actor",
     "training",

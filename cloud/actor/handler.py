@@ -12,7 +12,7 @@ from typing import Any
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401
 from cloud.actor.body import Actor
-from cloud.wire import RESULT_LIMIT_BYTES, Envelope, Refusal, from_event
+from cloud.actor.wire import RESULT_LIMIT_BYTES, Envelope, Refusal, from_event
 from training.rl.environments.native.cores import cores_with_memory
 
 # The end of the function's time is left for packing the answer.

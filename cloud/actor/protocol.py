@@ -1,4 +1,4 @@
-"""The messages of pullers and the actor gateway, beside the calls and answers of `cloud.wire`.
+"""The messages of pullers and the actor gateway, beside the calls and answers of `cloud.actor.wire`.
 
 Every request names the puller. Answers to `lease` and `heartbeat` say how long the puller may live from now on; it ends
 by itself if that is not renewed. Results are posted as they are; the gateway never parses one.

@@ -37,7 +37,7 @@ from cloud.actor.body import Actor
 from cloud.actor.connection import GatewayConnection, Refused, Unreachable
 from cloud.actor.heartbeat import Dropped, Heartbeat, Terminated
 from cloud.actor.protocol import TOKEN_VARIABLE
-from cloud.wire import REQUEST_LIMIT_BYTES
+from cloud.actor.wire import REQUEST_LIMIT_BYTES
 
 DONE, WRONG, GONE = 0, 2, 3
 _TRANSFER_S = 120.0

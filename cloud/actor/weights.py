@@ -12,7 +12,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from urllib.parse import urlsplit
 
-from cloud.wire import Refusal, Request
+from cloud.actor.wire import Refusal, Request
 from training.engine.messages import BlobRef
 
 _VERSIONS_KEPT = 2

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import IO, Literal
 
-from cloud import frames
+from cloud.workers import frames
 from training.engine.child_variables import clean_variables
 from training.engine.messages import Call
 from training.rl.environments import packages

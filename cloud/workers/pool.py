@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cloud import failures, frames
+from cloud import failures
 from cloud.failures import Failure
+from cloud.workers import frames
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.handle import DEFAULT_COMMAND, WorkerProcess
 from cloud.workers.memory_watch import MemoryWatch

@@ -13,7 +13,8 @@ import socket
 import sys
 import time
 
-from cloud import failures, frames
+from cloud import failures
+from cloud.workers import frames
 from cloud.workers.processes import die_with_parent
 from training.engine.messages import Call
 from training.functions.body import WarmCache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloud.billing.retiming import retime
+from cloud.money.billing.retiming import retime
 from research.calculation import HOPPER, Calculation, Statement, Table, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 

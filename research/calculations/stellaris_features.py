@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from cloud.billing.work_file import read_work_file
+from cloud.money.billing.work_file import read_work_file
 from research.calculation import Calculation, Statement, Table
 from training.engine.messages import RoundFinished, Stopped
 from training.engine.reports import RoundReport

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cloud.place import Place
+from cloud.timing.place import Place
 from research.calculation import Calculation, Statement, Table
 from research.experiment import Cell, find_experiment
 from research.experiments.stellaris_gravitar import GRAVITAR

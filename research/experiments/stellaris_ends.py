@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from cloud.numbers import stack
+from cloud.timing.numbers import stack
 from research.claims import Higher, Sooner
 from research.experiment import Arm, Experiment, Setting, merged
 from research.stellaris import (

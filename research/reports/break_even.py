@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cloud.billing.retiming import RetimedRun, retime
-from cloud.numbers.quantity import Quantity
-from cloud.place import Place
-from cloud.simulation.speed import Speeds
-from cloud.timing import NS
+from cloud.money.billing.retiming import RetimedRun, retime
+from cloud.timing.numbers.quantity import Quantity
+from cloud.timing.place import Place
+from cloud.timing.simulation.speed import Speeds
+from cloud.timing.virtual_time import NS
 from research.pricing_targets import place_of
 from research.reports.run_cost import CLOUD_SEED, PricedRun
 

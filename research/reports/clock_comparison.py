@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cloud.numbers import stack as stacks
+from cloud.timing.numbers import stack as stacks
 from research.claims import Sooner
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
 from research.reports.outcomes import Outcome, Summary

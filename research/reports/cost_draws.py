@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cloud.numbers.ranges import (
+from cloud.timing.numbers.ranges import (
     Move,
     TimeAndCost,
     drawn_places,
@@ -17,7 +17,7 @@ from cloud.numbers.ranges import (
     reversals,
     uncertain_numbers,
 )
-from cloud.place import Place
+from cloud.timing.place import Place
 from research.claims import Cheaper
 from research.pricing_targets import place_of
 from research.reports.paired_runs import PENALTY, Pair

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cloud.forecasting.explanation import figure_of
+from cloud.timing.forecasting.explanation import figure_of
 from research.branching import Branching
 from research.claims import (
     LABELS,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from cloud.billing.price_book import PriceBook
+from cloud.money.billing.price_book import PriceBook
 from research.experiment import Cell, Experiment
 from research.pricing_targets import PRICING_TARGETS, place_of
 from research.reports.outcomes import Summary

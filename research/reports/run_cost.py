@@ -14,16 +14,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from cloud.billing.paper_formulas import FORMULAS, RoundTimes
-from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import CompletedCall, RetimedRun, retime
-from cloud.billing.wave_replay import WaveTimes, replay_waves
-from cloud.billing.waves import WaveRun
-from cloud.billing.work import Work
-from cloud.billing.work_file import Sitting
-from cloud.numbers.ranges import Replays
-from cloud.timing import NS
+from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import CompletedCall, RetimedRun, retime
+from cloud.money.billing.wave_replay import WaveTimes, replay_waves
+from cloud.money.billing.waves import WaveRun
+from cloud.money.billing.work import Work
+from cloud.money.billing.work_file import Sitting
+from cloud.timing.numbers.ranges import Replays
+from cloud.timing.virtual_time import NS
 from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.outcomes import Outcome

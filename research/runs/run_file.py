@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloud.billing.work_file import Sitting, read_work_file, sittings_in
+from cloud.money.billing.work_file import Sitting, read_work_file, sittings_in
 from research.experiment import Cell, Experiment
 from research.runs.archive import StoredRun, add_run, find_run
 from webapp.papers.figures import RESULTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
 
 _NAMED = "STARLING_TEST_AWS_"
 

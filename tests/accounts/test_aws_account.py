@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
+from cloud.accounts.check_clients import aws_clients
+from cloud.accounts.checks import Findings
+from cloud.accounts.connections import AwsConnection, AwsRole
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_inventory import Owner, described
+from cloud.accounts.provision.aws_removal import remove
+from cloud.accounts.provision.steps import Step
 from cloud.actor import bundle
-from cloud.aws import log as aws_log
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.aws.functions import function_name
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.check_clients import aws_clients
-from cloud.checks import Findings
-from cloud.connections import AwsConnection, AwsRole
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.provision.aws import set_up
-from cloud.provision.aws_inventory import Owner, described
-from cloud.provision.aws_removal import remove
-from cloud.provision.steps import Step
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws import log as aws_log
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws_lambda import LambdaOptions
 from tests.accounts.named_aws import named_connection
 from tests.cloud import calls
 from tests.cloud.aws import lambdas

@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
+from cloud.accounts.connections import AwsConnection, AwsRole
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_bucket import bucket_name
+from cloud.accounts.provision.aws_inventory import Owner, described
+from cloud.accounts.provision.aws_removal import remove
+from cloud.accounts.provision.policies import AwsScope, actor_policy, aws_policy
 from cloud.actor import bundle
-from cloud.aws.billable_resources import AwsFinder
-from cloud.aws.functions import function_name
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsConnection, AwsRole
-from cloud.emulator.aws.account import FUNCTIONS, Account, Policy
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.provision.aws import set_up
-from cloud.provision.aws_bucket import bucket_name
-from cloud.provision.aws_inventory import Owner, described
-from cloud.provision.aws_removal import remove
-from cloud.provision.policies import AwsScope, actor_policy, aws_policy
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws.billable_resources import AwsFinder
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws_lambda import LambdaOptions
+from emulator.aws.account import FUNCTIONS, Account, Policy
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
 from tests.accounts.named_aws import named_connection
 from tests.cloud import calls
 from tests.cloud.aws import lambdas

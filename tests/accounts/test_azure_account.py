@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from cloud.accounts.check_clients import azure_clients
+from cloud.accounts.checks import Findings
+from cloud.accounts.connections import AzureConnection, AzurePrincipal
+from cloud.accounts.provision.azure import remove, set_up
+from cloud.accounts.provision.steps import Step
+from cloud.accounts.register import group_name, run_tag, tags
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.actor.puller import GONE
-from cloud.azure.billable_resources import AzureFinder
-from cloud.azure.checks import AzureQuestion, check_azure
-from cloud.azure.clients import AzureClients
-from cloud.azure.groups import AzureGroups, Container, ListedGroup, NotNow, Refused
-from cloud.check_clients import azure_clients
-from cloud.checks import Findings
-from cloud.connections import AzureConnection, AzurePrincipal
-from cloud.provision.azure import remove, set_up
-from cloud.provision.steps import Step
-from cloud.register import group_name, run_tag, tags
+from cloud.platforms.azure.billable_resources import AzureFinder
+from cloud.platforms.azure.checks import AzureQuestion, check_azure
+from cloud.platforms.azure.clients import AzureClients
+from cloud.platforms.azure.groups import AzureGroups, Container, ListedGroup, NotNow, Refused
 from tests.cloud.azure import containers
 
 _NAMED = "STARLING_TEST_AZURE_"

@@ -8,13 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from cloud.billing.bill_context import bill_context
-from cloud.billing.full_bill import full_bill
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.round_times import round_times
-from cloud.forecast import configuration_of, forecast
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.bill_context import bill_context
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.round_times import round_times
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of, forecast
 from tests.cloud.recorded import CHANCE, record
 from tests.cloud.test_forecast import PLENTY, fixed, spec
 from tests.cloud.unlearned import really

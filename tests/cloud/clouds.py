@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.numbers.profile import Profile
-from cloud.numbers.stack import Stack
-from cloud.simulated_options import SimulatedOptions
-from cloud.simulation.core import Setting
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.profile import Profile
+from cloud.timing.numbers.stack import Stack
+from cloud.timing.simulation.core import Setting
 from tests.cloud.instant_executor import InstantExecutor
 from tests.cloud.meter import SimulatedOnMeter
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import container_parts
-from cloud.emulator.aws.meter import BilledInvocation
-from cloud.emulator.aws.meter import Meter as AwsMeter
-from cloud.emulator.azure.meter import GroupSpan
-from cloud.pricing import lines_of, price_line, total
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import container_parts
+from cloud.money.pricing import lines_of, price_line, total
+from emulator.aws.meter import BilledInvocation
+from emulator.aws.meter import Meter as AwsMeter
+from emulator.azure.meter import GroupSpan
 
 _MB_MS_PER_GB_S = 1024 * 1000
 _NS = 10**9

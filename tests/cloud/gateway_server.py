@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import uvicorn
 
-from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
-from cloud.gateway.waiters import Waiters
+from cloud.platforms.gateway.asgi import GatewayApp, Receive, Scope, Send
+from cloud.platforms.gateway.waiters import Waiters
 from tests.cloud.memory_mailbox import MemoryMailbox
 
 Result = TypeVar("Result")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cloud.actor.protocol import Beat, Receipt
-from cloud.gateway import store
-from cloud.gateway.store import Caller, HandOut, LeasedCall
+from cloud.platforms.gateway import store
+from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall
 from training.engine.ports import Delivery, Offer, Puller
 
 _OVER_REMEMBERED = 10_000
@@ -40,7 +40,9 @@ class _Over:
 
 
 class MemoryMailbox:
-    """Implements `training.engine.ports.Mailbox` for the coordinator and `cloud.gateway.store.Store` for one box."""
+    """Implements `training.engine.ports.Mailbox` for the coordinator and `cloud.platforms.gateway.store.Store` for
+    one box.
+    """
 
     box = "memory"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
-from cloud.simulation.core import Simulation
-from cloud.simulation.trip import Trip
-from cloud.timing import billed_ms
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.simulation.core import Simulation
+from cloud.timing.simulation.trip import Trip
+from cloud.timing.virtual_time import billed_ms
 
 
 @dataclass(frozen=True)

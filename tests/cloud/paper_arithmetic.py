@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD
 
 
 def decayed_most(round_no: int, most: int, least: int, decay: float) -> int:

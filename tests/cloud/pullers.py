@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloud.pulled import Patience, PulledCalls
+from cloud.platforms.pulled import Patience, PulledCalls
 from cloud.workers.processes import bound_to_this_process
 from tests.cloud.gateway_server import Application, served
 from tests.cloud.memory_mailbox import MemoryMailbox

@@ -44,10 +44,10 @@ cluster.shutdown()
 _JOB = """
 import json, sys, threading
 from decimal import Decimal
-from cloud.billing.price_book import PriceBook
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.ray_cluster import RayOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.ray_cluster import RayOptions
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.engine.train import train

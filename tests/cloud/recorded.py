@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud import failures
-from cloud.billing.price_book import PriceBook
-from cloud.billing.work_file import Sitting
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.place import Place
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.work_file import Sitting
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.place import Place
 from cloud.workers.execution import Execution
 from tests.cloud import clouds
 from tests.training.runs import events_of

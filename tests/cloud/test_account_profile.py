@@ -8,14 +8,14 @@ from datetime import date
 
 import pytest
 
-from cloud.billing.work import Work
-from cloud.calibration.account import ENVIRONMENT, Sample
-from cloud.calibration.account_profile import Account, account_profile, billed_beside_s
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Functions
-from cloud.simulation.draws import Draws
-from cloud.simulation.speed import Speeds
+from cloud.money.billing.work import Work
+from cloud.timing.calibration.account import ENVIRONMENT, Sample
+from cloud.timing.calibration.account_profile import Account, account_profile, billed_beside_s
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.profile import Functions
+from cloud.timing.simulation.draws import Draws
+from cloud.timing.simulation.speed import Speeds
 from training.engine.reports import Usage
 
 BASE, STACK = profiles.load("lambda"), stacks.load("starling-stack")

@@ -17,13 +17,12 @@ from typing import Any
 
 import pytest
 
-from cloud import wire
-from cloud.actor import watchdog
+from cloud.actor import watchdog, wire
 from cloud.actor import weights as actor_weights
+from cloud.actor.blobs import BlobShelf
 from cloud.actor.body import Actor
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
-from cloud.blobs import BlobShelf
-from cloud.wire import Answer, Request
+from cloud.actor.wire import Answer, Request
 from tests.cloud import calls
 from training.engine.codec import decode
 from training.engine.messages import Call

@@ -50,7 +50,12 @@ def test_the_same_sources_give_the_same_bytes() -> None:
 def test_nothing_of_the_servers_side_is_shipped() -> None:
     names = zipfile.ZipFile(io.BytesIO(bundle.thin().data)).namelist()
     cloud = {name for name in names if name.startswith("cloud/") and not name.startswith("cloud/actor/")}
-    assert cloud == {"cloud/__init__.py", "cloud/wire.py", "cloud/json_limits.py", "cloud/failures.py"}
+    assert cloud == {
+        "cloud/__init__.py",
+        "cloud/actor/wire.py",
+        "cloud/actor/json_limits.py",
+        "cloud/failures.py",
+    }
     assert "cloud/actor/handler.py" in names
     assert "cloud/actor/bundle.py" not in names
     assert "training/functions/rollout.py" in names
@@ -84,9 +89,9 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
     import base64
     import time
 
-    from cloud import wire
-    from cloud.answers import answer_to
-    from cloud.blobs import BlobShelf
+    from cloud.actor import wire
+    from cloud.actor.answers import answer_to
+    from cloud.actor.blobs import BlobShelf
 
     call = calls.rollout("c", BlobShelf().publish(0, calls.weights()))
     request = wire.Request(run="r", call=call, not_after_unix_s=time.time() + 60, weights=calls.weights())
@@ -116,7 +121,7 @@ def test_a_call_runs_out_of_the_bundle_alone(tmp_path: Path) -> None:
     loaded = reported["loaded"]
     assert isinstance(loaded, list)
     others = {name for name in loaded if not name.startswith("cloud.actor")}
-    assert others == {"cloud.failures", "cloud.json_limits", "cloud.wire"}
+    assert others == {"cloud.failures", "cloud.actor.json_limits", "cloud.actor.wire"}
     assert any(str(site) in str(place) for place in reported["where"])  # type: ignore[union-attr]
 
 

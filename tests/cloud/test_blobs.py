@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud.blobs import BlobShelf, MissingWeights, bytes_in, bytes_out
+from cloud.actor.blobs import BlobShelf, MissingWeights, bytes_in, bytes_out
 from tests.cloud import calls
 
 

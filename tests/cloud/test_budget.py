@@ -14,12 +14,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.tariffs import Purchase, tariff_of
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.pricing import Tariff
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.tariffs import Purchase, tariff_of
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.pricing import Tariff
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor
 from tests.cloud.meter import Meter

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.rounds import shapes
-from cloud.calibration import learning, machine, machine_profile, part, run_parts
-from cloud.calibration.figures import fit, of, quantity
-from cloud.calibration.samples import (
+from cloud.timing.calibration import learning, machine, machine_profile, part, run_parts
+from cloud.timing.calibration.figures import fit, of, quantity
+from cloud.timing.calibration.samples import (
     Slot,
     initial,
     learn_on_gpu,
@@ -23,10 +23,10 @@ from cloud.calibration.samples import (
     trajectory,
     update_call,
 )
-from cloud.calibration.toml_writer import toml_of, write_toml
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.quantity import Quantity
+from cloud.timing.calibration.toml_writer import toml_of, write_toml
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.quantity import Quantity
 from tests.cloud import clouds
 from training.functions.body import WarmCache
 from training.functions.run import execute
@@ -172,7 +172,7 @@ def test_the_quietest_of_some_runs_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_part_of_the_plan_can_be_measured() -> None:
     for planned in run_parts._plan(["CartPole-v1", "Hopper-v5", "ALE/Pong-v5"], run_parts.QUICK).values():
-        module = importlib.import_module(f"cloud.calibration.parts.{planned.part}")
+        module = importlib.import_module(f"cloud.timing.calibration.parts.{planned.part}")
         assert callable(module.measure)
 
 

@@ -8,10 +8,10 @@ import pytest
 from botocore import exceptions as botocore_errors
 from botocore.exceptions import ClientError
 
-from cloud import checks
-from cloud.aws import error_text as aws_words
-from cloud.azure import error_text as azure_words
-from cloud.checks import Check, Findings, Report
+from cloud.accounts import checks
+from cloud.accounts.checks import Check, Findings, Report
+from cloud.platforms.aws import error_text as aws_words
+from cloud.platforms.azure import error_text as azure_words
 
 REGION = "eu-central-1"
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from cloud.actor import bundle
-from cloud.azure.clients import AzureClients
-from cloud.emulator.aws.demo import furnish as furnish_aws
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.azure.demo import IMAGE
-from cloud.emulator.azure.demo import furnish as furnish_azure
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.azure.subscription import RoleAssignment
+from cloud.platforms.azure.clients import AzureClients
+from emulator.aws.demo import furnish as furnish_aws
+from emulator.aws.server import AwsEmulator
+from emulator.azure.demo import IMAGE
+from emulator.azure.demo import furnish as furnish_azure
+from emulator.azure.server import AzureEmulator
+from emulator.azure.subscription import RoleAssignment
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import create

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cloud.forecast import configuration_of, first_round_picodollars, forecast
-from cloud.forecasting.first_round import first_round
-from cloud.hosts import HostsOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of, first_round_picodollars, forecast
+from cloud.timing.forecasting.first_round import first_round
 from tests.cloud.unlearned import Ended, really
 from tests.work import repeated
 from training.engine.seeds import derive

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from cloud.billing.price_book import PriceBook
-from cloud.forecast import NoForecast, configuration_of, first_round_picodollars, forecast, forecast_in
-from cloud.forecasting.configuration import Configuration
-from cloud.forecasting.plan import plan_of
-from cloud.forecasting.workload import Workload, spaces_of
-from cloud.local import LocalOptions
-from cloud.numbers.quantity import Quantity
-from cloud.pricing import price_line
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import price_line
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import NoForecast, configuration_of, first_round_picodollars, forecast, forecast_in
+from cloud.timing.forecasting.configuration import Configuration
+from cloud.timing.forecasting.plan import plan_of
+from cloud.timing.forecasting.workload import Workload, spaces_of
+from cloud.timing.numbers.quantity import Quantity
 from tests.cloud import clouds
 from tests.cloud.unlearned import really
 from tests.work import calls_in

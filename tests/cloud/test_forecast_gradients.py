@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.work_file import read_work_file
-from cloud.forecast import configuration_of
-from cloud.forecasting.configuration import Scale
-from cloud.forecasting.worst_times import worst_times
+from cloud.money.billing.work_file import read_work_file
+from cloud.timing.forecast import configuration_of
+from cloud.timing.forecasting.configuration import Scale
+from cloud.timing.forecasting.worst_times import worst_times
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 

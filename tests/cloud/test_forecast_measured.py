@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud.forecast import forecast
-from cloud.forecasting.plan import assumed_plan, plan_of
+from cloud.timing.forecast import forecast
+from cloud.timing.forecasting.plan import assumed_plan, plan_of
 from tests.cloud.test_forecast import HOPPER, LAMBDA, PLENTY, spec
 from tests.factories import round_finished
 from training.engine.reports import CurvatureReport, RoundReport

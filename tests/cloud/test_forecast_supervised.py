@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.forecast import configuration_of, forecast
-from cloud.forecasting.configuration import Configuration
-from cloud.forecasting.plan import Plan
-from cloud.forecasting.result import Band
-from cloud.forecasting.workload import Workload
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.place import Place
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of, forecast
+from cloud.timing.forecasting.configuration import Configuration
+from cloud.timing.forecasting.plan import Plan
+from cloud.timing.forecasting.result import Band
+from cloud.timing.forecasting.workload import Workload
+from cloud.timing.place import Place
 from tests.cloud.recorded import RealExecutor
 from tests.training.runs import events_of
 from tests.training.specs import descent

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud.forecast import Forecast, configuration_of, first_round_picodollars, forecast
-from cloud.forecasting.configuration import Configuration
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import Forecast, configuration_of, first_round_picodollars, forecast
+from cloud.timing.forecasting.configuration import Configuration
 from tests.cloud.test_forecast import HOPPER, PLENTY, fixed, spec
 from tests.cloud.unlearned import really
 from training.rl.environments.expectations import expectation_of

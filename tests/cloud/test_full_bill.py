@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.billing.bill_context import bill_context, bill_context_of
-from cloud.billing.comparison import compare, compare_until_now
-from cloud.billing.full_bill import BillContext, FullBill, full_bill
-from cloud.billing.parts import bill_parts
-from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import ReplaySchedule, schedules_of
-from cloud.billing.retiming import retime
-from cloud.billing.round_times import paper_costs, round_times
-from cloud.billing.work import Work
-from cloud.billing.work_file import Sitting
-from cloud.local import LocalOptions
-from cloud.numbers.profile import load as load_profile
-from cloud.numbers.stack import load as load_stack
-from cloud.place import Place
-from cloud.rents.proration import Stretch, shares_of_time
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.bill_context import bill_context, bill_context_of
+from cloud.money.billing.comparison import compare, compare_until_now
+from cloud.money.billing.full_bill import BillContext, FullBill, full_bill
+from cloud.money.billing.parts import bill_parts
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.round_times import paper_costs, round_times
+from cloud.money.billing.work import Work
+from cloud.money.billing.work_file import Sitting
+from cloud.money.rents.proration import Stretch, shares_of_time
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.profile import load as load_profile
+from cloud.timing.numbers.stack import load as load_stack
+from cloud.timing.place import Place
 from tests.training.specs import tiny
 from training.engine.ports import PriceLine, Settlement
 

@@ -11,9 +11,9 @@ import pytest
 
 from cloud.actor import protocol
 from cloud.actor.protocol import LONGEST_WAIT_S
-from cloud.gateway.asgi import GatewayApp
-from cloud.gateway.store import Caller, HandOut
-from cloud.gateway.waiters import Waiters
+from cloud.platforms.gateway.asgi import GatewayApp
+from cloud.platforms.gateway.store import Caller, HandOut
+from cloud.platforms.gateway.waiters import Waiters
 from tests.cloud.memory_mailbox import MemoryMailbox
 from training.engine.ports import Offer
 
@@ -89,7 +89,7 @@ class Site:
 @pytest.fixture
 def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """No puller is answered by the regular read, however long this machine is busy with something else."""
-    monkeypatch.setattr("cloud.gateway.waiters.READ_EVERY_S", 10 * LONGEST_WAIT_S)
+    monkeypatch.setattr("cloud.platforms.gateway.waiters.READ_EVERY_S", 10 * LONGEST_WAIT_S)
 
 
 class Answer:
@@ -143,7 +143,7 @@ async def test_the_connection_ends_of_who_is_refused_unread_and_stays_of_who_is_
 async def test_guessing_soon_costs_no_questions_and_those_who_are_known_are_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cloud.gateway.waiters.time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr("cloud.platforms.gateway.waiters.time", SimpleNamespace(monotonic=lambda: 1000.0))
     site = Site()
     assert (await site.lease("p1")).status == 200
     statuses = [(await site.ask(protocol.LEAVE, [b"{}"], token=f"{n:043}")).status for n in range(100)]

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud import wire
+from cloud.actor import wire
 from cloud.actor.body import Actor
-from cloud.aws.functions import deploy, function_name
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.full_bill import BillContext, full_bill
-from cloud.billing.price_book import PriceBook
-from cloud.billing.work_file import Sitting
-from cloud.ledger import MemoryLedger
-from cloud.local import LocalOptions
-from cloud.metering import MeteredPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.full_bill import BillContext, full_bill
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.work_file import Sitting
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws.functions import deploy, function_name
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud.aws import lambdas
 from tests.cloud.emulated_bills import executions, picodollars_of_call
 from tests.training.gradient_calls import gradient_call, sampled

@@ -15,24 +15,24 @@ from typing import Any
 
 import pytest
 
-from cloud import wire
+from cloud.actor import wire
+from cloud.actor.answers import answer_to
 from cloud.actor.body import Actor
-from cloud.answers import answer_to
-from cloud.billing.bill_context import bill_context
-from cloud.billing.full_bill import full_bill
-from cloud.billing.parts import bill_parts
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.round_times import round_times
-from cloud.billing.work import Work, WorkWriter, works_from
-from cloud.forecasting.bill import Bill, forecast_parts
-from cloud.forecasting.concurrency import Flight
-from cloud.forecasting.rounds import next_attempt
-from cloud.forecasting.workload import Workload
-from cloud.simulation.core import Setting, Simulation
-from cloud.simulation.draws import Draws
-from cloud.simulation.speed import Speeds
-from cloud.wire import Refusal, Request
+from cloud.actor.wire import Refusal, Request
+from cloud.money.billing.bill_context import bill_context
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.parts import bill_parts
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.round_times import round_times
+from cloud.money.billing.work import Work, WorkWriter, works_from
+from cloud.timing.forecasting.bill import Bill, forecast_parts
+from cloud.timing.forecasting.concurrency import Flight
+from cloud.timing.forecasting.rounds import next_attempt
+from cloud.timing.forecasting.workload import Workload
+from cloud.timing.simulation.core import Setting, Simulation
+from cloud.timing.simulation.draws import Draws
+from cloud.timing.simulation.speed import Speeds
 from tests.cloud import calls, clouds
 from tests.cloud.recorded import CHANCE, record
 from tests.training.adding import MACS, Add, AddRequest, numbers
@@ -257,12 +257,12 @@ def _update_inputs() -> tuple[bytes, ...]:
 
 _PROGRAM = """
 import json, sys
-from cloud.billing.price_book import PriceBook
-from cloud.ledger import MemoryLedger
-from cloud.local import LocalOptions, LocalPlatform
-from cloud.metering import MeteredPlatform
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.platforms.local import LocalOptions, LocalPlatform
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from tests.cloud.aws import lambdas
 from training.calls.adding import AddRequest, numbers
@@ -338,9 +338,9 @@ _NAMES_A_KIND = {
     "training/tasks",
     # These measure or keep what one kind gives.
     "training/rl/surfaces/reward_surface.py",
-    "cloud/calibration",
-    "cloud/profiling_runs.py",
-    "cloud/trajectory_cache.py",
+    "cloud/timing/calibration",
+    "cloud/accounts/profiling_runs.py",
+    "cloud/platforms/trajectory_cache.py",
     "webapp/management/commands/export.py",
 }
 

@@ -1,6 +1,6 @@
 import pytest
 
-from cloud.ledger import MemoryLedger
+from cloud.money.ledger import MemoryLedger
 from tests.ledger_contract import LedgerContract, MakeLedger, reservation, settlement
 
 

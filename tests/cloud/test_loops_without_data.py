@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.work import Work
-from cloud.forecasting.concurrency import AllCallsFail
-from cloud.forecasting.rounds import Rounds
-from cloud.forecasting.workload import Workload
+from cloud.money.billing.work import Work
+from cloud.timing.forecasting.concurrency import AllCallsFail
+from cloud.timing.forecasting.rounds import Rounds
+from cloud.timing.forecasting.workload import Workload
 from tests.training.chance_platform import ChancePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent, tiny

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cloud.billing.price_book import PriceBook, UnknownSku
-from cloud.numbers import machines
-from cloud.numbers.machines import MachineError
+from cloud.money.billing.price_book import PriceBook, UnknownSku
+from cloud.timing.numbers import machines
+from cloud.timing.numbers.machines import MachineError
 
 GOOD = '[[machine]]\nsku = "x"\ncloud = "aws"\nvcpu = 2\nmemory_gb = 4\nsource = "made up"\n'
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.hosts import HostsOptions
-from cloud.local import LocalOptions
-from cloud.platforms import PlatformOptions
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.options import PlatformOptions
+from cloud.platforms.ray_cluster import RayOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud.recorded import record
 from tests.training.specs import descent, tiny
 from training.engine.ports import Control

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.pricing import Tariff, total
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.pricing import Tariff, total
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.meter import SimulatedOnMeter
 from training.engine.messages import BlobRef, Call, Outcome

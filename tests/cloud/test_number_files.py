@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cloud.calibration.toml_writer import write_toml
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.files import NumberFiles
-from cloud.numbers.profile import Profile
-from cloud.numbers.quantity import ProfileError
+from cloud.timing.calibration.toml_writer import write_toml
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.files import NumberFiles
+from cloud.timing.numbers.profile import Profile
+from cloud.timing.numbers.quantity import ProfileError
 
 
 @pytest.fixture

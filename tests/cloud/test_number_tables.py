@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cloud.billing.parts import bill_parts
-from cloud.billing.round_times import PAPERS
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.as_tables import markdown, rows
-from cloud.numbers.quantity import quantities
+from cloud.money.billing.parts import bill_parts
+from cloud.money.billing.round_times import PAPERS
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.as_tables import markdown, rows
+from cloud.timing.numbers.quantity import quantities
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 WORDS = (DOCS / "simulated-cloud.md").read_text("utf-8")
@@ -20,7 +20,7 @@ WORDS = (DOCS / "simulated-cloud.md").read_text("utf-8")
 
 def test_the_table_of_numbers_is_that_of_the_files() -> None:
     assert (DOCS / "simulated-cloud-numbers.md").read_text("utf-8") == markdown(), (
-        "write it again: python -m cloud.numbers.as_tables docs/simulated-cloud-numbers.md"
+        "write it again: python -m cloud.timing.numbers.as_tables docs/simulated-cloud-numbers.md"
     )
 
 

@@ -11,11 +11,11 @@ from decimal import Decimal
 
 import pytest
 
-from cloud.billing import price_parts
-from cloud.billing.paper_formulas import FORMULAS, RoundTimes
-from cloud.billing.price_book import PriceBook
-from cloud.numbers import machines
-from cloud.pricing import FunctionPrice, Part, lines_of, total
+from cloud.money.billing import price_parts
+from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import FunctionPrice, Part, lines_of, total
+from cloud.timing.numbers import machines
 from tests.cloud import calls
 from tests.cloud.paper_arithmetic import (
     creates_per_hour,

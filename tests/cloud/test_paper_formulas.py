@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from cloud.billing.paper_formulas import FORMULAS, Machines, RoundTimes, server_cluster
-from cloud.billing.price_book import PriceBook
+from cloud.money.billing.paper_formulas import FORMULAS, Machines, RoundTimes, server_cluster
+from cloud.money.billing.price_book import PriceBook
 
 BOOK = PriceBook.load()
 OVERHEAD = Fraction("17.92") / 720

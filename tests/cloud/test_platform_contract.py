@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from cloud.local import LocalOptions, LocalPlatform
-from cloud.ray import driver as ray_driver
-from cloud.ray_cluster import RayOptions
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.local import LocalOptions, LocalPlatform
+from cloud.platforms.ray import driver as ray_driver
+from cloud.platforms.ray_cluster import RayOptions
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from tests.cloud import calls, processes, pullers
 from tests.cloud.aws import lambdas

@@ -1,7 +1,7 @@
 from typing import get_args
 
-from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE, PlatformKind
-from cloud.platforms import PlatformOptions
+from cloud.platforms.kinds import CLOUD_OF, COMPUTE_HERE, PlatformKind
+from cloud.platforms.options import PlatformOptions
 
 
 def test_the_kinds_are_those_of_the_options() -> None:

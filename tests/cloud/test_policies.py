@@ -10,9 +10,9 @@ import boto3
 import pytest
 from botocore import xform_name
 
-from cloud.provision import permissions, policies
-from cloud.provision.permissions import AWS, AZURE, OPERATIONS_NAMED_OTHERWISE
-from cloud.provision.policies import AwsScope
+from cloud.accounts.provision import permissions, policies
+from cloud.accounts.provision.permissions import AWS, AZURE, OPERATIONS_NAMED_OTHERWISE
+from cloud.accounts.provision.policies import AwsScope
 
 ROOT = Path(__file__).resolve().parents[2]
 SCOPE = AwsScope("eu-central-1", "123456789012")

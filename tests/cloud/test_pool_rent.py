@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.tariffs import Purchase, tariff_of
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.timing import NS
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.tariffs import Purchase, tariff_of
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.timing.virtual_time import NS
 from tests.cloud import calls, clouds
 from tests.cloud.meter import SimulatedOnMeter
 from training.engine.messages import Call, Outcome

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing import price_book
-from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
-from cloud.pricing import Part, price_line
-from cloud.provision import regions
+from cloud.accounts.provision import regions
+from cloud.money.billing import price_book
+from cloud.money.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
+from cloud.money.pricing import Part, price_line
+from cloud.platforms.aws_lambda import LambdaOptions
 
 BOOK = PriceBook.load()
 DAY = datetime.date
@@ -243,5 +243,5 @@ def test_documents_name_the_regions_that_the_book_has() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "clouds.md").read_text("utf-8")
     assert text.count("regions -->`") == 2, "one list a cloud"
     assert regions.with_regions(text) == text, (
-        "write it again: python -m cloud.provision.regions docs/clouds.md"
+        "write it again: python -m cloud.accounts.provision.regions docs/clouds.md"
     )

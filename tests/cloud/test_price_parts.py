@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.billing import price_parts
-from cloud.billing.free_tier import free_tier_share
-from cloud.billing.price_book import PriceBook, PriceError, UnknownPrice
-from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff, price_line, total
+from cloud.money.billing import price_parts
+from cloud.money.billing.free_tier import free_tier_share
+from cloud.money.billing.price_book import PriceBook, PriceError, UnknownPrice
+from cloud.money.pricing import FunctionPrice, Part, RunningPrice, Tariff, price_line, total
 from tests.cloud import calls
 from training.engine.messages import Outcome
 from training.engine.reports import Usage

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from cloud.billing.price_book import PriceBook, PriceError, PriceRow, UnknownSku
-from cloud.local import LocalOptions
-from cloud.pricing import price_line, total
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook, PriceError, PriceRow, UnknownSku
+from cloud.money.pricing import price_line, total
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud import calls
 from tests.work import calls_in
 from training.engine.messages import Outcome

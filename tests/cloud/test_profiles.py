@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud import timing
-from cloud.billing.work import Work
-from cloud.forecasting.explanation import figure_of, title_of
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Profile
-from cloud.numbers.quantity import ProfileError, Quantity, quantities, with_values
-from cloud.numbers.stack import Speed, Stack
-from cloud.simulation.draws import Draws, draw
-from cloud.simulation.speed import Speeds
+from cloud.money.billing.work import Work
+from cloud.timing import virtual_time as timing
+from cloud.timing.forecasting.explanation import figure_of, title_of
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.profile import Profile
+from cloud.timing.numbers.quantity import ProfileError, Quantity, quantities, with_values
+from cloud.timing.numbers.stack import Speed, Stack
+from cloud.timing.simulation.draws import Draws, draw
+from cloud.timing.simulation.speed import Speeds
 from tests.cloud.clouds import profile, quantity, stack
 
 CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cloud.profiling import Run, Size, choice, sizes_of
+from cloud.accounts.profiling import Run, Size, choice, sizes_of
 
 USD = 10**12
 

@@ -9,16 +9,22 @@ from functools import cache
 import pytest
 from pydantic import ValidationError
 
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.billing.price_book import PriceBook
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.numbers import stack as stacks
-from cloud.numbers.quantity import Quantity
-from cloud.profiling import choice, sizes_of
-from cloud.profiling_runs import Plan, first_weights, likely_picodollars, measure_runs, most_picodollars
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.accounts.profiling import choice, sizes_of
+from cloud.accounts.profiling_runs import (
+    Plan,
+    first_weights,
+    likely_picodollars,
+    measure_runs,
+    most_picodollars,
+)
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.quantity import Quantity
 from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from tests.cloud import calls

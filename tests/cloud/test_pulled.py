@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import zstandard
 
-from cloud import wire
+from cloud.actor import wire
 from cloud.actor.body import Actor
-from cloud.gateway.asgi import Receive, Scope, Send
-from cloud.gateway.store import Caller
-from cloud.local import LocalOptions, LocalPlatform
-from cloud.pulled import Patience, PulledCalls
+from cloud.platforms.gateway.asgi import Receive, Scope, Send
+from cloud.platforms.gateway.store import Caller
+from cloud.platforms.local import LocalOptions, LocalPlatform
+from cloud.platforms.pulled import Patience, PulledCalls
 from tests.cloud import calls, pullers
 from tests.cloud.gateway_server import Application
 from tests.cloud.memory_mailbox import MemoryMailbox

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from cloud.actor.connection import GatewayConnection, Refused, Unreachable
-from cloud.emulator.azure import certificates
-from cloud.gateway.asgi import Receive, Scope, Send
-from cloud.pulled import Patience, PulledCalls
+from cloud.platforms.gateway.asgi import Receive, Scope, Send
+from cloud.platforms.pulled import Patience, PulledCalls
+from emulator.azure import certificates
 from tests.cloud import calls, pullers
 from tests.cloud.gateway_server import Application, served
 from tests.cloud.memory_mailbox import MemoryMailbox

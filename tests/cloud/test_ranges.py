@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.numbers.profile import Functions
-from cloud.numbers.quantity import Quantity
-from cloud.numbers.ranges import Spread, draw_outcomes, flips, time_and_cost
-from cloud.place import Place
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.profile import Functions
+from cloud.timing.numbers.quantity import Quantity
+from cloud.timing.numbers.ranges import Spread, draw_outcomes, flips, time_and_cost
+from cloud.timing.place import Place
 from tests.cloud.recorded import Recorded, record
 from tests.training.specs import tiny
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from cloud.billing.price_book import PriceBook, UnknownSku
-from cloud.ledger import MemoryLedger
-from cloud.local import LocalOptions, LocalPlatform
-from cloud.metering import MeteredPlatform
-from cloud.ray import driver as ray_driver
-from cloud.ray.head import NoRay
-from cloud.ray_cluster import RayOptions, RayPlatform
+from cloud.money.billing.price_book import PriceBook, UnknownSku
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.local import LocalOptions, LocalPlatform
+from cloud.platforms.ray import driver as ray_driver
+from cloud.platforms.ray.head import NoRay
+from cloud.platforms.ray_cluster import RayOptions, RayPlatform
 from tests.cloud import calls, processes
 from tests.cloud.ray_clusters import ROOT, cluster_of, command_of
 from tests.cloud.test_platform_contract import gather
@@ -147,7 +147,7 @@ def test_the_same_seed_gives_the_same_weights_as_local_workers(platform: RayPlat
 def test_the_cluster_inherits_nothing_and_falls_with_the_process_that_started_it() -> None:
     program = (
         "import os, signal; os.environ['SECRET_KEY'] = 'hush'\n"
-        "from cloud.ray_cluster import RayOptions; from tests.cloud import calls; import sys\n"
+        "from cloud.platforms.ray_cluster import RayOptions; from tests.cloud import calls; import sys\n"
         "before = signal.signal(signal.SIGTERM, lambda *_: None); mine = signal.getsignal(signal.SIGTERM)\n"
         "platform = RayOptions(actors=1).open()\n"
         "assert signal.getsignal(signal.SIGTERM) is mine\n"

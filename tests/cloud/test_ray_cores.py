@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cloud.ray import driver as ray_driver
-from cloud.ray.actor_pool import why_ended
-from cloud.ray.actor_table import ActorRow, ActorTable
-from cloud.ray.core_sharing import JobCores, may_wait, must_return_actor
+from cloud.platforms.ray import driver as ray_driver
+from cloud.platforms.ray.actor_pool import why_ended
+from cloud.platforms.ray.actor_table import ActorRow, ActorTable
+from cloud.platforms.ray.core_sharing import JobCores, may_wait, must_return_actor
 from tests.cloud.ray_clusters import TestJob, cluster_of, job_on
 from training.engine.messages import FAULTS_THAT_END_A_RUN
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.reconciling import PATIENCE, Decision, RegisteredResource, compare
-from cloud.register import Found
+from cloud.accounts.reconciling import PATIENCE, Decision, RegisteredResource, compare
+from cloud.accounts.register import Found
 
 NOW = 1_000_000.0
 OURS = "con_ours"

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud import wire
+from cloud.actor import wire
 from cloud.actor.body import Actor
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.gateway.store import Caller
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.pulled import PulledCalls
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.gateway.store import Caller
+from cloud.platforms.pulled import PulledCalls
 from tests.cloud.memory_mailbox import MemoryMailbox
 from tests.training.runs import events_of
 from tests.training.specs import tiny

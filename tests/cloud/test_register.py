@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cloud.register import (
+from cloud.accounts.register import (
     TAG_EXPIRES,
     TAG_RUN,
     MemoryRegister,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import container_parts, machine_parts, provisioned_capacity
-from cloud.ledger import MemoryLedger
-from cloud.pricing import RentPrice, Tariff, total
-from cloud.rents.job import Rents
-from cloud.rents.slices import RentedResource, rent_from_start, rent_going_on
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import container_parts, machine_parts, provisioned_capacity
+from cloud.money.ledger import MemoryLedger
+from cloud.money.pricing import RentPrice, Tariff, total
+from cloud.money.rents.job import Rents
+from cloud.money.rents.slices import RentedResource, rent_from_start, rent_going_on
 from training.engine.ports import Settlement
 
 BOOK = PriceBook.load()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.training.runs import final_learner
 from tests.training.specs import tiny
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cloud.billing.bill import Bill
-from cloud.billing.bill_context import bill_context
-from cloud.billing.full_bill import full_bill
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.work import WorkError
-from cloud.billing.work_file import Sitting
-from cloud.simulated_options import SimulatedOptions
-from cloud.simulation.speed import Speeds
+from cloud.money.billing.bill import Bill
+from cloud.money.billing.bill_context import bill_context
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.work import WorkError
+from cloud.money.billing.work_file import Sitting
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.simulation.speed import Speeds
 from tests.cloud import clouds
 from tests.cloud.recorded import CHANCE, Recorded, record
 from tests.training.specs import tiny

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloud.local import LocalOptions
+from cloud.platforms.local import LocalOptions
 from tests.cloud.aws import lambdas
 from tests.cloud.azure import containers
 from tests.cloud.emulated_bills import executions

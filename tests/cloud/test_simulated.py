@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud.failures import Failure
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.cloud import calls, clouds
 from tests.cloud.instant_executor import InstantExecutor, planned_work
 from tests.cloud.meter import SimulatedOnMeter

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.work import Work
-from cloud.place import Place
-from cloud.simulated_options import SimulatedOptions
-from cloud.simulation.core import Setting, Simulation
-from cloud.simulation.trip import Trip
-from cloud.timing import NS
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.work import Work
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.place import Place
+from cloud.timing.simulation.core import Setting, Simulation
+from cloud.timing.simulation.trip import Trip
+from cloud.timing.virtual_time import NS
 from tests.cloud.clouds import profile, stack
 from training.engine.messages import Call
 from training.engine.reports import Usage

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloud import wire
+from cloud.actor import wire
+from cloud.actor.answers import answer_to
 from cloud.actor.body import Actor
-from cloud.answers import answer_to
-from cloud.billing.bill_context import bill_context
-from cloud.billing.full_bill import full_bill
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.round_times import round_times
-from cloud.forecast import forecast
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
-from cloud.wire import Refusal, Request
+from cloud.actor.wire import Refusal, Request
+from cloud.money.billing.bill_context import bill_context
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.round_times import round_times
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import forecast
 from tests.cloud.aws import lambdas
 from tests.cloud.recorded import CHANCE, record
 from tests.training.inline_platform import InlinePlatform

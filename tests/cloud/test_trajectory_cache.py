@@ -11,13 +11,13 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.rents.payer import RentsItsResources
-from cloud.throttling import ReportsThrottling
-from cloud.trajectory_cache import KEPT_S, CachingPlatform, TrajectoryCache
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.rents.payer import RentsItsResources
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.throttling import ReportsThrottling
+from cloud.platforms.trajectory_cache import KEPT_S, CachingPlatform, TrajectoryCache
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import gather
 from tests.training.inline_platform import InlinePlatform
@@ -136,12 +136,14 @@ def test_without_the_store_a_run_is_as_it_is_without_the_cache(
     assert learner == final_learner(SPEC, InlinePlatform(), tmp_path / "plain")
     assert cache.errors == 1, "it is left alone after that"
     assert cache.hits == 0
-    monkeypatch.setattr("cloud.trajectory_cache._PAUSE_S", 0.0)
+    monkeypatch.setattr("cloud.platforms.trajectory_cache._PAUSE_S", 0.0)
     cache._retry_at_s = 0.0
     for number in range(3):
         _once(CachingPlatform(InlinePlatform(), cache), f"c{number}")
     assert cache.errors == 7, "finding fails, and keeping"
-    reported = [record.message for record in caplog.records if record.name == "cloud.trajectory_cache"]
+    reported = [
+        record.message for record in caplog.records if record.name == "cloud.platforms.trajectory_cache"
+    ]
     assert len(reported) == 1, "one kind of error, told once"
     assert "ConnectionError" in reported[0]
 

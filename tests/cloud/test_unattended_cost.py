@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.unattended_cost import BillingResource, ReservedCalls, UnattendedCost, deadline_s, unattended_cost
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.unattended_cost import (
+    BillingResource,
+    ReservedCalls,
+    UnattendedCost,
+    deadline_s,
+    unattended_cost,
+)
+from cloud.platforms.aws_lambda import LambdaOptions
 from tests.cloud import calls
 
 NOW = 10_000.0

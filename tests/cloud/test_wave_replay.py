@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.wave_actors import FunctionLanes
-from cloud.billing.wave_replay import WaveTimes, _Replay, replay_waves
-from cloud.billing.waves import WaveRun
-from cloud.billing.work import Work
-from cloud.billing.work_file import Sitting
-from cloud.numbers import ranges
-from cloud.numbers.ranges import Replays, TimeAndCost, drawn_places
-from cloud.place import Place
-from cloud.simulated_options import SimulatedOptions
-from cloud.timing import NS
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.wave_actors import FunctionLanes
+from cloud.money.billing.wave_replay import WaveTimes, _Replay, replay_waves
+from cloud.money.billing.waves import WaveRun
+from cloud.money.billing.work import Work
+from cloud.money.billing.work_file import Sitting
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import ranges
+from cloud.timing.numbers.ranges import Replays, TimeAndCost, drawn_places
+from cloud.timing.place import Place
+from cloud.timing.virtual_time import NS
 from training.calls import KINDS
 from training.spec import TrainingSpec
 

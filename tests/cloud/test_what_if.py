@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cloud.forecast import configuration_of
-from cloud.forecasting.result import Band
-from cloud.forecasting.what_if import (
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of
+from cloud.timing.forecasting.result import Band
+from cloud.timing.forecasting.what_if import (
     Change,
     Ends,
     Progress,
@@ -15,7 +16,6 @@ from cloud.forecasting.what_if import (
     predict_end,
     rent_usd_a_second,
 )
-from cloud.simulated_options import SimulatedOptions
 from training.spec import TrainingSpec
 
 _PROGRESS = Progress(

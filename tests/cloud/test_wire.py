@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 import zstandard
 
-from cloud import frames, wire
+from cloud.actor import wire
+from cloud.actor.answers import answer_to
+from cloud.actor.blobs import BlobShelf
 from cloud.actor.body import Actor
-from cloud.answers import answer_to
-from cloud.aws import invoke as aws_invoke
-from cloud.blobs import BlobShelf
-from cloud.wire import Answer, Refusal, Request
+from cloud.actor.wire import Answer, Refusal, Request
+from cloud.platforms.aws import invoke as aws_invoke
+from cloud.workers import frames
 from tests.cloud import calls
 from tests.memory import memory_peak
 from tests.training.gradient_calls import gradient_call, sampled, spec_of

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.billing.work import Work, WorkError, WorkWriter, work_of, works_from
-from cloud.billing.work_file import WorkFile, read_work_file
-from cloud.ledger import MemoryLedger
+from cloud.money.billing.work import Work, WorkError, WorkWriter, work_of, works_from
+from cloud.money.billing.work_file import WorkFile, read_work_file
+from cloud.money.ledger import MemoryLedger
 from tests.cloud import calls
 from training.engine.ports import PriceLine, Reservation, Settlement
 from training.engine.reports import Usage

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from cloud.failures import Failure
-from cloud.frames import FrameError, Inbox, Ready, from_worker, pack
 from cloud.workers.execution import Execution
+from cloud.workers.frames import FrameError, Inbox, Ready, from_worker, pack
 from cloud.workers.pool import WorkerPool
 from tests.cloud import calls
 from tests.cloud.test_platform_contract import alive

@@ -9,15 +9,15 @@ from itertools import count
 
 import numpy as np
 
-from cloud.billing.price_book import PriceBook
 from cloud.failures import Failure
-from cloud.forecasting.workload import Workload, spaces_of
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.numbers.profile import Profile
-from cloud.numbers.stack import Stack
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecasting.workload import Workload, spaces_of
+from cloud.timing.numbers.profile import Profile
+from cloud.timing.numbers.stack import Stack
 from tests.cloud.instant_executor import InstantExecutor
 from training.calls.apply import ApplyRequest
 from training.calls.evaluate import EvaluateRequest

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from cloud.aws.functions import function_name
-from cloud.checks import Check, Quota, Report
-from cloud.profiling import Run
-from cloud.profiling_runs import Plan
-from cloud.provision.permissions import AWS
-from cloud.provision.policies import AwsScope
-from cloud.provision.steps import Step
+from cloud.accounts.checks import Check, Quota, Report
+from cloud.accounts.profiling import Run
+from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.provision.permissions import AWS
+from cloud.accounts.provision.policies import AwsScope
+from cloud.accounts.provision.steps import Step
+from cloud.platforms.aws.functions import function_name
 from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.gateway.store import Caller
+from cloud.platforms.gateway.store import Caller
 from tests.factories import make_spec
 from tests.journeys import scenes
 from webapp.accounts.models import Project, User

@@ -6,8 +6,8 @@ import random
 from datetime import timedelta
 from typing import Any
 
-from cloud.billing.price_book import PriceBook
-from cloud.pricing import price_line
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import price_line
 from tests.journeys.scenes import USD, put, spend, submitted
 from webapp.accounts.models import Project, User
 from webapp.clock import SYSTEM_CLOCK

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.emulator.aws.account import EVERYTHING, Key
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stacks import create_stack
+from emulator.aws.account import EVERYTHING, Key
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stacks import create_stack
 
 
 def identity_of_this_installation(aws: AwsEmulator) -> Key:

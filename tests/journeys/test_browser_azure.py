@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.azure.subscription import App, RoleAssignment, Subscription
-from cloud.provision.permissions import AZURE
+from cloud.accounts.provision.permissions import AZURE
+from cloud.money.billing.price_book import PriceBook
+from emulator.azure.server import AzureEmulator
+from emulator.azure.subscription import App, RoleAssignment, Subscription
 from tests.cloud.emulated_bills import picodollars_of_groups
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud.emulator.aws.account import Account, Key, Policy
-from cloud.emulator.aws.server import AwsEmulator
+from emulator.aws.account import Account, Key, Policy
+from emulator.aws.server import AwsEmulator
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
 from tests.journeys.stacks import identity_of_this_installation, made_from, variables_for

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud.aws.functions import function_name
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.account import Account, Key
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.permissions import AWS
+from cloud.accounts.provision.permissions import AWS
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.aws.functions import function_name
+from emulator.aws.account import Account, Key
+from emulator.aws.server import AwsEmulator
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults

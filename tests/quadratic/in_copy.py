@@ -10,12 +10,12 @@ import pytest
 from training.calls.quadratic import loss_at
 from training.tasks.quadratic import Quadratic
 
-from cloud.billing.bill_context import bill_context
-from cloud.billing.full_bill import full_bill
-from cloud.billing.replay_schedule import ReplaySchedule
-from cloud.billing.retiming import retime
-from cloud.billing.round_times import round_times
-from cloud.local import LocalOptions
+from cloud.money.billing.bill_context import bill_context
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.replay_schedule import ReplaySchedule
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.round_times import round_times
+from cloud.platforms.local import LocalOptions
 from tests.cloud.aws import lambdas
 from tests.cloud.recorded import CHANCE, record
 from tests.training.inline_platform import InlinePlatform

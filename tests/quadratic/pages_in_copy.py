@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from training.tasks.quadratic import Quadratic
 
-from cloud.forecast import forecast
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import forecast
 from tests.factories import make_job, make_project, make_running_job
 from tests.quadratic.in_copy import losses, quadratic
 from tests.training.inline_platform import InlinePlatform

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from cloud.billing.retiming import retime
+from cloud.money.billing.retiming import retime
 from research import calculation
 from research.experiment import (
     Arm,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cloud.billing.retiming import retime
-from cloud.billing.waves import WaveRun
-from cloud.billing.work_file import Sitting
-from cloud.numbers.ranges import Replays, TimeAndCost
-from cloud.place import Place
+from cloud.money.billing.retiming import retime
+from cloud.money.billing.waves import WaveRun
+from cloud.money.billing.work_file import Sitting
+from cloud.timing.numbers.ranges import Replays, TimeAndCost
+from cloud.timing.place import Place
 from research.claims import Better, Cheaper
 from research.experiment import Cell, Experiment, find_experiment
 from research.pricing_targets import PRICING_TARGETS, Account, place_of

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Functions, Pool
+from cloud.money.billing.price_book import PriceBook
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.profile import Functions, Pool
 from tests.research.stored_rows import middle_mean, runs_of, stored
 
 HOPPER_STEPS = 256

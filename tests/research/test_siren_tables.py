@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud.billing.paper_formulas import FORMULAS, RoundTimes
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook
-from cloud.pricing import Part, lines_of, total
+from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceBook
+from cloud.money.pricing import Part, lines_of, total
 from research import calculation
 from research.siren_tables import (
     GRID,

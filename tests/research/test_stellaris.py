@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.retiming import retime
-from cloud.numbers import stack as stacks
+from cloud.money.billing.retiming import retime
+from cloud.timing.numbers import stack as stacks
 from research.claims import HigherInTime, Sooner
 from research.experiment import Arm, Cell, Experiment, find_experiment, merged
 from research.pricing_targets import place_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cloud.numbers import stack as stacks
-from cloud.numbers.stack import Update
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.stack import Update
 from research.calculations.stellaris_turns import (
     CHANGES,
     CHANGES_FROM_PICTURES,

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud.calibration.samples import trajectory
+from cloud.timing.calibration.samples import trajectory
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from training.rl.algorithms import optimisation
 from training.rl.algorithms.a2c import A2C

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud import failures
-from cloud.calibration.samples import initial, recipe, trajectory
+from cloud.timing.calibration.samples import initial, recipe, trajectory
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
 from tests.training.gradient_calls import ALGORITHMS as CALLED
 from tests.training.gradient_calls import learned_by_calls, spec_of

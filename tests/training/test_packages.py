@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from cloud.local import LocalOptions
+from cloud.platforms.local import LocalOptions
 from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.engine.ports import Control

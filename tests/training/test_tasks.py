@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cloud.wire import Work
+from cloud.actor.wire import Work
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny

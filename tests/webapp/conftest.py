@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from cloud.aws.functions import function_name
-from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.permissions import SHARED_PREFIX
-from cloud.register import Found, Holder
+from cloud.accounts.connections import AwsKeys
+from cloud.accounts.provision.permissions import SHARED_PREFIX
+from cloud.accounts.register import Found, Holder
+from cloud.platforms.aws.functions import function_name
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
 from tests.cloud.aws.code import create
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
 from training.engine.messages import Started

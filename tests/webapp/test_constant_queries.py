@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling_runs import Plan
 from tests.factories import (
     call_failed,
     checkpoint_saved,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from cloud.billing.work_file import Sitting, read_work_file
+from cloud.money.billing.work_file import Sitting, read_work_file
 from tests.factories import make_job, make_spec
 from webapp.jobs.billing.bills import works_of
 from webapp.jobs.running.headless import Headless

@@ -59,9 +59,9 @@ def _ledger(account_id: int, epoch: int, killed_at: str) -> Any:
 
 
 def _opened(options: Any, connection: Any, holder: Any) -> Any:
-    from cloud.aws_lambda import LambdaPlatform
-    from cloud.azure_container import AzureContainerPlatform
-    from cloud.pulled import Reached
+    from cloud.platforms.aws_lambda import LambdaPlatform
+    from cloud.platforms.azure_container import AzureContainerPlatform
+    from cloud.platforms.pulled import Reached
     from tests.cloud.memory_mailbox import MemoryMailbox
 
     if options.kind == "aws_lambda":
@@ -75,9 +75,9 @@ def _opened(options: Any, connection: Any, holder: Any) -> Any:
 def _run(orders: dict[str, Any]) -> None:
     from django.conf import settings
 
-    from cloud.billing.price_book import PriceBook
-    from cloud.metering import MeteredPlatform
-    from cloud.register import Holder
+    from cloud.accounts.register import Holder
+    from cloud.money.billing.price_book import PriceBook
+    from cloud.money.metering import MeteredPlatform
     from tests.cloud import calls
     from tests.webapp.held import run_of
     from webapp.connections import decrypt
@@ -139,7 +139,8 @@ def main() -> None:
     django.setup()
     import boto3  # noqa: F401 - what is imported here need not be in each fork
 
-    from cloud import aws_lambda, azure_container, metering  # noqa: F401
+    from cloud.money import metering  # noqa: F401
+    from cloud.platforms import aws_lambda, azure_container  # noqa: F401
     from tests.cloud import calls
     from webapp.jobs.running import runner  # noqa: F401
 

@@ -40,7 +40,7 @@ _OTHER_COPY = 3 * _MEGABYTE
 """What one copy of an environment takes."""
 
 _WEIGHTS_KEPT = 8
-"""Versions of the policy that a job keeps for calls in flight (`cloud.blobs`)."""
+"""Versions of the policy that a job keeps for calls in flight (`cloud.actor.blobs`)."""
 _BLOBS_OF_WORKER = 9
 """Copies of the policy in an actor: those of the last versions, and the one that it computes with."""
 _STEP_NUMBERS = 40

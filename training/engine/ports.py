@@ -211,7 +211,7 @@ class Puller:
 class Mailbox(Protocol):
     """One run's calls, waiting for actors to fetch them. This is the coordinator's side, for one thread.
 
-    The other side is the actor gateway (`cloud.gateway`), which hands each offer to one puller at a time.
+    The other side is the actor gateway (`cloud.platforms.gateway`), which hands each offer to one puller at a time.
     """
 
     def publish(self, sha256: str, blob: bytes) -> None:

@@ -14,7 +14,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
-from cloud.forecast import NoForecast
+from cloud.timing.forecast import NoForecast
 from webapp.accounts.services import MembershipError, ProjectRefused
 from webapp.alerts.channels import ChannelRefused
 from webapp.connections.key_ring import KeysUnusable

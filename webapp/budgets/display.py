@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, F
 
-from cloud.platform_kinds import PlatformKind
+from cloud.platforms.kinds import PlatformKind
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Pill, display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed

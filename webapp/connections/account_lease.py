@@ -15,10 +15,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.checks import scrubbed
-from cloud.connections import AwsClients
-from cloud.provision import aws, aws_removal
-from cloud.provision.steps import Step
+from cloud.accounts.checks import scrubbed
+from cloud.accounts.connections import AwsClients
+from cloud.accounts.provision import aws, aws_removal
+from cloud.accounts.provision.steps import Step
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_setup, decrypt, queries
 from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp

@@ -10,13 +10,13 @@ from django.conf import settings
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
+from cloud.accounts.checks import scrubbed
+from cloud.accounts.provision import aws, aws_removal, azure
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.steps import Step
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
-from cloud.azure.clients import AzureClients
-from cloud.checks import scrubbed
-from cloud.provision import aws, aws_removal, azure
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.steps import Step
+from cloud.platforms.azure.clients import AzureClients
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import connection_test, decrypt, queries

@@ -9,11 +9,11 @@ from django.db import transaction
 from django.db.models import F
 from django.views.decorators.debug import sensitive_variables
 
-from cloud import checks
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.azure.checks import AzureQuestion, check_azure
-from cloud.check_clients import aws_clients, azure_clients
-from cloud.checks import Check, Findings
+from cloud.accounts import checks
+from cloud.accounts.check_clients import aws_clients, azure_clients
+from cloud.accounts.checks import Check, Findings
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from cloud.platforms.azure.checks import AzureQuestion, check_azure
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt, queries

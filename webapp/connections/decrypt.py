@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
-from cloud.provision.aws_bucket import bucket_name
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole, AzureConnection, AzurePrincipal
+from cloud.accounts.provision.aws_bucket import bucket_name
 from webapp.connections import key_ring, services
 from webapp.connections.models import Connection, Kind, SealedSecret, SetUp
 from webapp.connections.sealing import CannotOpen as CannotOpen

@@ -10,8 +10,8 @@ from uuid import UUID
 from django import forms
 from django.core.validators import RegexValidator
 
-from cloud.billing.price_book import PriceBook
-from cloud.provision import regions
+from cloud.accounts.provision import regions
+from cloud.money.billing.price_book import PriceBook
 from webapp.connections.models import PLAIN_FIELDS, SECRET_FIELDS, Connection, Kind, SealedSecret, SetUp
 from webapp.connections.sealing import Secret
 from webapp.form_versions import FormVersion, Value, version_of

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from cloud.provision import policies
-from cloud.provision.policies import AwsScope, Document
+from cloud.accounts.provision import policies
+from cloud.accounts.provision.policies import AwsScope, Document
 from webapp.connections.models import Connection, Kind
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from cloud.platform_kinds import Cloud
+from cloud.platforms.kinds import Cloud
 from webapp.connections.sealing import Place, Sealed
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -59,7 +59,7 @@ class Connection(models.Model):
 
     All names that are given for it in the account begin with `prefix`. An `emulated` connection is never used against
     a real cloud, nor the reverse. `test_no` counts tests, so that a replaced test does not write. `test_report` is the
-    report of the last finished test (cloud.checks.Report).
+    report of the last finished test (cloud.accounts.checks.Report).
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
@@ -170,7 +170,7 @@ class SetUp(models.Model):
     `asked_mb` lists the memory sizes of functions that may exist. It is written before anything is made, and emptied
     once everything is removed. `ready_mb` are the sizes that jobs may use. A bucket for large networks and, on Azure,
     the image of containers work in the same way. `number` counts requests, so that a replaced one does not write;
-    `steps` are those of the latest request (cloud.provision.steps.Step).
+    `steps` are those of the latest request (cloud.accounts.provision.steps.Step).
     """
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")

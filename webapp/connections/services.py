@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.platform_kinds import Cloud
-from cloud.provision.permissions import prefix_of
+from cloud.accounts.provision.permissions import prefix_of
+from cloud.platforms.kinds import Cloud
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring, queries
 from webapp.connections.models import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from cloud.billing.price_book import PriceBook
-from cloud.provision.regions import has_prices
-from cloud.provision.steps import StepState
+from cloud.accounts.provision.regions import has_prices
+from cloud.accounts.provision.steps import StepState
+from cloud.money.billing.price_book import PriceBook
 from webapp.connections.models import Aim, CheckState, Connection, Kind, SetUp
 from webapp.connections.queries import is_under_way, set_up_given_up, test_given_up
 from webapp.formatting import Status, Tone, plural

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_safe
 
-from cloud.billing.price_book import PriceBook
-from cloud.provision import regions
+from cloud.accounts.provision import regions
+from cloud.money.billing.price_book import PriceBook
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.fresh_sign_in import confirm_url, fresh_sign_in_for_secrets, is_fresh
 from webapp.accounts.models import Project

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.numbers import profile as profiles
-from cloud.numbers.profile import Functions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.profile import Functions
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.shipped import SHIPPED

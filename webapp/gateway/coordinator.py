@@ -11,8 +11,8 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
-from cloud.platform_kinds import PlatformKind
-from cloud.pulled import Reached
+from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.pulled import Reached
 from training.engine.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import queries, services

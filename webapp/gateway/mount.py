@@ -6,8 +6,8 @@ import asyncio
 from weakref import WeakKeyDictionary
 
 from cloud.actor.protocol import LEASE
-from cloud.gateway.asgi import GatewayApp, Receive, Scope, Send
-from cloud.gateway.waiters import Waiters
+from cloud.platforms.gateway.asgi import GatewayApp, Receive, Scope, Send
+from cloud.platforms.gateway.waiters import Waiters
 from webapp.database_readers import Readers
 from webapp.doorbell_listener import listen_to_doorbells
 from webapp.gateway.services import OFFERS

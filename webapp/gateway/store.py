@@ -1,4 +1,4 @@
-"""The gateway's side of the mailboxes in the database (`cloud.gateway.store.Store`).
+"""The gateway's side of the mailboxes in the database (`cloud.platforms.gateway.store.Store`).
 
 Called from threads of several web processes at once. A thread hands out the calls that its conditional UPDATE changed.
 """
@@ -12,8 +12,8 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from cloud.actor.protocol import Beat, Receipt
-from cloud.gateway import store as gateway
-from cloud.gateway.store import Caller, HandOut, LeasedCall
+from cloud.platforms.gateway import store as gateway
+from cloud.platforms.gateway.store import Caller, HandOut, LeasedCall
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.gateway import services
 from webapp.gateway.models import Box, CallState, HeldWeights, Parcel, PulledCall, SeenPuller

@@ -9,8 +9,8 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the operator's environment packages, prices and measured profiles known; no package is imported yet."""
-        from cloud.billing import price_book
-        from cloud.numbers import profile, stack
+        from cloud.money.billing import price_book
+        from cloud.timing.numbers import profile, stack
         from training.rl.environments import packages
 
         try:

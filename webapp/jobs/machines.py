@@ -14,8 +14,8 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
 from cloud.actor import bundle
-from cloud.hosts import HostsOptions
-from cloud.platform_kinds import PlatformKind
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.kinds import PlatformKind
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from cloud.local import LocalOptions
-from cloud.platform_kinds import COMPUTE_HERE, PlatformKind
-from cloud.platforms import PlatformOptions
+from cloud.platforms.kinds import COMPUTE_HERE, PlatformKind
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.options import PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining

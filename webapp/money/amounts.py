@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Literal
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD as PICODOLLARS_PER_USD
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD as PICODOLLARS_PER_USD
 from webapp.formatting import display_usd, ungroup
 
 Unreal = Literal["simulated", "emulated"]

@@ -11,10 +11,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from cloud.platform_kinds import RENT_ENDS_WITH_RUN
-from cloud.pricing import total
-from cloud.rents.slices import SLICE_S
-from cloud.timing import to_ns
+from cloud.money.pricing import total
+from cloud.money.rents.slices import SLICE_S
+from cloud.platforms.kinds import RENT_ENDS_WITH_RUN
+from cloud.timing.virtual_time import to_ns
 from training.engine.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd

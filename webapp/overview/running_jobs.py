@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Case, QuerySet, When
 
-from cloud.platform_kinds import CLOUD_OF, PlatformKind
+from cloud.platforms.kinds import CLOUD_OF, PlatformKind
 from webapp.formatting import Pill, display_usd, format_rough_duration, format_score, plural
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.billing.bill_panel import job_cap

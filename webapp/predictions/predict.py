@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from django.db.models import Avg, F, Q, Sum
 
-from cloud.billing.price_book import PriceError, UnknownSku
-from cloud.forecast import NoForecast, configuration_of
-from cloud.forecasting.configuration import Configuration
-from cloud.forecasting.what_if import (
+from cloud.money.billing.price_book import PriceError, UnknownSku
+from cloud.timing.forecast import NoForecast, configuration_of
+from cloud.timing.forecasting.configuration import Configuration
+from cloud.timing.forecasting.what_if import (
     Change,
     Ends,
     Mishaps,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from cloud.forecasting.what_if import picodollars_of
+from cloud.timing.forecasting.what_if import picodollars_of
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL, Observed
 from webapp.jobs.actor_bounds import change_bounds

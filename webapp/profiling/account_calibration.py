@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.billing.price_book import PriceBook
-from cloud.calibration.account import ENVIRONMENT, Effort, Sample, measure
-from cloud.calibration.account_profile import Account, account_profile, billed_beside_s
-from cloud.calibration.toml_writer import write_toml
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Profile
-from cloud.profiling_runs import first_weights, likely_picodollars
+from cloud.accounts.profiling_runs import first_weights, likely_picodollars
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.timing.calibration.account import ENVIRONMENT, Effort, Sample, measure
+from cloud.timing.calibration.account_profile import Account, account_profile, billed_beside_s
+from cloud.timing.calibration.toml_writer import write_toml
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.profile import Profile
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.account_lease import AccountLease, LeaseRefused, claim_account, leased_account

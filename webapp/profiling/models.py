@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling_runs import Plan
 
 
 class State(models.TextChoices):
@@ -16,7 +16,7 @@ class State(models.TextChoices):
 
 
 class MemoryProfile(models.Model):
-    """One profile: its plan, its progress, and every call's measurement (cloud.profiling.Run).
+    """One profile: its plan, its progress, and every call's measurement (cloud.accounts.profiling.Run).
 
     Without a connection it is one of the simulated cloud. `made_mb` names the functions that were missing and made for
     it; it is written before they are made. It can cost `limit_picodollars` at most. `problem` says why it did not end.

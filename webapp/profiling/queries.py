@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 
-from cloud.profiling import Run
+from cloud.accounts.profiling import Run
 from webapp.connections.models import Connection
 from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
 from webapp.connections.queries import connection_in

@@ -9,13 +9,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.numbers import stack as stacks
-from cloud.platform_kinds import PlatformKind
-from cloud.pricing import Tariff
-from cloud.profiling_runs import Plan, likely_picodollars, most_picodollars
-from cloud.simulated_options import SimulatedOptions
+from cloud.accounts.profiling_runs import Plan, likely_picodollars, most_picodollars
+from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.money.pricing import Tariff
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import stack as stacks
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.environments.packages import package_of
 from webapp.accounts.models import Project

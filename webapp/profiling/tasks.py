@@ -9,12 +9,12 @@ from typing import Any
 
 from celery import shared_task
 
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.profiling_runs import NoWeights, first_weights, measure_runs
-from cloud.simulated import SimulatedPlatform
-from cloud.simulated_options import SimulatedOptions
+from cloud.accounts.profiling_runs import NoWeights, first_weights, measure_runs
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from cloud.platforms.simulated import SimulatedPlatform
+from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.workers.executor import LocalExecutor
 from cloud.workers.learner_thread import NoLearner
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from cloud.profiling import Choice, Size, choice, sizes_of
+from cloud.accounts.profiling import Choice, Size, choice, sizes_of
 from webapp.connections.models import Connection
 from webapp.formatting import Status
 from webapp.profiling import queries

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling_runs import Plan
 from training.rl.environments import catalogue
 from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.access import live_page, project_action, project_page, refusal

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.numbers import profile as profiles
-from cloud.numbers.quantity import ProfileError
-from cloud.platform_kinds import PlatformKind
+from cloud.platforms.kinds import PlatformKind
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.quantity import ProfileError
 from training.tasks.kinds import facts_of as training_facts_of
 from training.tasks.training import TrainingFacts
 from webapp.accounts.models import Project

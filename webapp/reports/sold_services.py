@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from cloud.numbers import machines
+from cloud.timing.numbers import machines
 
 AWS, MICROSOFT, LOCAL = "AWS", "Microsoft", "Local"
 

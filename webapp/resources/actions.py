@@ -8,10 +8,10 @@ from typing import cast
 from django.db import connection as database
 from django.db import transaction
 
-from cloud.reconciling import Decision, RegisteredResource
-from cloud.register import Finder, Found, run_of
-from cloud.register import Kind as RegisteredKind
-from cloud.register import State as RegisteredState
+from cloud.accounts.reconciling import Decision, RegisteredResource
+from cloud.accounts.register import Finder, Found, run_of
+from cloud.accounts.register import Kind as RegisteredKind
+from cloud.accounts.register import State as RegisteredState
 from webapp.alerts.models import About
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.pricing import RentPrice, total
-from cloud.timing import NS, to_ns
+from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.money.pricing import RentPrice, total
+from cloud.timing.virtual_time import NS, to_ns
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.money.models import RENT, Charge, ChargeState
 from webapp.money.services import book_late

@@ -14,15 +14,15 @@ from typing import Any
 
 from django.db.models import Q
 
-from cloud.aws import log as aws_log
-from cloud.aws.error_text import code_of, refusal
-from cloud.aws.functions import function_name
-from cloud.aws.invoke import Report
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsConnection
-from cloud.platform_kinds import PlatformKind
-from cloud.pricing import CallPrice, total
+from cloud.accounts.connections import AwsConnection
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import CallPrice, total
+from cloud.platforms.aws import log as aws_log
+from cloud.platforms.aws.error_text import code_of, refusal
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws.invoke import Report
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.kinds import PlatformKind
 from training.engine.messages import Call
 from training.engine.ports import PriceLine, Settlement
 from training.engine.reports import Usage

@@ -28,7 +28,8 @@ class Holding(models.Model):
     """One billable resource in an account, from the intent to create it until a scan found it gone.
 
     `job` and `epoch` name its run; a resource that was found without a row may have none. It may run until
-    `expires_at`. `facts` describe it (cloud.register.Register.intend). `missing_since`: scans have not found it since.
+    `expires_at`. `facts` describe it (cloud.accounts.register.Register.intend). `missing_since`: scans have not found
+    it since.
     """
 
     connection = models.ForeignKey(

@@ -9,10 +9,16 @@ from typing import Any
 
 from django.db.models import Count, Max, Sum
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.pricing import total
-from cloud.unattended_cost import BillingResource, ReservedCalls, UnattendedCost, deadline_s, unattended_cost
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import total
+from cloud.money.unattended_cost import (
+    BillingResource,
+    ReservedCalls,
+    UnattendedCost,
+    deadline_s,
+    unattended_cost,
+)
+from cloud.platforms.aws_lambda import LambdaOptions
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job

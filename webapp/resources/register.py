@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from cloud.register import Holder, Kind, NameTaken, RegisterClosed, wait_s
+from cloud.accounts.register import Holder, Kind, NameTaken, RegisterClosed, wait_s
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
 from webapp.jobs import failpoints
@@ -20,7 +20,8 @@ from webapp.resources.models import LIVE, CreateTimes, Holding, State
 
 
 class SubscriptionCreates:
-    """Implements `cloud.register.CreateCounter` for the subscription and region of a connection. For any thread.
+    """Implements `cloud.accounts.register.CreateCounter` for the subscription and region of a connection. For any
+    thread.
 
     Projects that connect the same subscription share its count. Requests of other programs are unknown here.
     """
@@ -64,7 +65,7 @@ def held(now: datetime) -> Q:
 
 
 class DatabaseRegister:
-    """Implements `cloud.register.Register` for the run of `job_id` under `epoch`. Safe in any thread."""
+    """Implements `cloud.accounts.register.Register` for the run of `job_id` under `epoch`. Safe in any thread."""
 
     def __init__(self, connection_id: str, job_id: str, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._connection_id = connection_id

@@ -15,13 +15,13 @@ from django.db import IntegrityError
 from django.db.models import Q
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.aws.billable_resources import AwsFinder
-from cloud.aws.error_text import refusal as aws_refusal
-from cloud.azure.billable_resources import AzureFinder
-from cloud.azure.clients import AzureClients
-from cloud.azure.error_text import refusal as azure_refusal
-from cloud.reconciling import PATIENCE, Decision, Patience, compare
-from cloud.register import Finder
+from cloud.accounts.reconciling import PATIENCE, Decision, Patience, compare
+from cloud.accounts.register import Finder
+from cloud.platforms.aws.billable_resources import AwsFinder
+from cloud.platforms.aws.error_text import refusal as aws_refusal
+from cloud.platforms.azure.billable_resources import AzureFinder
+from cloud.platforms.azure.clients import AzureClients
+from cloud.platforms.azure.error_text import refusal as azure_refusal
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import decrypt, queries
 from webapp.connections.decrypt import CannotOpen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from cloud.unattended_cost import UnattendedCost
+from cloud.money.unattended_cost import UnattendedCost
 from webapp.formatting import display_usd, format_time_limit, plural
 from webapp.resources.models import Holding, HoldingKind, State
 from webapp.resources.queries import RunningResources

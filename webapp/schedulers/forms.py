@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
 from training.scheduling.agents import agent_for
 from webapp.jobs.form.forms import SpecForm
 from webapp.jobs.form.presets import presets

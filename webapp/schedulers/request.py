@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from training.base_model import FrozenModel
 from training.rl.environments import catalogue
 from training.scheduling.agents import AGENTS, AnyAgent, AnySettings, agent_for

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from training.engine.messages import RoundFinished
 from training.engine.reports import RoundReport
 from training.engine.seeds import derive

@@ -13,7 +13,7 @@ from functools import partial
 
 from django.db import transaction
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from training.engine.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError

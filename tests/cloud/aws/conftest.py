@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
 
 
 @pytest.fixture

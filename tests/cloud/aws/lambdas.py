@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from cloud.accounts.connections import AwsConnection
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
-from cloud.aws.functions import deploy, function_name
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsConnection
-from cloud.emulator.aws.account import Account
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.faults import AwsFaults
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws.functions import deploy, function_name
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from emulator.aws.account import Account
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
+from emulator.faults import AwsFaults
 
 MEMORY_MB = 1769
 

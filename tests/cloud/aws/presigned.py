@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.client import HTTPConnection, HTTPMessage
 from urllib.parse import urlsplit
 
-from cloud.emulator.aws.server import AwsEmulator
+from emulator.aws.server import AwsEmulator
 
 
 def get(aws: AwsEmulator, url: str) -> tuple[int, HTTPMessage, bytes]:

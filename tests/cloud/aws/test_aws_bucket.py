@@ -8,17 +8,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cloud.aws.weights import INLINE_LIMIT_BYTES
-from cloud.calibration.samples import Slot
-from cloud.connections import AwsClients, AwsConnection, AwsKeys
-from cloud.emulator.aws.account import Policy
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.aws import set_up
-from cloud.provision.aws_bucket import bucket_name
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.aws_removal import remove, remove_sizes
-from cloud.provision.steps import Step
+from cloud.accounts.connections import AwsClients, AwsConnection, AwsKeys
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_bucket import bucket_name
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.aws_removal import remove, remove_sizes
+from cloud.accounts.provision.steps import Step
+from cloud.platforms.aws.weights import INLINE_LIMIT_BYTES
+from cloud.timing.calibration.samples import Slot
+from emulator.aws.account import Policy
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.cloud.aws import lambdas
 from tests.cloud.test_platform_contract import gather
 from training.rl.environments.model import EnvironmentSpec

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud import checks
-from cloud.aws import error_text as aws_words
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.check_clients import aws_clients
-from cloud.checks import Check, Report
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.account import EVERYTHING, Account, Policy
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.permissions import AWS, BEYOND
-from cloud.provision.policies import AwsScope, aws_policy
+from cloud.accounts import checks
+from cloud.accounts.check_clients import aws_clients
+from cloud.accounts.checks import Check, Report
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.accounts.provision.permissions import AWS, BEYOND
+from cloud.accounts.provision.policies import AwsScope, aws_policy
+from cloud.platforms.aws import error_text as aws_words
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from emulator.aws.account import EVERYTHING, Account, Policy
+from emulator.aws.server import AwsEmulator
 
 REGION = "eu-central-1"
 LIMIT_S = 20.0

@@ -7,8 +7,8 @@ import json
 import pytest
 from botocore import exceptions as sdk
 
-from cloud.aws import invoke as aws_invoke
-from cloud.aws.invoke import report_in
+from cloud.platforms.aws import invoke as aws_invoke
+from cloud.platforms.aws.invoke import report_in
 
 REPORT = (
     "REPORT RequestId: 8f5a-1\tDuration: 1012.31 ms\tBilled Duration: 1641 ms\tMemory Size: 1769 MB\t"

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from cloud.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
-from cloud.aws.functions import deploy, function_name, remove
-from cloud.aws.request_body import Pieces
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsConnection
-from cloud.emulator.faults import AwsFault
+from cloud.accounts.connections import AwsConnection
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
+from cloud.platforms.aws.functions import deploy, function_name, remove
+from cloud.platforms.aws.request_body import Pieces
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from emulator.faults import AwsFault
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.aws.code import zipped
@@ -121,7 +121,9 @@ def test_a_new_accounts_ten_are_respected() -> None:
 
 
 def test_the_limit_halves_when_it_is_reported_to_and_opens_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws.concurrency_limit.time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(
+        "cloud.platforms.aws.concurrency_limit.time", SimpleNamespace(monotonic=lambda: 1000.0)
+    )
     gate = ConcurrencyLimit(8)
     assert gate.enter()
     gate.leave(throttled=True)
@@ -225,7 +227,7 @@ def test_answers_that_are_not_ours_are_refused_and_the_job_goes_on() -> None:
 
 
 def test_large_weights_go_by_an_address_and_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws.weights.AwsWeights.__init__.__defaults__", (100,))
+    monkeypatch.setattr("cloud.platforms.aws.weights.AwsWeights.__init__.__defaults__", (100,))
     with lambdas.opened(at_once=1) as (platform, aws):
         for name in "abc":
             outcome = _one(platform, name)
@@ -252,7 +254,7 @@ def test_a_call_larger_than_a_function_takes_says_what_to_do() -> None:
 
 
 def test_cancelled_calls_cost_what_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws_lambda._CANCEL_PATIENCE_S", 120.0)
+    monkeypatch.setattr("cloud.platforms.aws_lambda._CANCEL_PATIENCE_S", 120.0)
     with lambdas.opened(at_once=1) as (platform, aws):
         ref = platform.publish(0, calls.weights())
         platform.submit(calls.rollout("runs", ref, steps=10_000_000))
@@ -272,7 +274,7 @@ def test_cancelled_calls_cost_what_they_cost(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_no_answer_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws_lambda._GIVE_UP_MARGIN_S", -34.0)
+    monkeypatch.setattr("cloud.platforms.aws_lambda._GIVE_UP_MARGIN_S", -34.0)
     with lambdas.opened() as (platform, aws):
         aws.faults.slow_start_s = 60.0
         aws.faults.order("slow_start")

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from cloud.aws import log as aws_log
-from cloud.aws.functions import function_name
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import StubFunction
-from cloud.emulator.faults import AwsFaults
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.pricing import total
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.pricing import total
+from cloud.platforms.aws import log as aws_log
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws_lambda import LambdaOptions
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stub_functions import StubFunction
+from emulator.faults import AwsFaults
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.emulated_bills import executions, picodollars_of_call, picodollars_of_calls

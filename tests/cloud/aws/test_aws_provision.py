@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from cloud.accounts.connections import AwsConnection, AwsKeys
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.aws_removal import remove, remove_sizes
+from cloud.accounts.provision.permissions import prefix_of
+from cloud.accounts.provision.steps import Step
 from cloud.actor.bundle import Bundle, BundleError
-from cloud.aws import functions as aws_functions
-from cloud.aws.functions import function_name, log_group
-from cloud.connections import AwsConnection, AwsKeys
-from cloud.emulator.aws.account import Policy
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.aws import set_up
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.aws_removal import remove, remove_sizes
-from cloud.provision.permissions import prefix_of
-from cloud.provision.steps import Step
+from cloud.platforms.aws import functions as aws_functions
+from cloud.platforms.aws.functions import function_name, log_group
+from emulator.aws.account import Policy
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.cloud.aws.lambdas import thin
 
 OWNER = Owner("https://starling.example.org", "con_aaaaaaaaaa", "lab")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from cloud.aws.billable_resources import AwsFinder
-from cloud.aws.functions import function_name
-from cloud.aws.provisioned import KEPT_FOR_S, ProvisionedConcurrency
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.register import Holder, Kind, MemoryRegister, NameTaken
+from cloud.accounts.register import Holder, Kind, MemoryRegister, NameTaken
+from cloud.platforms.aws.billable_resources import AwsFinder
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws.provisioned import KEPT_FOR_S, ProvisionedConcurrency
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.cloud.aws.code import create
 
 MB = 1769
@@ -134,7 +134,7 @@ def test_a_delete_that_was_not_done_stays_in_the_register(aws: AwsEmulator, acco
 def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
     aws: AwsEmulator, account: DemoAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloud.aws.provisioned._TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("cloud.platforms.aws.provisioned._TRY_AGAIN_S", 0.05)
 
     class Busy(MemoryRegister):
         free = False
@@ -159,7 +159,7 @@ def test_who_is_refused_by_the_register_buys_nothing_until_it_is_free(
 def test_instances_that_aws_cannot_start_are_reported(
     aws: AwsEmulator, account: DemoAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloud.aws.provisioned._TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("cloud.platforms.aws.provisioned._TRY_AGAIN_S", 0.05)
     client = account.by_keys.open().client("lambda")
     client.update_function_configuration(FunctionName=NAME, Handler="missing.handler")
     ready = _kept(account, MemoryRegister())

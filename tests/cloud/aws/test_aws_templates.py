@@ -15,9 +15,9 @@ import pytest
 from cfnlint.api import lint_all
 from moto import mock_aws
 
-from cloud.provision import policies
-from cloud.provision.permissions import ACTOR, AWS
-from cloud.provision.policies import AwsScope, Document
+from cloud.accounts.provision import policies
+from cloud.accounts.provision.permissions import ACTOR, AWS
+from cloud.accounts.provision.policies import AwsScope, Document
 
 PARTITIONS = {"eu-central-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov"}
 ACCOUNT = "123456789012"

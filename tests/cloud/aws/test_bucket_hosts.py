@@ -15,14 +15,14 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from cloud.accounts.connections import AwsConnection, AwsKeys
 from cloud.actor.weights import KeptWeights, fetched
-from cloud.aws.weights import AwsWeights
-from cloud.aws_lambda import LambdaOptions
-from cloud.connections import AwsConnection, AwsKeys
-from cloud.emulator.aws.account import EVERYTHING, Account, Key
-from cloud.emulator.aws.demo import furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.wire import Request
+from cloud.actor.wire import Request
+from cloud.platforms.aws.weights import AwsWeights
+from cloud.platforms.aws_lambda import LambdaOptions
+from emulator.aws.account import EVERYTHING, Account, Key
+from emulator.aws.demo import furnish
+from emulator.aws.server import AwsEmulator
 from tests.cloud import calls
 from tests.cloud.aws import lambdas, presigned
 from tests.cloud.test_platform_contract import gather
@@ -114,7 +114,7 @@ def test_published_weights_reach_the_actor_from_a_bucket_elsewhere(aws: AwsEmula
 
 
 def test_a_function_elsewhere_runs_with_weights_from_its_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.aws.weights.AwsWeights.__init__.__defaults__", (100,))
+    monkeypatch.setattr("cloud.platforms.aws.weights.AwsWeights.__init__.__defaults__", (100,))
     with AwsEmulator(account=Account(concurrency=1), region=ELSEWHERE) as aws:
         demo = furnish(aws)
         lambdas.set_up(demo)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.faults import AwsFault
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
+from emulator.faults import AwsFault
 from tests.cloud.aws.code import ALL_KINDS, WAITER, create, zipped
 from tests.servers import wait_until
 

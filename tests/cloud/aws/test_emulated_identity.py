@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud import checks
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.check_clients import aws_clients
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.account import Policy
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.stored_keys import UnreadableKeys
-from cloud.provision.permissions import AWS
-from cloud.provision.policies import AwsScope, aws_policy
+from cloud.accounts import checks
+from cloud.accounts.check_clients import aws_clients
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.accounts.provision.permissions import AWS
+from cloud.accounts.provision.policies import AwsScope, aws_policy
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from emulator.aws.account import Policy
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
+from emulator.stored_keys import UnreadableKeys
 from tests.cloud.aws import presigned
 
 

@@ -13,9 +13,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud.connections import AwsConnection, AwsKeys
-from cloud.emulator.aws.account import EVERYTHING, Account, Key, Policy
-from cloud.emulator.aws.server import AwsEmulator
+from cloud.accounts.connections import AwsConnection, AwsKeys
+from emulator.aws.account import EVERYTHING, Account, Key, Policy
+from emulator.aws.server import AwsEmulator
 
 HOME, ELSEWHERE = "us-east-1", "eu-west-1"
 NAME = "starling-actor-128mb"

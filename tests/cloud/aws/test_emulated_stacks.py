@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud import checks
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.aws.functions import function_name
-from cloud.check_clients import aws_clients
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.errors import AwsError
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stacks import create_stack
-from cloud.provision.aws import set_up
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.permissions import prefix_of
-from cloud.provision.policies import AwsScope, aws_trust, cloudformation
+from cloud.accounts import checks
+from cloud.accounts.check_clients import aws_clients
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.permissions import prefix_of
+from cloud.accounts.provision.policies import AwsScope, aws_trust, cloudformation
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from cloud.platforms.aws.functions import function_name
+from emulator.aws.demo import DemoAccount
+from emulator.aws.errors import AwsError
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stacks import create_stack
 from tests.cloud.aws.lambdas import thin
 
 KEYS = ("con_aaaaaaaaaa", "con_aaaaaaaaab")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cloud.connections import AwsConnection, AwsKeys, AwsRole
-from cloud.emulator.aws.demo import DemoAccount
+from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
+from emulator.aws.demo import DemoAccount
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cloud.connections import AwsConnection, AwsKeys
-from cloud.emulator.aws import cbor
+from cloud.accounts.connections import AwsConnection, AwsKeys
+from emulator.aws import cbor
 from tests.cloud.aws.code import create
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_a_process_of_its_own_prints_how_to_connect_and_ends_with_its_input() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloud.emulator", "aws", "--concurrency", "7"],
+        [sys.executable, "-m", "emulator", "aws", "--concurrency", "7"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -13,25 +13,25 @@ from typing import Any
 
 import pytest
 
-from cloud import wire
+from cloud.accounts.connections import AwsConnection
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_bucket import bucket_name
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.aws_removal import remove
+from cloud.accounts.provision.permissions import AWS, Permission
+from cloud.accounts.provision.policies import AwsScope, aws_policy
+from cloud.actor import wire
 from cloud.actor.bundle import Bundle
 from cloud.actor.weights import KeptWeights
-from cloud.aws import error_text, log
-from cloud.aws.billable_resources import AwsFinder
-from cloud.aws.functions import function_name
-from cloud.aws.weights import AwsWeights
-from cloud.aws_lambda import LambdaOptions
-from cloud.connections import AwsConnection
-from cloud.emulator.aws.account import Account, Policy
-from cloud.emulator.aws.demo import DemoAccount, furnish
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import StubFunction
-from cloud.provision.aws import set_up
-from cloud.provision.aws_bucket import bucket_name
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.aws_removal import remove
-from cloud.provision.permissions import AWS, Permission
-from cloud.provision.policies import AwsScope, aws_policy
+from cloud.platforms.aws import error_text, log
+from cloud.platforms.aws.billable_resources import AwsFinder
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws.weights import AwsWeights
+from cloud.platforms.aws_lambda import LambdaOptions
+from emulator.aws.account import Account, Policy
+from emulator.aws.demo import DemoAccount, furnish
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stub_functions import StubFunction
 from tests.cloud import calls
 from tests.cloud.aws import lambdas
 from tests.cloud.test_platform_contract import gather

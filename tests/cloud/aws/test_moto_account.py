@@ -25,20 +25,20 @@ from moto import mock_aws
 from moto.core.authorization import disable_iam_authentication, enable_iam_authentication
 from moto.iam.access_control import IAMRequestBase
 
+from cloud.accounts.connections import AwsConnection, AwsKeys
+from cloud.accounts.provision import policies
+from cloud.accounts.provision.aws import set_up
+from cloud.accounts.provision.aws_bucket import LIFE_DAYS, bucket_name
+from cloud.accounts.provision.aws_inventory import Owner
+from cloud.accounts.provision.aws_removal import remove, remove_sizes
+from cloud.accounts.provision.permissions import AWS, OPERATIONS_NAMED_OTHERWISE, Permission
+from cloud.accounts.provision.policies import AwsScope
 from cloud.actor.bundle import Bundle
-from cloud.aws import error_text, log
-from cloud.aws.functions import function_name
-from cloud.aws.invoke import invoke
-from cloud.aws.request_body import Pieces
-from cloud.aws.weights import AwsWeights
-from cloud.connections import AwsConnection, AwsKeys
-from cloud.provision import policies
-from cloud.provision.aws import set_up
-from cloud.provision.aws_bucket import LIFE_DAYS, bucket_name
-from cloud.provision.aws_inventory import Owner
-from cloud.provision.aws_removal import remove, remove_sizes
-from cloud.provision.permissions import AWS, OPERATIONS_NAMED_OTHERWISE, Permission
-from cloud.provision.policies import AwsScope
+from cloud.platforms.aws import error_text, log
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws.invoke import invoke
+from cloud.platforms.aws.request_body import Pieces
+from cloud.platforms.aws.weights import AwsWeights
 from tests.cloud import calls
 
 REGION, ACCOUNT = "eu-central-1", "123456789012"

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from cloud.aws import error_text as aws_words
-from cloud.aws import invoke as aws_invoke
-from cloud.aws.concurrency_limit import AccountLimits
-from cloud.aws.request_body import Pieces
-from cloud.connections import AwsConnection, AwsRole
+from cloud.accounts.connections import AwsConnection, AwsRole
+from cloud.platforms.aws import error_text as aws_words
+from cloud.platforms.aws import invoke as aws_invoke
+from cloud.platforms.aws.concurrency_limit import AccountLimits
+from cloud.platforms.aws.request_body import Pieces
 
 NOWHERE = "http://127.0.0.1:9"
 

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloud.emulator.azure.demo import DemoSubscription, furnish
-from cloud.emulator.azure.server import AzureEmulator
+from emulator.azure.demo import DemoSubscription, furnish
+from emulator.azure.server import AzureEmulator
 
 
 @pytest.fixture

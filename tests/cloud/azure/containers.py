@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
-from cloud.emulator.azure.demo import IMAGE, DemoSubscription, furnish
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.azure.subscription import Subscription
-from cloud.emulator.faults import AzureFaults
-from cloud.pulled import Patience, Reached
-from cloud.register import CreateCounter, Holder, MemoryCreateCounter, MemoryRegister
+from cloud.accounts.register import CreateCounter, Holder, MemoryCreateCounter, MemoryRegister
+from cloud.platforms.azure_container import AzureContainerOptions, AzureContainerPlatform
+from cloud.platforms.pulled import Patience, Reached
+from emulator.azure.demo import IMAGE, DemoSubscription, furnish
+from emulator.azure.server import AzureEmulator
+from emulator.azure.subscription import Subscription
+from emulator.faults import AzureFaults
 from tests.cloud.gateway_server import served
 from tests.cloud.memory_mailbox import MemoryMailbox
 

@@ -9,12 +9,12 @@ import requests
 from azure.core.pipeline.transport import RequestsTransport
 from requests.adapters import BaseAdapter
 
-from cloud import checks
-from cloud.azure.checks import AzureQuestion, check_azure
-from cloud.check_clients import azure_clients
-from cloud.checks import Check, Report
-from cloud.connections import AzureConnection, AzurePrincipal
-from cloud.provision.permissions import AZURE
+from cloud.accounts import checks
+from cloud.accounts.check_clients import azure_clients
+from cloud.accounts.checks import Check, Report
+from cloud.accounts.connections import AzureConnection, AzurePrincipal
+from cloud.accounts.provision.permissions import AZURE
+from cloud.platforms.azure.checks import AzureQuestion, check_azure
 
 LIMIT_S = 20.0
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cloud.azure.create_limit import CreateLimit
-from cloud.azure_container import AzureContainerOptions, AzureContainerPlatform
-from cloud.billing.price_book import PriceBook, UnknownPrice, UnknownSku
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.faults import AzureFault
-from cloud.register import MemoryCreateCounter, MemoryRegister, wait_s
+from cloud.accounts.register import MemoryCreateCounter, MemoryRegister, wait_s
+from cloud.money.billing.price_book import PriceBook, UnknownPrice, UnknownSku
+from cloud.platforms.azure.create_limit import CreateLimit
+from cloud.platforms.azure_container import AzureContainerOptions, AzureContainerPlatform
+from emulator.azure.server import AzureEmulator
+from emulator.faults import AzureFault
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.test_platform_contract import gather
@@ -171,7 +171,7 @@ def test_an_image_that_cannot_be_fetched_fails_the_calls_with_that_reason() -> N
 
 
 def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (300.0,))
+    monkeypatch.setattr("cloud.platforms.azure.fleet._BACKOFF_S", (300.0,))
     skipped_s = 0.0
     with containers.opened() as (platform, azure):
         platform.fleet._now_s = lambda: time.monotonic() + skipped_s
@@ -194,7 +194,7 @@ def test_groups_that_fail_to_start_are_taken_away_and_others_come(monkeypatch: p
 
 
 def test_a_group_that_never_comes_to_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloud.azure.fleet._BACKOFF_S", (0.1,))
+    monkeypatch.setattr("cloud.platforms.azure.fleet._BACKOFF_S", (0.1,))
     with containers.opened() as (platform, azure):
         platform.fleet._plan = replace(platform.fleet._plan, start_cap_s=1.0)
         _stub_groups(azure)
@@ -329,7 +329,7 @@ def test_moments_count_in_every_window(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wait_s([0.0, 1.0], windows, 10.0) == 0.0
     assert wait_s([0.0, 1.0, 10.0], windows, 50.0) == 3550.0
     creates, moments = MemoryCreateCounter(), iter([100.0, 100.5])
-    monkeypatch.setattr("cloud.register.time", SimpleNamespace(monotonic=lambda: next(moments)))
+    monkeypatch.setattr("cloud.accounts.register.time", SimpleNamespace(monotonic=lambda: next(moments)))
     assert creates.take(((1, 10.0),)) == 0.0
     assert creates.take(((1, 10.0),)) == 9.5
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.azure.meter import GroupSpan
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.faults import AzureFaults
-from cloud.ledger import MemoryLedger
-from cloud.metering import MeteredPlatform
-from cloud.pricing import total
-from cloud.rents.slices import SLICE_S
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.ledger import MemoryLedger
+from cloud.money.metering import MeteredPlatform
+from cloud.money.pricing import total
+from cloud.money.rents.slices import SLICE_S
+from emulator.azure.meter import GroupSpan
+from emulator.azure.server import AzureEmulator
+from emulator.faults import AzureFaults
 from tests.cloud import calls
 from tests.cloud.azure import containers
 from tests.cloud.emulated_bills import picodollars_of_groups
@@ -135,7 +135,7 @@ def test_slices_are_renewed_and_the_money_ends_it(monkeypatch: pytest.MonkeyPatc
 
     The machine has half a slice for ending it. The clock of everything here jumps over the rest of each.
     """
-    monkeypatch.setattr("cloud.rents.slices.RENEW_AHEAD_S", 30.0)
+    monkeypatch.setattr("cloud.money.rents.slices.RENEW_AHEAD_S", 30.0)
     real_s, skipped_s = time.monotonic, [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: real_s() + skipped_s[0])
     with containers.opened(containers_a_group=1, most_actors=1) as (inner, azure):

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from cloud.azure.clients import AzureClients
-from cloud.azure.groups import AzureGroups, Container
-from cloud.emulator.azure.demo import DemoSubscription
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.provision.azure import remove, set_up
-from cloud.provision.permissions import AZURE, prefix_of
-from cloud.provision.steps import Step
-from cloud.register import group_name, tags
+from cloud.accounts.provision.azure import remove, set_up
+from cloud.accounts.provision.permissions import AZURE, prefix_of
+from cloud.accounts.provision.steps import Step
+from cloud.accounts.register import group_name, tags
+from cloud.platforms.azure.clients import AzureClients
+from cloud.platforms.azure.groups import AzureGroups, Container
+from emulator.azure.demo import DemoSubscription
+from emulator.azure.server import AzureEmulator
 from tests.servers import wait_until
 
 

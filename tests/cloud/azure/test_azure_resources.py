@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from cloud.azure.billable_resources import AzureFinder, clear_ended
-from cloud.azure.clients import AzureClients
-from cloud.azure.groups import AzureGroups, Container
-from cloud.emulator.azure.demo import DemoSubscription
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.register import run_tag, tags
+from cloud.accounts.register import run_tag, tags
+from cloud.platforms.azure.billable_resources import AzureFinder, clear_ended
+from cloud.platforms.azure.clients import AzureClients
+from cloud.platforms.azure.groups import AzureGroups, Container
+from emulator.azure.demo import DemoSubscription
+from emulator.azure.server import AzureEmulator
 
 WORN = tags(deployment="here", run=run_tag("job-1", 2), owner="lab", expires_unix_s=2e9)
 

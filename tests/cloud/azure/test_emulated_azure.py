@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
-from cloud.azure.clients import AzureClients
-from cloud.azure.error_text import code_of
-from cloud.azure.groups import AzureGroups
-from cloud.connections import AzureConnection
-from cloud.emulator.azure.demo import IMAGE, DemoSubscription
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.emulator.azure.subscription import RoleAssignment
+from cloud.accounts.connections import AzureConnection
+from cloud.platforms.azure.clients import AzureClients
+from cloud.platforms.azure.error_text import code_of
+from cloud.platforms.azure.groups import AzureGroups
+from emulator.azure.demo import IMAGE, DemoSubscription
+from emulator.azure.server import AzureEmulator
+from emulator.azure.subscription import RoleAssignment
 from tests.cloud.test_platform_contract import alive
 
 GROUP = "starling"
@@ -124,7 +124,7 @@ def test_what_azure_refuses_has_its_code(azure: AzureEmulator, demo: DemoSubscri
 def test_containers_die_with_their_emulator(demo: DemoSubscription) -> None:
     """However it dies: a process of its own, killed."""
     emulator = subprocess.Popen(
-        [sys.executable, "-m", "cloud.emulator", "azure"],
+        [sys.executable, "-m", "emulator", "azure"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

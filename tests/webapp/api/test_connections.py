@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
+from cloud.accounts.connections import AwsKeys
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.members import add_member
 from tests.webapp.api_callers import ApiCaller

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cloud.profiling import Run
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling import Run
+from cloud.accounts.profiling_runs import Plan
 from tests.factories import (
     FixedClock,
     make_alert,

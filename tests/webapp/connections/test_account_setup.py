@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.aws.checks import AwsQuestion, check_aws
-from cloud.aws.functions import function_name
-from cloud.check_clients import aws_clients
-from cloud.checks import Findings
-from cloud.connections import AwsKeys
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.aws_bucket import bucket_name
+from cloud.accounts.check_clients import aws_clients
+from cloud.accounts.checks import Findings
+from cloud.accounts.connections import AwsKeys
+from cloud.accounts.provision.aws_bucket import bucket_name
+from cloud.platforms.aws.checks import AwsQuestion, check_aws
+from cloud.platforms.aws.functions import function_name
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.factories import FixedClock, make_connection, make_project, make_spec
 from tests.training.specs import descent
 from tests.webapp.held import connect_by_keys

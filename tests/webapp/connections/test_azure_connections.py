@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.emulator.azure.demo import DemoSubscription, furnish
-from cloud.emulator.azure.server import AzureEmulator
+from emulator.azure.demo import DemoSubscription, furnish
+from emulator.azure.server import AzureEmulator
 from tests.factories import make_project, make_spec, make_user
 from webapp.celery import app as celery_app
 from webapp.connections import account_setup, connection_test, queries, services

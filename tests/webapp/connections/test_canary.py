@@ -24,10 +24,10 @@ from django.test import Client, RequestFactory
 from django.utils.html import escape
 from django.views.debug import ExceptionReporter
 
-from cloud.emulator.aws.account import Account, Key, Policy
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.provision.permissions import SHARED_PREFIX
-from cloud.provision.policies import AwsScope, aws_policy
+from cloud.accounts.provision.permissions import SHARED_PREFIX
+from cloud.accounts.provision.policies import AwsScope, aws_policy
+from emulator.aws.account import Account, Key, Policy
+from emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
 from training.engine.child_variables import clean_variables

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.aws.functions import function_name
-from cloud.billing.price_book import PriceBook
-from cloud.provision import regions
-from cloud.provision.aws_bucket import bucket_name
+from cloud.accounts.provision import regions
+from cloud.accounts.provision.aws_bucket import bucket_name
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.aws.functions import function_name
 from tests.factories import make_connection, make_project
 from tests.webapp.connections.connected import AZURE_IDS, url
 from webapp.connections import iam_documents, services

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from cloud.aws.functions import function_name, log_group
-from cloud.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.checks import Findings
-from cloud.connections import AwsConnection
-from cloud.emulator.aws.account import EVERYTHING
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stacks import create_stack
-from cloud.emulator.aws.stub_functions import StubFunction
-from cloud.provision.permissions import SHARED_PREFIX
+from cloud.accounts.checks import Findings
+from cloud.accounts.connections import AwsConnection
+from cloud.accounts.provision.permissions import SHARED_PREFIX
+from cloud.platforms.aws.functions import function_name, log_group
+from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
+from emulator.aws.account import EVERYTHING
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stacks import create_stack
+from emulator.aws.stub_functions import StubFunction
 from tests.cloud import calls
 from tests.factories import make_connection, make_project, make_user
 from tests.webapp.connections.connected import using

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from cloud.forecast import NoForecast
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import NoForecast
 from tests.factories import make_project, make_spec
 from tests.signed_in import signed_in
 from tests.webapp.data_tables import ready

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.hosts import HostsOptions
+from cloud.platforms.hosts import HostsOptions
 from tests.cloud import pullers
 from tests.factories import FixedClock, make_job, make_running_job, make_spec, make_user
 from tests.servers import wait_until
@@ -96,7 +96,7 @@ def test_a_killed_machine_s_calls_go_to_another_of_the_site(
     live_site: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two pullers over the database; the first is killed with a call in hand, one that takes long enough to be seen."""
-    monkeypatch.setattr("cloud.hosts._LEASE_S", 2.0)
+    monkeypatch.setattr("cloud.platforms.hosts._LEASE_S", 2.0)
     settings.STARLING_BASE_URL = live_site
     job = make_job(spec=_hosts(training__rollout__steps_per_call=4096))
     token = services.new_token(job_id=job.pk)
@@ -240,6 +240,8 @@ def test_the_package_for_a_machine_has_all_it_needs(client: Client) -> None:
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         names = set(archive.namelist())
         needs = archive.read("requirements.txt").decode().split()
-    assert {"cloud/actor/puller.py", "cloud/wire.py", "training/functions/rollout.py"} <= names
-    assert not any(name.startswith(("webapp/", "cloud/gateway/", "cloud/aws")) for name in names)
+    assert {"cloud/actor/puller.py", "cloud/actor/wire.py", "training/functions/rollout.py"} <= names
+    assert not any(
+        name.startswith(("webapp/", "cloud/platforms/gateway/", "cloud/platforms/aws")) for name in names
+    )
     assert all("==" in need for need in needs)

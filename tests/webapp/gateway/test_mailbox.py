@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from cloud.gateway.store import Caller
+from cloud.platforms.gateway.store import Caller
 from tests.factories import FixedClock, make_job, make_running_job
 from tests.mailbox_contract import WEIGHTS, MailboxContract, Post
 from training.engine.ports import Offer

@@ -370,7 +370,7 @@ def test_a_region_without_prices_is_refused_where_it_is_chosen_and_marked_with_w
         "Without a price no budget can be kept: there is no price for 'c5.4xlarge' in eu-west-1"
     )
     assert "there is one in us-east-1" in words
-    assert "Choose a region or machine that has one, or add a row for it to cloud/prices" in words
+    assert "Choose a region or machine that has one, or add a row for it to cloud/money/prices" in words
     sent = posted(job_form(start=make_spec("hopper-simulated")), platform__simulated__region="eu-west-1")
     answer = client.post(f"{address}?preset=hopper-simulated", sent)
     assert answer.status_code == 422

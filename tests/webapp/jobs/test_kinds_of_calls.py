@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import IntegrityError, transaction
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import call_failed, make_running_job, make_spec
 from tests.training.adding import Add
 from training.calls import KINDS

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_running_job, make_spec
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from cloud.metering import MeteredPlatform
+from cloud.money.metering import MeteredPlatform
 from tests.cloud.test_budget import KINDS, Job, Kind, true_bill
 from tests.factories import make_project, make_spec
 from tests.work import repeated

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from cloud.calibration import run_parts
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
+from cloud.timing.calibration import run_parts
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.numbers import profile as profiles
-from cloud.numbers.files import NumberFiles
-from cloud.numbers.profile import Functions
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.files import NumberFiles
+from cloud.timing.numbers.profile import Functions
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project
 from tests.webapp.held import connect_by_keys

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.aws.functions import function_name
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling_runs import Plan
+from cloud.money.billing.price_book import PriceBook
+from cloud.platforms.aws.functions import function_name
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import FixedClock, make_project, make_user
 from tests.hungry import NAME, hungry_package

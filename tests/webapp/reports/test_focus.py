@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from cloud.aws.functions import function_name
+from cloud.platforms.aws.functions import function_name
 from tests.factories import make_connection, make_project, make_running_job, make_spec, make_user
 from tests.webapp.reports.focus_check import problems
 from tests.webapp.settled import DAY, lambda_lines, many_charges, settle

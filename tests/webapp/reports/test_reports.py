@@ -16,8 +16,8 @@ from django.urls import reverse
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
-from cloud.billing import price_book
-from cloud.numbers import profile as profiles
+from cloud.money.billing import price_book
+from cloud.timing.numbers import profile as profiles
 from tests.factories import make_project, make_running_job, make_spec, make_user
 from tests.members import add_member
 from tests.webapp.settled import DAY, booked, lambda_lines, settle

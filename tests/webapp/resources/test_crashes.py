@@ -22,15 +22,15 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import provisioned_capacity
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import StubFunction
-from cloud.emulator.azure.demo import DemoSubscription, furnish
-from cloud.emulator.azure.server import AzureEmulator
-from cloud.pricing import total
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import provisioned_capacity
+from cloud.money.pricing import total
 from cloud.workers.processes import bound_to_this_process
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stub_functions import StubFunction
+from emulator.azure.demo import DemoSubscription, furnish
+from emulator.azure.server import AzureEmulator
 from tests.cloud import calls
 from tests.cloud.emulated_bills import picodollars_of_calls, picodollars_of_groups
 from tests.factories import FixedClock, make_project, make_user
@@ -375,13 +375,13 @@ def test_a_jobs_own_process_registers_what_it_keeps_ready(
     if not isinstance(cloud, Lambda):
         pytest.skip("groups are kept for a job's process by its platform's own tests")
     cloud.begin(random.Random(0))
-    cloud.aws.faults.end()
-    settings.STARLING_AWS_ENDPOINT = cloud.aws.endpoint
+    cloud.platforms.aws.faults.end()
+    settings.STARLING_AWS_ENDPOINT = cloud.platforms.aws.endpoint
     connection = cloud.connect()
     job = cloud.job_on(connection)
     environment = {
         **service_environment,
-        "STARLING_AWS_ENDPOINT": cloud.aws.endpoint,
+        "STARLING_AWS_ENDPOINT": cloud.platforms.aws.endpoint,
         "STARLING_FAILPOINTS": "before_made:kill",
     }
     killed = subprocess.run(

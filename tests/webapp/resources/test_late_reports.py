@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.billing.price_book import PriceBook
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.meter import BilledInvocation, log_of
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.emulator.aws.stub_functions import StubFunction
-from cloud.emulator.faults import AwsFaults
-from cloud.metering import MeteredPlatform
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions
+from emulator.aws.demo import DemoAccount
+from emulator.aws.meter import BilledInvocation, log_of
+from emulator.aws.server import AwsEmulator
+from emulator.aws.stub_functions import StubFunction
+from emulator.faults import AwsFaults
 from tests.cloud import calls
 from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from tests.factories import FixedClock

@@ -11,8 +11,8 @@ import redis
 from django.test import Client
 from django.urls import reverse
 
-from cloud.azure.create_limit import WINDOWS
-from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
+from cloud.platforms.azure.create_limit import WINDOWS
+from cloud.platforms.trajectory_cache import CachingPlatform, TrajectoryCache
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_project, make_user
 from tests.training.inline_platform import InlinePlatform

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloud.register import NameTaken, RegisterClosed
+from cloud.accounts.register import NameTaken, RegisterClosed
 from tests.factories import FixedClock, make_connection, make_project, release_lease
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection

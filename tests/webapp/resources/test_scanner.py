@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud.aws.provisioned import ProvisionedConcurrency
-from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import provisioned_capacity
-from cloud.emulator.aws.demo import DemoAccount
-from cloud.emulator.aws.server import AwsEmulator
-from cloud.pricing import total
-from cloud.reconciling import Patience
-from cloud.register import Found
+from cloud.accounts.reconciling import Patience
+from cloud.accounts.register import Found
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import provisioned_capacity
+from cloud.money.pricing import total
+from cloud.platforms.aws.provisioned import ProvisionedConcurrency
+from emulator.aws.demo import DemoAccount
+from emulator.aws.server import AwsEmulator
 from tests.factories import FixedClock
 from tests.servers import wait_until
 from tests.webapp import held

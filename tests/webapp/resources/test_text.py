@@ -11,11 +11,11 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from cloud.billing.price_book import PriceBook
-from cloud.billing.price_parts import container_parts
-from cloud.pricing import lines_of, total
-from cloud.register import Found
-from cloud.unattended_cost import UnattendedCost
+from cloud.accounts.register import Found
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import container_parts
+from cloud.money.pricing import lines_of, total
+from cloud.money.unattended_cost import UnattendedCost
 from tests.cloud import calls
 from tests.factories import FixedClock, make_connection, make_job, make_project, make_user
 from tests.members import add_member

@@ -12,7 +12,7 @@ from django.urls import reverse
 from ninja import Query
 from pydantic import BaseModel, Field, StringConstraints
 
-from cloud.billing.price_book import PriceBook
+from cloud.money.billing.price_book import PriceBook
 from training.rl.environments import catalogue
 from webapp.accounts.access import ARCHIVED
 from webapp.accounts.models import Membership

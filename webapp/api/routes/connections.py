@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
-from cloud.billing.price_book import PriceBook
+from cloud.money.billing.price_book import PriceBook
 from webapp.accounts.models import Membership, Project
 from webapp.api.auth import Token
 from webapp.api.problems import cleaned

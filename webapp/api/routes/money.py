@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from cloud.forecasting.result import Forecast
+from cloud.timing.forecasting.result import Forecast
 from webapp.accounts.models import Project
 from webapp.api.paging import Word
 from webapp.api.problems import Refused, spec_refused

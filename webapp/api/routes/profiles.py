@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import BaseModel, Field
 
-from cloud.profiling_runs import Plan
+from cloud.accounts.profiling_runs import Plan
 from webapp.accounts.models import Project
 from webapp.api.auth import Token, project_of, require_scope
 from webapp.api.idempotency import create_once

@@ -11,9 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.as_tables import rows
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.as_tables import rows
 from webapp.accounts.access import project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK

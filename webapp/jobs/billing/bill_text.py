@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.paper_formulas import FORMULAS
-from cloud.billing.parts import BillPart, bill_parts
-from cloud.hosts import HostsOptions
-from cloud.local import LocalOptions
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.numbers.profile import Functions
-from cloud.numbers.quantity import Kind, ProfileError, quantities
-from cloud.platforms import PlatformOptions
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.paper_formulas import FORMULAS
+from cloud.money.billing.parts import BillPart, bill_parts
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.options import PlatformOptions
+from cloud.platforms.ray_cluster import RayOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
+from cloud.timing.numbers.profile import Functions
+from cloud.timing.numbers.quantity import Kind, ProfileError, quantities
 from webapp.formatting import display_usd, format_percent, format_rough_duration
 from webapp.money.models import BillSheet
 

@@ -16,17 +16,17 @@ from typing import Any, Literal, cast
 
 from django.db.models import F, Q, QuerySet
 
-from cloud.billing.bill_context import bill_context_of
-from cloud.billing.comparison import compare, compare_until_now
-from cloud.billing.free_tier import free_tier_share
-from cloud.billing.full_bill import full_bill
-from cloud.billing.price_book import PriceBook
-from cloud.billing.round_times import paper_costs
-from cloud.billing.work import WorkError
-from cloud.billing.work_file import Sitting
-from cloud.forecasting.outcome import outcome_by_part
-from cloud.numbers import profile as profiles
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.bill_context import bill_context_of
+from cloud.money.billing.comparison import compare, compare_until_now
+from cloud.money.billing.free_tier import free_tier_share
+from cloud.money.billing.full_bill import full_bill
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.round_times import paper_costs
+from cloud.money.billing.work import WorkError
+from cloud.money.billing.work_file import Sitting
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecasting.outcome import outcome_by_part
+from cloud.timing.numbers import profile as profiles
 from training.engine.ports import PriceLine, Settlement
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock

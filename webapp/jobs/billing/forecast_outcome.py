@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud.forecasting.outcome import outcome_parts
+from cloud.timing.forecasting.outcome import outcome_parts
 from webapp.formatting import display_usd, format_percent, format_rough_duration
 from webapp.money.models import BillSheet, LaunchForecast
 

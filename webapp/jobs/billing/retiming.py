@@ -9,15 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cloud.billing.bill import Bill
-from cloud.billing.replay_schedule import ReplaySchedule, schedules_of
-from cloud.billing.retiming import RetimedRun, retime
-from cloud.billing.work import WorkError
-from cloud.billing.work_file import Sitting, read_work_file
-from cloud.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
-from cloud.place import Place
-from cloud.platform_kinds import PlatformKind
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.bill import Bill
+from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
+from cloud.money.billing.retiming import RetimedRun, retime
+from cloud.money.billing.work import WorkError
+from cloud.money.billing.work_file import Sitting, read_work_file
+from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
+from cloud.timing.place import Place
 from webapp.formatting import display_usd, format_duration
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
 

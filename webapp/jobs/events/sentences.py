@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
-from cloud.billing.parts import bill_parts
+from cloud.money.billing.parts import bill_parts
 from training.loops.aggregation import fitting_learners
 from training.loops.staleness_aware import StalenessAware
 from training.tasks.score import RETURN, Score

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from cloud.numbers import profile as profiles
-from cloud.numbers import stack as stacks
-from cloud.platform_kinds import CLOUD_OF
-from cloud.ray import driver as ray_driver
+from cloud.platforms.kinds import CLOUD_OF
+from cloud.platforms.ray import driver as ray_driver
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers import stack as stacks
 from training.tasks.kinds import TASKS, declaration_of
 from training.tasks.reinforcement import ReinforcementLearning
 from webapp.jobs.form import learner_places as places

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError, UnknownSku
-from cloud.billing.price_parts import MB_PER_GB
-from cloud.numbers import machines
-from cloud.numbers import profile as profiles
-from cloud.pricing import FunctionPrice, Part, RunningPrice, Tariff
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError, UnknownSku
+from cloud.money.billing.price_parts import MB_PER_GB
+from cloud.money.pricing import FunctionPrice, Part, RunningPrice, Tariff
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import machines
+from cloud.timing.numbers import profile as profiles
 from training.loops.staleness_aware import StalenessAware
 from webapp.jobs.form.spec_fields import Named
 from webapp.jobs.spec import JobSpec

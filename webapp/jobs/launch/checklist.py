@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from cloud.hosts import HostsOptions
-from cloud.platform_kinds import CLOUD_OF, COMPUTE_HERE
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.kinds import CLOUD_OF, COMPUTE_HERE
 from training.rl.environments import catalogue
 from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK

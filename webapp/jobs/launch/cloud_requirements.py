@@ -12,13 +12,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from cloud.aws.invoke import INLINE_AT_MOST_BYTES
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.forecasting.workload import spaces_of
-from cloud.hosts import HostsOptions
-from cloud.platform_kinds import CLOUD_OF, Cloud, PlatformKind
-from cloud.wire import RESULT_LIMIT_BYTES
+from cloud.actor.wire import RESULT_LIMIT_BYTES
+from cloud.platforms.aws.invoke import INLINE_AT_MOST_BYTES
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.kinds import CLOUD_OF, Cloud, PlatformKind
+from cloud.timing.forecasting.workload import spaces_of
 from training.calls.kind import SLACK_BYTES
 from training.calls.planned import Sizes, sizes_of
 from training.data.store import MissingData
@@ -42,7 +42,7 @@ from webapp.jobs.spec import JobSpec
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _KIND = "platform.kind"
 _AT_ONCE, _CORES, _GROUPS = "Functions at once", "Cores", "Container groups"
-"""The quotas' names in a connection's test report (cloud.aws.checks, cloud.azure.checks)."""
+"""The quotas' names in a connection's test report (cloud.platforms.aws.checks, cloud.platforms.azure.checks)."""
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
 
 

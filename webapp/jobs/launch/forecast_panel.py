@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.forecast import Band, Forecast, NoForecast
-from cloud.forecasting.bill import forecast_parts
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import Band, Forecast, NoForecast
+from cloud.timing.forecasting.bill import forecast_parts
 from training.scaling.fixed import Fixed
 from training.tasks.supervised_spec import Supervised
 from webapp.jobs.launch.forecasts import forecast_of, learned_forecast

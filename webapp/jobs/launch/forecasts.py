@@ -18,8 +18,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
-from cloud.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
+from cloud.timing.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
 from training.data.store import MissingData
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural

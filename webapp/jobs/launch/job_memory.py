@@ -8,14 +8,14 @@ from math import floor, log10
 
 from django.conf import settings
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.forecasting import workload
-from cloud.local import LocalOptions
-from cloud.numbers import profile as profiles
-from cloud.numbers.profile import Functions
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.ray_cluster import RayOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecasting import workload
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.profile import Functions
 from cloud.workers.executor import cores
 from cloud.workers.memory_watch import allow_workers
 from training.data.store import MissingData

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from cloud.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
-from cloud.forecast import NoForecast, first_round_picodollars
+from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
+from cloud.timing.forecast import NoForecast, first_round_picodollars
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag

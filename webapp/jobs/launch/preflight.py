@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 from django.conf import settings
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.hosts import HostsOptions
-from cloud.numbers import machines
-from cloud.numbers import profile as profiles
-from cloud.numbers.profile import Pool
-from cloud.platforms import PlatformOptions
-from cloud.ray import driver as ray_driver
-from cloud.ray.head import NoRay
-from cloud.ray_cluster import RayOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.options import PlatformOptions
+from cloud.platforms.ray import driver as ray_driver
+from cloud.platforms.ray.head import NoRay
+from cloud.platforms.ray_cluster import RayOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import machines
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.profile import Pool
 from training.rl.environments import packages
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.environments.model import EnvironmentSpec
@@ -36,7 +36,10 @@ from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.spec import JobSpec
 
 REGION = "platform.region"
-PRICE_IT = "Choose a region or machine that has one, or add a row for it to cloud/prices where Starling is installed."
+PRICE_IT = (
+    "Choose a region or machine that has one, or add a row for it to cloud/money/prices where Starling is"
+    " installed."
+)
 """What to do if the price book has no price."""
 _WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
 """Platforms whose actors have no torch."""

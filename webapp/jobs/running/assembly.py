@@ -5,15 +5,15 @@ from typing import cast
 
 from django.conf import settings
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.billing.price_book import PriceBook
-from cloud.connections import AwsConnection, AzureConnection
-from cloud.hosts import HostsOptions
-from cloud.metering import MeteredPlatform
-from cloud.pulled import Reached
-from cloud.register import Holder
-from cloud.trajectory_cache import CachingPlatform, TrajectoryCache
+from cloud.accounts.connections import AwsConnection, AzureConnection
+from cloud.accounts.register import Holder
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.metering import MeteredPlatform
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.pulled import Reached
+from cloud.platforms.trajectory_cache import CachingPlatform, TrajectoryCache
 from training.engine.ports import Ledger, Platform
 from webapp.jobs.spec import JobSpec
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from django.db import DatabaseError, connection
 
-from cloud.pulled import Reached
-from cloud.register import CreateCounter, Holder, Kind, Register
+from cloud.accounts.register import CreateCounter, Holder, Kind, Register
+from cloud.platforms.pulled import Reached
 from training.engine.ports import Delivery, Ledger, Mailbox, Offer, Puller, Reservation, Room, Settlement
 from training.engine.reports import Spend
 from webapp.database_faults import is_unavailable

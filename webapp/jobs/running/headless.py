@@ -10,9 +10,9 @@ from typing import Any
 
 from django.conf import settings
 
-from cloud.billing.work_file import WorkFile
 from cloud.fingerprint import fingerprint
-from cloud.ledger import MemoryLedger
+from cloud.money.billing.work_file import WorkFile
+from cloud.money.ledger import MemoryLedger
 from training.engine.checkpoints import Progress, read_checkpoint
 from training.engine.messages import CheckpointSaved, Event, Stopped
 from training.engine.ports import CheckpointRef, CheckpointStore, Control

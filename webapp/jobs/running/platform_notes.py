@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from cloud.throttling import ReportsThrottling
-from cloud.trajectory_cache import CachingPlatform
+from cloud.platforms.throttling import ReportsThrottling
+from cloud.platforms.trajectory_cache import CachingPlatform
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import format_file_size, plural
 from webapp.jobs.models import Job, PlatformNote

@@ -13,13 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from cloud.connections import AwsConnection, AzureConnection
+from cloud.accounts.connections import AwsConnection, AzureConnection
+from cloud.accounts.register import Holder, RegisterClosed
 from cloud.failures import out_of_memory_words
-from cloud.metering import MeteredPlatform
-from cloud.pulled import Reached
-from cloud.ray.head import NoRay
-from cloud.register import Holder, RegisterClosed
-from cloud.rents.slices import A_LONG_ROUND
+from cloud.money.metering import MeteredPlatform
+from cloud.money.rents.slices import A_LONG_ROUND
+from cloud.platforms.pulled import Reached
+from cloud.platforms.ray.head import NoRay
 from training.engine.checkpoints import CheckpointError
 from training.engine.memory_limit import is_out_of_memory, lift_limit
 from training.engine.messages import CheckpointSaved, Evaluated, Event, RoundFinished, Stopped

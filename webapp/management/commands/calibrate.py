@@ -42,10 +42,10 @@ class Command(LineCommand):
             self._machine(options)
 
     def _machine(self, options: dict[str, Any]) -> None:
-        from cloud.calibration import report, run_parts
-        from cloud.calibration.part import BUSY_LIMIT
-        from cloud.calibration.toml_writer import write_toml
-        from cloud.numbers import stack as stacks
+        from cloud.timing.calibration import report, run_parts
+        from cloud.timing.calibration.part import BUSY_LIMIT
+        from cloud.timing.calibration.toml_writer import write_toml
+        from cloud.timing.numbers import stack as stacks
         from training.rl.environments.catalogue import require_known
 
         chosen = options["environments"] or run_parts.ENVIRONMENTS
@@ -77,10 +77,10 @@ class Command(LineCommand):
     def _account(self, options: dict[str, Any]) -> None:
         from pydantic import ValidationError
 
-        from cloud.billing.price_book import UnknownSku
-        from cloud.calibration.account import QUICK, SIZES, Effort, NotMeasured
-        from cloud.calibration.report import numbers
-        from cloud.profiling_runs import NoWeights
+        from cloud.accounts.profiling_runs import NoWeights
+        from cloud.money.billing.price_book import UnknownSku
+        from cloud.timing.calibration.account import QUICK, SIZES, Effort, NotMeasured
+        from cloud.timing.calibration.report import numbers
         from webapp.connections.account_lease import LeaseRefused
         from webapp.formatting import display_usd
         from webapp.profiling import account_calibration

@@ -48,7 +48,7 @@ class Command(LineCommand):
         )
 
     def handle(self, *, cloud: str, **options: Any) -> None:
-        from cloud.emulator.server import stop_requested
+        from emulator.server import stop_requested
 
         if options["set_external_id"]:
             _set_external_id(options["port"], options["set_external_id"])
@@ -76,10 +76,10 @@ class Command(LineCommand):
 
 
 def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.emulator.aws.account import Account
-    from cloud.emulator.aws.demo import OUR_ACCOUNT, furnish
-    from cloud.emulator.aws.server import AwsEmulator
-    from cloud.emulator.faults import AwsFaults
+    from emulator.aws.account import Account
+    from emulator.aws.demo import OUR_ACCOUNT, furnish
+    from emulator.aws.server import AwsEmulator
+    from emulator.faults import AwsFaults
 
     aws = AwsEmulator(
         account=Account(concurrency=options["concurrency"]),
@@ -100,10 +100,10 @@ def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) 
 
 
 def _azure(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.emulator.azure.demo import furnish
-    from cloud.emulator.azure.server import AzureEmulator
-    from cloud.emulator.azure.subscription import Subscription
-    from cloud.emulator.faults import AzureFaults
+    from emulator.azure.demo import furnish
+    from emulator.azure.server import AzureEmulator
+    from emulator.azure.subscription import Subscription
+    from emulator.faults import AzureFaults
 
     azure = AzureEmulator(
         subscription=Subscription(region=options["azure_region"], cores_at_most=options["cores"]),
@@ -125,7 +125,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _refused_if_unreadable() -> Iterator[None]:
-    from cloud.emulator.stored_keys import UnreadableKeys
+    from emulator.stored_keys import UnreadableKeys
 
     try:
         yield
@@ -157,7 +157,7 @@ def _start(running: ExitStack, emulator: Any, port: int) -> None:
 
 def _kinds(cloud: str) -> Set[str]:
     """Return the kinds of faults of the clouds that are to run."""
-    from cloud.emulator.faults import AwsFaults, AzureFaults
+    from emulator.faults import AwsFaults, AzureFaults
 
     kinds = {"aws": AwsFaults.kinds, "azure": AzureFaults.kinds}
     return {"both": {*kinds["aws"], *kinds["azure"]}, **kinds}[cloud]

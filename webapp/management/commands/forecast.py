@@ -19,7 +19,7 @@ class Command(LineCommand):
         parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from cloud.forecast import NoForecast
+        from cloud.timing.forecast import NoForecast
         from webapp.jobs.launch.forecast_panel import headline, panel
         from webapp.jobs.launch.forecasts import forecast_of
         from webapp.jobs.services import limits

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from webapp.management.command import LineCommand
 
 if TYPE_CHECKING:
-    from cloud.billing.price_book import PriceBook
-    from cloud.place import Place
+    from cloud.money.billing.price_book import PriceBook
+    from cloud.timing.place import Place
     from webapp.jobs.billing.retiming import StoredRun
 
 _MOST_DRAWS = 10_000
@@ -35,9 +35,9 @@ class Command(LineCommand):
         add("--json", action="store_true", dest="as_json", help="one JSON document")
 
     def handle(self, *, run: str, **options: Any) -> None:
-        from cloud.billing.price_book import PriceError, UnknownSku
-        from cloud.billing.work import WorkError
-        from cloud.numbers.quantity import ProfileError
+        from cloud.money.billing.price_book import PriceError, UnknownSku
+        from cloud.money.billing.work import WorkError
+        from cloud.timing.numbers.quantity import ProfileError
         from webapp.jobs.billing.retiming import words
 
         try:
@@ -48,8 +48,8 @@ class Command(LineCommand):
 
 
 def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    from cloud.billing.price_book import PriceBook
-    from cloud.billing.work import WorkError
+    from cloud.money.billing.price_book import PriceBook
+    from cloud.money.billing.work import WorkError
     from webapp.jobs.billing import retiming
 
     if not 0 <= options["draws"] <= _MOST_DRAWS:
@@ -71,6 +71,6 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(run: StoredRun, profile: str | None, stack: str | None, book: PriceBook) -> Place:
-    from cloud.place import Place
+    from cloud.timing.place import Place
 
     return Place.named(profile or run.options.profile, stack or run.options.stack, run.options, book)

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import TruncDate
 
-from cloud.register import TAG_RUN, is_ours, run_of
+from cloud.accounts.register import TAG_RUN, is_ours, run_of
 from webapp.accounts.models import Project
 from webapp.clock import Clock
 from webapp.jobs.models import Job

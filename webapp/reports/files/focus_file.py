@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from django.db.models import Case, When
 from django.db.models.fields.json import KT
 
-from cloud.aws.functions import function_name
-from cloud.billing.price_book import PriceBook, UnknownSku
+from cloud.money.billing.price_book import PriceBook, UnknownSku
+from cloud.platforms.aws.functions import function_name
 from webapp.connections.models import Connection
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cloud.billing.parts import bill_parts
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.money.billing.parts import bill_parts
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from webapp.jobs.billing.bill_text import (
     Row,
     actors_sentence,

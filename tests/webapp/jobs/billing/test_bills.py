@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.billing import price_book
+from cloud.money.billing import price_book
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
 from webapp.celery import app as celery_app
 from webapp.jobs.billing import bills

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from cloud.forecast import configuration_of
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of
 from tests.cloud.test_forecast import HOPPER
 from tests.cloud.test_forecast import spec as training_of
 from tests.cloud.test_forecast_whole_jobs import A_JOB_OF_EACH_KIND, JOBS_WITH_LEARNERS_THAT_ARE_FUNCTIONS

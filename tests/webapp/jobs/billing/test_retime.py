@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from cloud.calibration.toml_writer import write_toml
-from cloud.numbers import profile as profiles
+from cloud.timing.calibration.toml_writer import write_toml
+from cloud.timing.numbers import profile as profiles
 from tests.factories import make_job, make_spec
 from tests.webapp.test_work import SMALL
 from webapp.jobs.launch.forecasts import forecast_of

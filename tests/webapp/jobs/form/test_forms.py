@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.test import Client
 from pydantic import BaseModel, Field
 
-from cloud.forecast import forecast
+from cloud.timing.forecast import forecast
 from tests.factories import make_project, make_spec, make_user
 from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.form_tree import part_of

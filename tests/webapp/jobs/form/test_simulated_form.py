@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
 from webapp.jobs.form.forms import job_form

@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
 from tests.work import repeated

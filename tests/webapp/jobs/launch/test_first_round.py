@@ -12,8 +12,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cloud.forecast import configuration_of
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.forecast import configuration_of
 from tests.cloud.test_first_round import CLOUDS, ROLLOUTS, fixed, launched
 from tests.cloud.unlearned import Ended, really
 from tests.factories import make_job, make_project, make_running_job, make_spec, release_lease, stopped

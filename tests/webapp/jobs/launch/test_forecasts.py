@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from cloud.forecast import Band
+from cloud.timing.forecast import Band
 from webapp.accounts import services as accounts
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
@@ -149,7 +149,7 @@ def test_the_command_says_it_in_words_and_refuses_what_is_no_spec() -> None:
 
 def test_a_forecast_needs_neither_torch_nor_an_environment() -> None:
     script = (
-        "import sys, cloud.forecast as f; from cloud.simulated_options import SimulatedOptions;"
+        "import sys, cloud.timing.forecast as f; from cloud.platforms.simulated_options import SimulatedOptions;"
         " from training.spec import TrainingSpec;"
         " f.forecast(TrainingSpec(), SimulatedOptions(), 10**12);"
         " print({'torch', 'gymnasium', 'django'} & set(sys.modules))"

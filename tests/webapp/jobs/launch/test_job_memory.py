@@ -11,10 +11,10 @@ import pytest
 from django.core.management import call_command
 from django.test import override_settings
 
-from cloud.azure_container import AzureContainerOptions
-from cloud.hosts import HostsOptions
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.hosts import HostsOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.ways_to_launch import assert_refused

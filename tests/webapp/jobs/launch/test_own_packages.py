@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from cloud.aws_lambda import LambdaOptions
-from cloud.azure_container import AzureContainerOptions
-from cloud.local import LocalOptions
-from cloud.simulated_options import SimulatedOptions
+from cloud.platforms.aws_lambda import LambdaOptions
+from cloud.platforms.azure_container import AzureContainerOptions
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_spec
 from tests.hungry import NAME, hungry_package
 from training.rl.environments import packages

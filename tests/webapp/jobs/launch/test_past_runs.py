@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cloud.forecast import Band
+from cloud.timing.forecast import Band
 from tests.factories import FixedClock, make_job, make_project, make_spec
 from webapp.jobs.launch.forecasts import (
     Lesson,

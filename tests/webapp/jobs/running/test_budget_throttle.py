@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cloud.ledger import MemoryLedger
+from cloud.money.ledger import MemoryLedger
 from tests.factories import make_job, make_project, make_spec, release_lease
 from tests.ledger_contract import reservation, settlement
 from training.scaling.plan import Bounds

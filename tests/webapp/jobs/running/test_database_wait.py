@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud.register import Holder
+from cloud.accounts.register import Holder
 from tests.factories import make_connection, make_job, make_project, make_spec
 from tests.webapp.bookkeeping import assert_whole
 from tests.webapp.held import make_lambda_job, run_of

@@ -1,4 +1,0 @@
-"""Calibration: measures this machine, for a stack's entries and a profile.
-
-`cloud.calibration.run_parts.calibration` runs the parts, each in its own process, and composes a stack and a profile.
-"""

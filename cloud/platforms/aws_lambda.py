@@ -1,0 +1,349 @@
+"""AWS Lambda as a platform: one invocation a call, many at once from one process, billed by the provider's lines."""
+
+from __future__ import annotations
+
+import queue
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from cloud.accounts.connections import AwsClients, AwsConnection
+from cloud.accounts.register import Holder, holder_in_memory
+from cloud.actor.blobs import MissingWeights
+from cloud.failures import Failure
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.billing.price_parts import functions, provisioned_capacity
+from cloud.money.pricing import Tariff
+from cloud.platforms.aws.concurrency_limit import AccountLimits, ConcurrencyLimit
+from cloud.platforms.aws.flight import Flight, Landed, outcome_of
+from cloud.platforms.aws.functions import function_name
+from cloud.platforms.aws.invoke import Reply
+from cloud.platforms.aws.invoker import Invoker
+from cloud.platforms.aws.provisioned import ProvisionedConcurrency
+from cloud.platforms.aws.thread_pool import ThreadPool
+from cloud.platforms.aws.weights import AwsWeights
+from cloud.platforms.model import PlatformModel
+from cloud.platforms.outcomes import Learner, learner_outcome
+from cloud.platforms.own_machines import LearnerPrice, rents
+from cloud.workers.execution import Deliver, Execution
+from cloud.workers.learner_thread import LearnerThread
+from training.engine.messages import BlobRef, Call, Outcome
+
+_READ_MARGIN_S = 30.0
+_GIVE_UP_MARGIN_S = 20.0
+_CANCEL_PATIENCE_S = 10.0
+_LOOK_EVERY_S = 0.5
+_THROTTLE_PATIENCE_S = 120.0
+_BACKOFF_S = (0.1, 5.0)
+_THROTTLED_FOR_S = 10.0
+_MOST_THREADS = 4000
+
+
+class LambdaOptions(PlatformModel):
+    """AWS Lambda in an account of yours: functions sample, the learner runs here."""
+
+    kind: Literal["aws_lambda"] = "aws_lambda"
+    connection: str = Field(
+        "", title="Connection", description="The AWS account to run in.", json_schema_extra={"own": True}
+    )
+    region: str = Field(
+        "us-east-1",
+        pattern=r"^[a-z]{2}(-[a-z]+)+-\d$",
+        title="Region",
+        description="That of the connection.",
+        json_schema_extra={"follows": "connection"},
+    )
+    at_once: int | None = Field(
+        None,
+        ge=1,
+        le=_MOST_THREADS,
+        title="Functions at once",
+        description="At most so many; empty means as many as the account allows.",
+        json_schema_extra={"advanced": True},
+    )
+    provisioned: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        title="Functions kept ready",
+        description="They start at once, and are paid while they are kept, busy or not.",
+        json_schema_extra={"advanced": True},
+    )
+    memory_ladder_mb: tuple[int, ...] = Field(
+        (),
+        max_length=40,
+        title="Sizes of functions",
+        description="Those that are set up: a policy may choose among them.",
+        # Left out of stored specs whose policy leaves memory as it is, so that those are what they were.
+        exclude_if=lambda value: not value,
+        json_schema_extra={"follows": "connection"},
+    )
+    start_cap_s: float = Field(
+        30.0,
+        ge=5.0,
+        le=120.0,
+        title="Longest start",
+        description="A call that has not begun by then is not run. Counts into the worst case.",
+        json_schema_extra={"advanced": True, "unit": "s", "own": True},
+    )
+    function_timeout_s: int = Field(
+        900, ge=3, le=900, title="Limit of a function", json_schema_extra={"advanced": True, "unit": "s"}
+    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
+
+    def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
+        """The sizes that are set up, if nothing is kept ready: an instance that is kept ready has one size."""
+        return (requested_mb,) if self.provisioned else sorted({*self.memory_ladder_mb, requested_mb})
+
+    def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
+        return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Return the prices. Raises UnknownSku if the book has none for the region."""
+        prices = [*rents(learner=self.learner_usd_per_hour)]
+        if self.provisioned:
+            prices.append(provisioned_capacity(book, self.region, memory_mb, self.provisioned))
+        actor = functions(book, self.region, self.start_cap_s, provisioned=self.provisioned > 0)
+        return Tariff(actor=actor, rents=tuple(prices))
+
+
+class LambdaPlatform:
+    """Implements `training.engine.ports.Platform`. Its clock is this machine's; the learner's calls run in a thread
+    here.
+
+    A function cannot be stopped from outside. If its call is cancelled or given up, it ends by itself at its deadline.
+    The outcome of a cancelled call waits a little for its cost, and is returned without it after that.
+    """
+
+    def __init__(
+        self,
+        options: LambdaOptions,
+        clients: AwsClients,
+        *,
+        holder: Holder | None = None,
+        learner: Callable[[Deliver], Learner] = LearnerThread,
+    ) -> None:
+        self._options = options
+        connection = clients.connection
+        self._prefix = connection.prefix
+        self._run = secrets.token_hex(16)
+        self.limits = AccountLimits.of(clients.client("lambda"))
+        most = min(self.limits.unreserved, options.at_once or _MOST_THREADS, _MOST_THREADS)
+        self._limit = ConcurrencyLimit(most)
+        # One try: retries of the SDK could run a call twice unnoticed.
+        self._client = clients.client(
+            "lambda",
+            tries=1,
+            connections=self._limit.most,
+            read_timeout_s=options.function_timeout_s + _READ_MARGIN_S,
+        )
+        s3 = clients.client("s3") if connection.bucket else None
+        self._weights = AwsWeights(s3, connection.bucket, f"{self._prefix}/weights/{self._run}")
+        self._provisioned = ProvisionedConcurrency(
+            clients.client("lambda"), options.provisioned, holder or holder_in_memory()
+        )
+        self._invoker = Invoker(
+            self._client, self._weights, self._provisioned, self._prefix, self._run, options.start_cap_s
+        )
+        self._finished: queue.SimpleQueue[Landed | Execution] = queue.SimpleQueue()
+        self._threads: ThreadPool[Flight] = ThreadPool(self._limit.most, self._fly)
+        self._make_learner = learner
+        self._learner_made: Learner | None = None
+        self._flights: dict[str, Flight] = {}
+        self._lock = threading.Lock()
+        self._next_look_s = 0.0
+        self._closing = threading.Event()
+        self._throttled = ("", float("-inf"))
+
+    @property
+    def _learner(self) -> Learner:
+        """Created at its first use: it begins with seconds of imports, and calls must go out before."""
+        if self._learner_made is None:
+            self._learner_made = self._make_learner(self._finished.put)
+        return self._learner_made
+
+    @property
+    def at_once(self) -> int:
+        """How many functions may run now."""
+        return self._limit.allowed
+
+    def throttling_reasons(self) -> str:
+        """Implements `cloud.platforms.throttling.ReportsThrottling`: also what else AWS refuses that jobs can do
+        without.
+        """
+        reasons = (
+            self._why_calls_wait(),
+            self._why_none_are_ready(),
+            self._why_so_few_at_once(),
+            self._weights.failure,
+        )
+        return " ".join(filter(None, reasons))
+
+    def _why_so_few_at_once(self) -> str:
+        why = self.limits.why_assumed
+        return (
+            f"The account's limit is not known, so {self.limits.unreserved} are assumed. {why}" if why else ""
+        )
+
+    def _why_none_are_ready(self) -> str:
+        failure = self._provisioned.failure.rstrip(".")
+        return f"{failure[:1].upper()}{failure[1:]}. Calls run on ordinary instances." if failure else ""
+
+    def _why_calls_wait(self) -> str:
+        reason, noted_s = self._throttled
+        waiting = sum(one.state == "waiting" for one in self._flights.values())
+        if not waiting or self.now_s() - noted_s > _THROTTLED_FOR_S:
+            return ""
+        wait = "call waits" if waiting == 1 else "calls wait"
+        return (
+            f"{reason}. {waiting:,} {wait}; at most {self.at_once:,} are sent at once until AWS accepts more."
+        )
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        return self._weights.publish(version, blob, (flight.call for flight in self._flights.values()))
+
+    def submit(self, call: Call) -> None:
+        flight = self._flights[call.id] = Flight(call, self.now_s())
+        if self._closing.is_set():
+            self._land(flight, Reply(failure=Failure("closed", "the platform is closed"), ran=False))
+        elif call.where == "learner":
+            try:
+                self._learner.submit(call, self._weights.bytes_of(call), call.deadline_s)
+            except MissingWeights as error:
+                self._land(flight, Reply(failure=Failure("weights", str(error)), ran=False))
+        else:
+            self._provisioned.begin(function_name(self._prefix, call.memory_mb))
+            self._threads.submit(flight)
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        end_s = self.now_s() + timeout_s
+        self._provisioned.renew()
+        while self._flights:
+            self._learner.enforce_limit()
+            self._give_up()
+            now_s = self.now_s()
+            wait_s = min(end_s - now_s, self._learner.seconds_to_limit(), self._next_look_s - now_s)
+            try:
+                finished = self._finished.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))
+            except queue.Empty:
+                if self.now_s() >= end_s:
+                    return None
+                continue
+            # A call that was given up may still be answered; its outcome has been returned.
+            flight = self._flights.pop(finished.call_id, None)
+            if flight is not None:
+                if isinstance(finished, Execution):
+                    return learner_outcome(flight.call, flight.submitted_s, finished)
+                return outcome_of(flight, finished)
+        return None
+
+    def cancel(self, call_id: str) -> None:
+        flight = self._flights.get(call_id)
+        if flight is None or self._closing.is_set():
+            return
+        if flight.call.where == "learner":
+            self._learner.cancel(call_id)
+            return
+        with self._lock:
+            flight.cancelled = True
+            unsent = flight.state == "waiting"
+            if unsent:
+                flight.state = "over"
+            elif flight.state == "out":
+                flight.give_up_s = self.now_s() + _CANCEL_PATIENCE_S
+        if unsent:
+            self._land(flight, Reply(ran=False))
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        """Send nothing more and delete provisioned instances. Running functions end at their own deadlines."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._limit.close()
+        self._threads.close()
+        if self._learner_made is not None:
+            self._learner_made.close()
+        self._flights.clear()
+        self._provisioned.close()
+        self._weights.close()
+        self._client.close()
+
+    # These run in the thread pool.
+
+    def _fly(self, flight: Flight) -> None:
+        """Invoke the function until it has run or certainly will not."""
+        patience_s: float | None = None
+        while self._limit.enter():
+            if not self._mark_sent(flight):
+                self._limit.leave(throttled=False)
+                return
+            try:
+                landed = self._invoker.invoke(flight.call)
+            except Exception as error:
+                words = f"{type(error).__name__}: {error}"
+                landed = Landed(
+                    flight.call.id, Reply(), self.now_s(), None, Failure("function_failed", words)
+                )
+            again = landed.reply.again
+            self._limit.leave(throttled=again)
+            if again and landed.reply.failure is not None:
+                self._throttled = (landed.reply.failure.reason, self.now_s())
+            if patience_s is None:
+                patience_s = self.now_s() + _THROTTLE_PATIENCE_S
+            if not again or self.now_s() > patience_s or not self._mark_waiting(flight):
+                self._finished.put(landed)
+                return
+            least_s, most_s = _BACKOFF_S
+            if self._closing.wait(random.uniform(least_s, min(most_s, least_s * 2**flight.attempts))):
+                return
+
+    def _mark_sent(self, flight: Flight) -> bool:
+        """Return False if its outcome has been returned already."""
+        with self._lock:
+            if flight.state == "over":
+                return False
+            now_s = self.now_s()
+            flight.state, flight.sent_s = "out", now_s
+            flight.attempts += 1
+            flight.give_up_s = now_s + self._options.start_cap_s + flight.call.deadline_s + _GIVE_UP_MARGIN_S
+            return True
+
+    def _mark_waiting(self, flight: Flight) -> bool:
+        """Mark a call that did not run as waiting. Return False if it was cancelled meanwhile."""
+        with self._lock:
+            flight.state, flight.give_up_s = "waiting", None
+            return not flight.cancelled
+
+    # These run in the caller's thread.
+
+    def _land(self, flight: Flight, reply: Reply) -> None:
+        why = reply.failure or Failure("cancelled", "cancelled")
+        self._finished.put(Landed(flight.call.id, reply, self.now_s(), None, why))
+
+    def _give_up(self) -> None:
+        """End calls that have not answered for too long. Their cost is not known."""
+        now_s = self.now_s()
+        if now_s < self._next_look_s:
+            return
+        # Not at every outcome: looking at a thousand flights takes as long as everything else.
+        self._next_look_s = now_s + _LOOK_EVERY_S
+        with self._lock:
+            late = [
+                one for one in self._flights.values() if one.give_up_s is not None and one.give_up_s <= now_s
+            ]
+            for flight in late:
+                flight.state, flight.give_up_s = "over", None
+        for flight in late:
+            words = f"no answer came for {now_s - flight.sent_s:.0f} s; its cost is not known yet"
+            why = Failure("function_failed", words)
+            self._finished.put(Landed(flight.call.id, Reply(failure=why), now_s, None, why))

@@ -1,0 +1,71 @@
+"""Machines of the user's own as a platform: any that runs a puller with this run's token works for it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import Tariff
+from cloud.platforms.model import PlatformModel
+from cloud.platforms.own_machines import LearnerPrice, rents
+from cloud.platforms.pulled import Patience, PulledCalls, Reached
+
+# Heartbeats come four times as often.
+_LEASE_S = 20.0
+# A machine leaves by itself so long after the last sign of this process.
+_STAY_S = 300.0
+
+
+class HostsOptions(PlatformModel):
+    """Machines of yours: any that reach this site can sample; the job's page shows the command they run."""
+
+    kind: Literal["hosts"] = "hosts"
+    machines: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        title="Machines",
+        description="How many will come. The job begins with the first, and pays for all.",
+    )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=256,
+        title="Actors on each",
+        description="Processes that sample; as many as a machine has cores to spare.",
+    )
+    machine_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of a machine",
+        description="Rent of each from the job's start to its end, whether it has come or not.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+    wait_min: float = Field(
+        60.0,
+        gt=0.0,
+        le=1440.0,
+        title="Wait for machines",
+        description="A call that no machine has fetched by then fails. The job fails after a few such calls.",
+        json_schema_extra={"unit": "min", "advanced": True},
+    )
+    learner_usd_per_hour: LearnerPrice = Decimal(0)
+
+    @property
+    def actors(self) -> int:
+        return self.machines * self.processes
+
+    def open(self, reached: Reached) -> PulledCalls:
+        """Return the platform. No machine has to be there yet; closing it tells all of them to leave."""
+        return PulledCalls(
+            reached.mailbox, Patience(begin_s=self.wait_min * 60.0, lease_s=_LEASE_S, stay_s=_STAY_S)
+        )
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Return the rent of the machines that have a price. Calls themselves cost nothing."""
+        machines = self.machine_usd_per_hour * self.machines
+        return Tariff(rents=rents(learner=self.learner_usd_per_hour, machines=machines))

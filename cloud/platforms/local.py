@@ -1,0 +1,130 @@
+"""This machine as a platform: worker processes and the wall clock."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from cloud.actor.blobs import BlobShelf, MissingWeights
+from cloud.failures import Failure
+from cloud.money.billing.price_book import PriceBook
+from cloud.money.pricing import Tariff
+from cloud.platforms.model import PlatformModel
+from cloud.platforms.outcomes import call_outcome
+from cloud.platforms.own_machines import rents
+from cloud.workers.execution import Execution
+from cloud.workers.executor import Executor, LocalExecutor, cores
+from training.engine.messages import BlobRef, Call, Outcome
+
+
+class LocalOptions(PlatformModel):
+    """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
+
+    kind: Literal["local"] = "local"
+    workers: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        title="Workers",
+        description="Processes that sample; empty means one for each core.",
+        json_schema_extra={"advanced": True},
+    )
+    learner_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of the learner",
+        description="Rent from the job's start to its end. Your own machine costs nothing unless you say so.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+    worker_usd_per_hour: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10_000,
+        title="Price of a worker",
+        description="Rent of each worker from the job's start to its end.",
+        json_schema_extra={"unit": "USD/h", "advanced": True},
+    )
+
+    @property
+    def worker_count(self) -> int:
+        return self.workers or cores()
+
+    def open(self) -> LocalPlatform:
+        return LocalPlatform(self)
+
+    def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
+        """Return the rent of what has a price. Calls themselves cost nothing."""
+        workers = self.worker_usd_per_hour * self.worker_count
+        return Tariff(rents=rents(learner=self.learner_usd_per_hour, workers=workers))
+
+
+@dataclass(frozen=True)
+class _Flight:
+    call: Call
+    submitted_s: float
+
+
+class LocalPlatform:
+    """Implements `training.engine.ports.Platform` with the executor's processes on the wall clock."""
+
+    def __init__(self, options: LocalOptions, *, executor: Executor | None = None) -> None:
+        self._executor = executor or LocalExecutor(options.worker_count)
+        self._shelf = BlobShelf()
+        self._flights: dict[str, _Flight] = {}
+        self._ended: deque[Execution] = deque()
+        self._closed = False
+
+    def publish(self, version: int, blob: bytes) -> BlobRef:
+        return self._shelf.publish(version, blob, (flight.call for flight in self._flights.values()))
+
+    def submit(self, call: Call) -> None:
+        self._flights[call.id] = _Flight(call, self.now_s())
+        if self._closed:
+            self._ended.append(Execution(call.id, Failure("closed", "the platform is closed")))
+            return
+        try:
+            self._executor.submit(call, self._shelf.weights_of(call), call.deadline_s)
+        except MissingWeights as error:
+            self._ended.append(Execution(call.id, Failure("weights", str(error))))
+
+    def next(self, timeout_s: float) -> Outcome | None:
+        if not self._flights:
+            return None
+        execution = self._ended.popleft() if self._ended else self._executor.take(timeout_s)
+        if execution is None:
+            return None
+        return self._outcome(self._flights.pop(execution.call_id), execution)
+
+    def cancel(self, call_id: str) -> None:
+        if call_id in self._flights and not self._closed:
+            self._executor.cancel(call_id)
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._executor.close()
+        self._flights.clear()
+        self._ended.clear()
+
+    def _outcome(self, flight: _Flight, execution: Execution) -> Outcome:
+        return call_outcome(
+            flight.call,
+            flight.submitted_s,
+            flight.submitted_s + execution.waited_s + execution.run_s + execution.transfer_s,
+            execution.result,
+            cold_start=execution.cold,
+            startup_s=execution.waited_s,
+            run_s=execution.run_s,
+            transfer_s=execution.transfer_s,
+            billed_s=execution.run_s,
+        )

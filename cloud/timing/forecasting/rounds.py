@@ -1,0 +1,173 @@
+"""A loop's decisions with times in place of data: its calls are works by arithmetic, and nothing is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from cloud.money.billing.work import Work
+from cloud.timing.forecasting.concurrency import AllCallsFail, Flight
+from cloud.timing.forecasting.workload import Workload
+from training.engine.checkpoints import Progress
+from training.loops.model import LoopOfAnyKind
+from training.loops.state import (
+    ApplyGradients,
+    ComputeGradient,
+    EndRound,
+    Job,
+    KeepData,
+    Landing,
+    LoopState,
+    MakeVersion,
+    NothingWorks,
+    PlanAgain,
+    Sample,
+    Step,
+    Update,
+)
+from training.scaling.plan import Plan
+
+_MOST_ATTEMPTS = 10
+
+
+class Rounds:
+    """One run of a loop, round by round. `_flying` says of each call in flight what it was sent for, `_samples` how
+    much progress counts with a gradient that has landed, or with a version that was not made yet.
+    """
+
+    def __init__(self, loop: LoopOfAnyKind, works: Workload, flight: Flight) -> None:
+        self._loop = loop
+        self._works = works
+        self._flight = flight
+        self._state: LoopState | None = None
+        self._steps: Iterator[Step] = iter(())
+        self._serial = 0
+        self._flying: dict[str, Any] = {}
+        self._samples: dict[str | int, int] = {}
+        self._works_of: dict[type[Any], Callable[[Any], Work]] = {
+            Sample: self._sampling,
+            Update: self._update,
+            ComputeGradient: self._gradient,
+            ApplyGradients: self._apply,
+        }
+        found = loop.gradients
+        self._learners = found.learners if found is not None and found.fit_learners else 0
+        self._gradient_ns = self._sampling_ns = self._looked_ns = 0
+
+    def next(self, actors: int) -> None:
+        """Continue with this many actors until the round is over. Raises AllCallsFail."""
+        plan = Plan(actors, 0, "")
+        if self._state is None:
+            job = _job_of(self._loop, self._works)
+            self._state = self._loop.decides(self._loop, job, Progress(b"", b""), plan, self._name)
+        else:
+            self._state.begin_round(plan)
+        try:
+            while not self._follow(self._state, plan):
+                self._steps = self._next(self._state)
+        except NothingWorks:
+            raise AllCallsFail from None
+
+    def settle(self) -> None:
+        """Stop all calls in flight, as at the end of a run."""
+        # The next attempt of a failed call has another id.
+        attempts = range(1, _MOST_ATTEMPTS + 1)
+        self._flight.cancel([f"{name}-a{attempt}" for name in self._flying for attempt in attempts])
+        self._flying.clear()
+
+    def _name(self, what: str) -> str:
+        self._serial += 1
+        return f"n{self._serial}"
+
+    def _next(self, state: LoopState) -> Iterator[Step]:
+        """Send what can be sent, wait for the next call to land, and return what follows from it."""
+        self._steps = state.send()
+        self._follow(state, state.plan)
+        landed = self._flight.next()
+        self._look(state)
+        if landed is None:
+            raise AllCallsFail
+        return state.land(self._landing(*landed))
+
+    def _follow(self, state: LoopState, plan: Plan) -> bool:
+        """Do one step after the other, and return whether the round is over. The rest is done in the next one."""
+        works: list[Work] = []
+        over = False
+        for step in self._steps:
+            make = self._works_of.get(type(step))
+            if make is not None:
+                work = make(step)
+                self._flying[work.name] = step
+                works.append(work)
+            elif isinstance(step, MakeVersion):
+                self._flight.count_learned(0 if step.replayed else self._samples.pop(step.name))
+            elif isinstance(step, EndRound):
+                self._fit_learners(state)
+                over = True
+                break
+            elif isinstance(step, KeepData | PlanAgain):
+                state.begin_round(plan)
+        if works:
+            self._flight.send(works)
+        return over
+
+    def _sampling(self, step: Sample) -> Work:
+        return self._works.sampling(step.name)
+
+    def _update(self, step: Update) -> Work:
+        return self._works.update(step.name, len(step.batch))
+
+    def _gradient(self, step: ComputeGradient) -> Work:
+        others = len(step.others) + len(step.anchors)
+        size = len(step.slice.trajectories)
+        return self._works.call("gradient", step.name, trajectories=size, policies=others)
+
+    def _apply(self, step: ApplyGradients) -> Work:
+        return self._works.call("apply", step.name, gradients=len(step.release.gradients))
+
+    def _landing(self, work: Work, done: bool) -> Landing:
+        step = self._flying.pop(work.name)
+        samples, last = 0, False
+        match step:
+            case Update():
+                samples = self._samples[work.name] = len(step.batch) * self._works.steps_a_call
+            case ComputeGradient():
+                last = step.slice.passes + 1 >= self._works.task.passes
+                samples = len(step.slice.trajectories) * self._works.steps_a_call if last else 0
+                self._samples[step.number] = samples
+            case ApplyGradients():
+                numbers = [gradient.number for gradient in step.release.gradients]
+                samples = self._samples[work.name] = sum(self._samples.pop(number) for number in numbers)
+        return Landing(work.name, done, samples=samples, last=last)
+
+    def _look(self, state: LoopState) -> None:
+        """Count the time that calls in flight take, if the number of learners goes by it."""
+        if self._learners:
+            busy, now_ns = state.busy, self._flight.simulation.now_ns
+            took_ns, self._looked_ns = now_ns - self._looked_ns, now_ns
+            self._gradient_ns += busy.learners * took_ns
+            self._sampling_ns += busy.actors * took_ns
+
+    def _fit_learners(self, state: LoopState) -> None:
+        if self._learners:
+            state.fit_learners(self._gradient_ns, self._sampling_ns, self._learners)
+            self._gradient_ns = self._sampling_ns = 0
+
+
+def _job_of(loop: LoopOfAnyKind, works: Workload) -> Job:
+    """Return what a loop must know of the job. No limit ends it: what a forecast simulates is a part of a run."""
+    over_epochs, task = loop.over_epochs, works.task
+    return Job(
+        progress_a_call=works.steps_a_call,
+        attempts=works.training.attempts,
+        replay=task.replay,
+        calls_an_epoch=works.calls_an_epoch if over_epochs else 0,
+        keeps_sampling_policy=task.keeps_sampling_policy,
+    )
+
+
+def next_attempt(work: Work) -> Work:
+    """Return the next attempt of a failed call."""
+    attempt = work.attempt + 1
+    return replace(work, id=f"{work.name}-a{attempt}", attempt=attempt)

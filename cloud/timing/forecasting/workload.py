@@ -1,0 +1,144 @@
+"""A job's calls before it runs: their work and their bytes, by arithmetic from the spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+from cloud.money.billing.work import OF_USAGE, Work
+from training.calls import KINDS
+from training.calls.planned import PlannedCall, Sizes, sizes_of
+from training.engine.deadlines import Deadlines
+from training.engine.reports import Usage
+from training.loops.attempts import place_of
+from training.rl.environments.catalogue import ENTRIES
+from training.rl.spaces import Spaces
+from training.spec import TrainingSpec
+from training.tasks.kinds import task_of
+from training.tasks.training import Training
+
+_GUESSED_NUMBERS, _GUESSED_ACTIONS = 64, 8
+_GUESSED_BUTTONS = 18
+
+
+_NO_SPACES = Spaces((1,), ())
+_NO_SIZES = Sizes(0, 0, 0, 0, 0, 0, 0, 0, False)
+
+
+def spaces_of(training: Training) -> tuple[Spaces, bool]:
+    """Return the environment's spaces without building it, and whether they are known or guessed. A training without
+    an environment has none to guess.
+    """
+    if not isinstance(training, TrainingSpec):
+        return _NO_SPACES, True
+    environment = training.environment
+    entry = ENTRIES.get(environment.id)
+    if entry is not None:
+        return entry.spaces(environment.frame_stack), True
+    if training.network.reads_pictures:
+        return Spaces((environment.frame_stack, 84, 84), (_GUESSED_BUTTONS,)), False
+    limits = (1.0,) * _GUESSED_ACTIONS
+    return Spaces((_GUESSED_NUMBERS,), (), tuple(-one for one in limits), limits), False
+
+
+class Workload:
+    """Makes records of calls that were never made. They are cached, because draws differ in chance only.
+
+    `fewer`: each trajectory represents this many, of a fleet that is as many times larger. `shorter`: an epoch has so
+    many times fewer calls.
+    """
+
+    def __init__(self, training: Training, *, fewer: int = 1, shorter: int = 1) -> None:
+        self.training = training
+        self.shorter = shorter
+        self.task = task_of(training)
+        spaces, self.spaces_known = spaces_of(training)
+        self.sizes = sizes_of(training, spaces) if isinstance(training, TrainingSpec) else _NO_SIZES
+        self.steps_a_call = training.progress_a_call
+        self._planned = PlannedCall(training, self.sizes, fewer=fewer)
+        self._deadlines = Deadlines(training.longest_call_s)
+        self._alike: dict[tuple[str | int, ...], Work] = {}
+        self._named: dict[tuple[tuple[str | int, ...], str], Work] = {}
+
+    def call(
+        self,
+        kind: str,
+        name: str,
+        *,
+        trajectories: int = 0,
+        gradients: int = 0,
+        policies: int = 0,
+        episodes: int = 0,
+        env_steps: int = 0,
+        share: int = 1,
+        sharing: int = 0,
+    ) -> Work:
+        """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
+        key = kind, trajectories, gradients, policies, episodes, env_steps, share, sharing
+        found = self._named.get((key, name))
+        if found is not None:
+            return found
+        like = self._alike.get(key)
+        if like is None:
+            planned = replace(
+                self._planned,
+                trajectories=trajectories,
+                gradients=gradients,
+                policies=policies,
+                episodes=episodes,
+                env_steps=env_steps,
+                sharing=sharing,
+            )
+            like = self._alike[key] = self._first(kind, KINDS[kind].expected_work(planned), share)
+        found = self._named[key, name] = replace(like, id=f"{name}-a1", name=name)
+        return found
+
+    @property
+    def calls_an_epoch(self) -> int:
+        return ceil(self.task.calls_an_epoch / self.shorter)
+
+    def sampling(self, name: str) -> Work:
+        return self.call(self.task.sampling, name)
+
+    def update(self, name: str, trajectories: int) -> Work:
+        """Return an update by this many trajectories."""
+        return self.call(self.task.learning, name, trajectories=trajectories)
+
+    def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
+        """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
+        works = []
+        judgings = self.task.judge(0, actors)
+        for position, judging in enumerate(judgings):
+            like = KINDS[judging.request.kind]
+            played = like.episodes(judging.request) or 0
+            steps = max(1, round(played * episode_steps))
+            name = f"evaluate{position}"
+            works.append(
+                self.call(
+                    like.name,
+                    name,
+                    episodes=played,
+                    env_steps=steps,
+                    share=judging.share,
+                    sharing=len(judgings),
+                )
+            )
+        return works
+
+    def _first(self, kind: str, work: Usage, share: int) -> Work:
+        """Return a call with this work, before any call was measured."""
+        like = KINDS[kind]
+        return Work(
+            id="",
+            name="",
+            kind=kind,
+            where=place_of(self.training, kind),
+            environment=self.training.subject if work.env_steps else "",
+            # The network that decides on a round comes with the call that ends it.
+            decision_macs=self.training.scaling.decision_macs if like.makes_version else 0,
+            memory_mb=self.training.memory_mb,
+            copies=self.training.copies_a_call if like.role == "sampling" else 1,
+            deadline_s=self._deadlines.for_kind(kind, share if like.grows_with_episodes else 1),
+            **{name: getattr(work, name) for name in OF_USAGE},
+            episodes=work.episodes,
+        )
