@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from training.rl.environments import packages
+from training.rl import packages
 
 NAME = "hungry_envs"
 _CODE = '''

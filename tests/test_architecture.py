@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.servers import printed_by
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("training", "cloud", "webapp", "research")
+ROOMS = ("training", "cloud", "emulator", "webapp", "research")
 
 # A name that says nothing collects everything.
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "managers", "base2", "stuff"}
@@ -133,25 +133,29 @@ def test_torch_is_loaded_only_by_those_who_compute_with_it() -> None:
 
 # What the engine is made of asks a task about all that is learned.
 NEUTRAL = (
-    *("engine.py", "stopping.py", "deadlines.py", "replay.py", "ports.py", "seeds.py"),
+    *(
+        f"engine/{name}.py"
+        for name in ("train", "stopping", "deadlines", "replay", "ports", "seeds", "unfinished")
+    ),
     *(
         f"loops/{name}.py"
         for name in ("synchronous", "pipelined", "asynchronous", "flight", "evaluation", "attempts")
     ),
     *(f"loops/{name}.py" for name in ("staleness_aware", "learners", "occupancy", "model")),
-    "unfinished.py",
     *(f"tasks/{name}.py" for name in ("task", "training", "score", "kinds")),
 )
 # What is about reinforcement learning by nature: agents, their environments, and agents that scale trainings.
 ABOUT_REINFORCEMENT = {
     "training": (
-        *("algorithms", "environments", "scheduling", "packages.py", "spec.py", "tasks/reinforcement.py"),
-        *("batch.py", "inference.py", "returns.py", "reward_surface.py", "scaling/reward_ratio.py"),
-        *("film.py", "export.py", "loader.py", "model_card.py", "memory_needs.py"),
+        *("rl", "scheduling", "spec.py", "tasks/reinforcement.py", "scaling/reward_ratio.py"),
+        "engine/memory_needs.py",
         *(f"functions/{name}.py" for name in ("rollout", "evaluate", "fragment", "update")),
         *(f"calls/{name}.py" for name in ("rollout", "evaluate", "gradient", "update", "planned")),
     ),
-    "cloud": ("calibration", "profiling_runs.py", "trajectory_cache.py", "billing/paper_formulas.py"),
+    "cloud": (
+        *("timing/calibration", "accounts/profiling_runs.py", "platforms/trajectory_cache.py"),
+        "money/billing/paper_formulas.py",
+    ),
     "webapp": (
         *("leaderboard", "papers", "profiling", "schedulers", "surfaces"),
         *("jobs/launch/preflight.py", "jobs/launch/job_memory.py"),
@@ -166,7 +170,6 @@ ABOUT_REINFORCEMENT = {
 # Lambda runs functions in environments too, programs have variables of theirs, and the score of any kind of training is
 # stored under the first kind's name.
 _OF_OTHER_THINGS = re.compile('environmentVariables|"Environment"|environment variables?|episode_return_mean')
-_EMULATORS = ROOT / "cloud" / "emulator"
 # How many other files of each room say a word of reinforcement learning. These numbers may only become smaller.
 SAYING_WORDS_OF_REINFORCEMENT = {"training": 6, "cloud": 21, "webapp": 33}
 _WORDS_OF_REINFORCEMENT = re.compile("environment|episode|rollout", re.IGNORECASE)
@@ -183,7 +186,7 @@ def test_no_more_files_say_words_of_reinforcement_learning() -> None:
     """Migrations are as they were written."""
     saying = {}
     for room, own in ABOUT_REINFORCEMENT.items():
-        about = {_EMULATORS, *(ROOT / room / name for name in own)}
+        about = {ROOT / room / name for name in own}
         assert all(path.exists() for path in about)
         saying[room] = sum(
             bool(_WORDS_OF_REINFORCEMENT.search(_OF_OTHER_THINGS.sub("", path.read_text())))

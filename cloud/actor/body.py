@@ -12,7 +12,7 @@ from cloud.actor.weights import Fetch, KeptWeights
 from cloud.actor.wire import Answer, Refusal, Request, Work, pack_answer, read_request
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.rl.environments import packages
+from training.rl import packages
 
 _ANSWERS_KEPT = 2
 _ANSWER_KEPT_BYTES = 4 * 2**20

@@ -23,7 +23,7 @@ from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
 from training.engine.ports import Delivery, Mailbox, Offer, Puller
 from training.functions.body import Result
-from training.rl.environments import packages
+from training.rl import packages
 
 # For sending an answer, after the call's own deadline.
 _SENDING_S = 120.0

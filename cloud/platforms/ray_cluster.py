@@ -39,7 +39,7 @@ from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import Result
-from training.rl.environments import packages
+from training.rl import packages
 
 _VERSIONS_KEPT = 8
 _SENDING_S = 20.0

@@ -15,7 +15,7 @@ from typing import IO, Literal
 from cloud.workers import frames
 from training.engine.child_variables import clean_variables
 from training.engine.messages import Call
-from training.rl.environments import packages
+from training.rl import packages
 
 DEFAULT_COMMAND = (sys.executable, "-m", "cloud.workers.process")
 STARTS_TRIED = 3

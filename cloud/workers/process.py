@@ -19,7 +19,7 @@ from cloud.workers.processes import die_with_parent
 from training.engine.messages import Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
-from training.rl.environments import packages
+from training.rl import packages
 
 _READ_BYTES = 1 << 18
 

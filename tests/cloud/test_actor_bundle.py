@@ -50,12 +50,7 @@ def test_the_same_sources_give_the_same_bytes() -> None:
 def test_nothing_of_the_servers_side_is_shipped() -> None:
     names = zipfile.ZipFile(io.BytesIO(bundle.thin().data)).namelist()
     cloud = {name for name in names if name.startswith("cloud/") and not name.startswith("cloud/actor/")}
-    assert cloud == {
-        "cloud/__init__.py",
-        "cloud/actor/wire.py",
-        "cloud/actor/json_limits.py",
-        "cloud/failures.py",
-    }
+    assert cloud == {"cloud/__init__.py", "cloud/failures.py"}
     assert "cloud/actor/handler.py" in names
     assert "cloud/actor/bundle.py" not in names
     assert "training/functions/rollout.py" in names
@@ -121,7 +116,7 @@ def test_a_call_runs_out_of_the_bundle_alone(tmp_path: Path) -> None:
     loaded = reported["loaded"]
     assert isinstance(loaded, list)
     others = {name for name in loaded if not name.startswith("cloud.actor")}
-    assert others == {"cloud.failures", "cloud.actor.json_limits", "cloud.actor.wire"}
+    assert others == {"cloud.failures"}
     assert any(str(site) in str(place) for place in reported["where"])  # type: ignore[union-attr]
 
 

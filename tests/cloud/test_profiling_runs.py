@@ -151,7 +151,7 @@ def test_sizes_that_no_function_has_are_refused(sizes: tuple[int, ...]) -> None:
 
 def test_a_profile_loads_nothing_that_learns() -> None:
     script = (
-        "import sys; from cloud import profiling_runs; from cloud.workers.executor import LocalExecutor;"
+        "import sys; from cloud.accounts import profiling_runs; from cloud.workers.executor import LocalExecutor;"
         "from cloud.workers.learner_thread import NoLearner; LocalExecutor(1, learner=NoLearner).close();"
         "assert 'torch' not in sys.modules"
     )

@@ -26,7 +26,7 @@ def _python(code: str) -> str:
 def test_a_process_is_refused_what_is_beyond_its_limit_and_has_room_again_to_say_so() -> None:
     said = _python(
         "import numpy as np\n"
-        "from training import memory_limit\n"
+        "from training.engine import memory_limit\n"
         "from cloud.failures import from_exception\n"
         "memory_limit.limit_growth(300 * 2**20)\n"
         "kept = np.ones(100 * 2**20, np.uint8)\n"

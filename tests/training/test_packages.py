@@ -11,7 +11,7 @@ from tests.training.runs import Forgetful
 from tests.training.specs import tiny
 from training.engine.ports import Control
 from training.engine.train import train
-from training.rl.environments import packages
+from training.rl import packages
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "environments.md"
 

@@ -11,7 +11,7 @@ class JobsConfig(AppConfig):
         """Make the operator's environment packages, prices and measured profiles known; no package is imported yet."""
         from cloud.money.billing import price_book
         from cloud.timing.numbers import profile, stack
-        from training.rl.environments import packages
+        from training.rl import packages
 
         try:
             price_book.set_operator_prices(settings.STARLING_PRICES)

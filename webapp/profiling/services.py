@@ -17,7 +17,7 @@ from cloud.platforms.kinds import PlatformKind
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import stack as stacks
 from training.rl.environments.measuring import NotMeasured, measured_apart
-from training.rl.environments.packages import package_of
+from training.rl.packages import package_of
 from webapp.accounts.models import Project
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock

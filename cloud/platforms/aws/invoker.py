@@ -18,7 +18,7 @@ from cloud.platforms.aws.request_body import Pieces
 from cloud.platforms.aws.weights import AwsWeights
 from cloud.platforms.outcomes import read_answer, unusable_answer
 from training.engine.messages import Call
-from training.rl.environments import packages
+from training.rl import packages
 
 
 class Invoker:

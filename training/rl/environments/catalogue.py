@@ -141,7 +141,7 @@ def require_known(environment_id: str) -> None:
         return
     import gymnasium
 
-    from training.rl.environments import packages
+    from training.rl import packages
     from training.rl.environments.atari import atari_game
 
     packages.load()

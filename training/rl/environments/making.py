@@ -26,7 +26,7 @@ def make(environment: EnvironmentSpec) -> Any:
     """A fresh Gymnasium environment, without the checker that would look at each step again."""
     import gymnasium
 
-    from training.rl.environments import packages
+    from training.rl import packages
     from training.rl.environments.atari import AtariEnvironment, atari_game
 
     game = atari_game(environment.id)

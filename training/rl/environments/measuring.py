@@ -13,7 +13,7 @@ from threading import Lock
 
 from training.engine.child_variables import clean_variables
 from training.engine.memory_limit import MEGABYTE, is_out_of_memory, limit_memory
-from training.rl.environments import packages
+from training.rl import packages
 from training.rl.environments.catalogue import ENTRIES
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.spaces import Spaces

@@ -22,7 +22,7 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import machines
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers.profile import Pool
-from training.rl.environments import packages
+from training.rl import packages
 from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.spaces import Spaces

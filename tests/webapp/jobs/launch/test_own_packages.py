@@ -14,7 +14,7 @@ from cloud.platforms.local import LocalOptions
 from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_spec
 from tests.hungry import NAME, hungry_package
-from training.rl.environments import packages
+from training.rl import packages
 from webapp.jobs.launch.preflight import platform_obstacle
 from webapp.jobs.spec import JobSpec
 
