@@ -12,14 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from training.checkpoints import Progress
-from training.messages import Outcome
-from training.ports import Control
-
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful
 from tests.training.specs import descent, tiny
-from training.engine import train
+from training.engine.checkpoints import Progress
+from training.engine.messages import Outcome
+from training.engine.ports import Control
+from training.engine.train import train
 from training.tasks.training import Training
 
 _PAUSES = range(4, 80, 2)
