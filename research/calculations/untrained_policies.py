@@ -15,7 +15,7 @@ import numpy as np
 from research.calculation import Calculation, Statement, Table
 from research.claims import Meter
 from research.experiment import Cell, experiment_names, find_experiment
-from research.runs.seed_run import drawn_returns, lower_priority, untrained_returns
+from research.runs.seed_run import drawn_returns, untrained_returns
 from research.skill import targets_by_meter
 from webapp.jobs.spec import JobSpec
 from webapp.papers.figures import RESULTS
@@ -56,7 +56,6 @@ def spec_of(environment: str, seed: int) -> JobSpec:
 
 def run_missing() -> None:
     """Play what is missing. Each policy is stored as a row, so that it goes on where it was stopped."""
-    lower_priority()
     ROWS.parent.mkdir(parents=True, exist_ok=True)
     there = {(row["environment"], row["seed"]) for row in rows()}
     for environment in sorted({one.environment for one in targets_in_use()}):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -25,7 +24,6 @@ from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
-NICENESS = 10
 # A budget that binds is an end that an experiment asks about.
 _WHOLE_ENDS = OWN_ENDS | {"budget"}
 _DRAWN_STEPS = 512
@@ -66,7 +64,6 @@ class SeedRun:
 
     def run(self) -> bool:
         """Continue to the end. True if the run is complete; raises RunLocked or RunFailed."""
-        lower_priority()
         with self._file.locked():
             if not self._file.complete:
                 arm = self._experiment.arm(self._cell.arm)
@@ -345,8 +342,3 @@ def _returns_of(
     )
     document = decode(evaluate(call, request, weights, WarmCache()).payload)
     return [float(one) for one in document["returns"]], [int(one) for one in document["lengths"]]
-
-
-def lower_priority() -> None:
-    """Give way to whatever else this machine does; children inherit it."""
-    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))

@@ -64,11 +64,9 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
             "training_targets": {CART: 400.0},
         }
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("research.runs.seed_run.lower_priority", lambda: None)
-        for arm in ("scheduler", "on", "used"):
-            cell = Cell(arm, CART, 0)
-            assert SeedRun(experiment, cell, RunFile(folder, cell), root=folder, folder=folder).run()
+    for arm in ("scheduler", "on", "used"):
+        cell = Cell(arm, CART, 0)
+        assert SeedRun(experiment, cell, RunFile(folder, cell), root=folder, folder=folder).run()
     rows = RunFile(folder, Cell("scheduler", CART, 0)).rows()
     assert [row.get("played") for row in rows] == [None, "rehearsal", "rehearsal", "real", None]
     assert rows[-1]["cost_usd"] == rows[-2]["episode_usd"] > 0
@@ -176,7 +174,6 @@ def test_a_budget_smaller_than_one_actor_ends_before_the_first_round_and_says_wh
 
 def test_a_run_whose_budget_is_spent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends before its rounds do, is judged as it is then, and costs no more than its budget."""
-    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
     short = TINY.model_copy(
         update={"base": merged(TINY.base, {"budget_usd": "0.05", "training": {"stop": {"rounds": 1000}}})}
     )

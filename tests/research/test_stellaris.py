@@ -295,7 +295,6 @@ def test_a_report_words_the_claim_with_and_without_start(tmp_path: Path) -> None
 def test_rows_hold_what_became_of_gradients_and_the_rent_of_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
     loop = {"kind": "staleness_aware", "learners": 2, "trajectories_per_gradient": 1, "where": "learner"}
     experiment = TINY.model_copy(
         update={
@@ -325,7 +324,6 @@ def test_a_verdict_says_how_slow_samples_and_how_cheap_functions_would_turn_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it says is put into the place, and the runs are timed and priced there again."""
-    monkeypatch.setattr("research.runs.seed_run.lower_priority", lambda: None)
     ours, theirs = (_cluster_run(tmp_path, name, loop) for name, loop in _LOOPS.items())
     found = time_sentence(ours, theirs, _PLACE, [1.0, 1e-3])
     said = re.search(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from research.claims import Cheaper
 from research.experiment import Arm, Experiment, Setting
 from research.runs.run_file import RunFile
@@ -61,8 +59,6 @@ TINY = Experiment(
 def made_in(data: Path) -> Path:
     """The folder in which all its runs were made, in this process."""
     folder = data / "papers" / "tiny"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("research.runs.seed_run.lower_priority", lambda: None)
-        for cell in TINY.cells():
-            assert SeedRun(TINY, cell, RunFile(folder, cell), root=folder, folder=folder).run()
+    for cell in TINY.cells():
+        assert SeedRun(TINY, cell, RunFile(folder, cell), root=folder, folder=folder).run()
     return folder

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import urllib.error
+import urllib.request
 from email.message import Message
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.response import addinfourl
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -61,26 +62,32 @@ class ApiCaller:
         return self("POST", path, body, **headers)
 
 
-def sent_by_a_test_client(request: Any, timeout: float) -> Any:
-    """Stands in for `open_url`: the application in this process answers the client's request."""
-    path = "/" + request.full_url.split("/", 3)[3]
+def answered_here(_: urllib.request.HTTPHandler, request: urllib.request.Request) -> addinfourl:
+    """What urllib reads of the network: the application in this process answers the request."""
     headers = {name: value for name, value in request.header_items() if not name.startswith("Content-")}
     kind, data = request.get_header("Content-type"), request.data or b""
-    content = data if isinstance(data, bytes) else b"".join(data)
-    answer = Client().generic(request.get_method(), path, content, content_type=kind, headers=headers)
+    content = data if isinstance(data, bytes) else b"".join(data)  # type: ignore[arg-type]
+    answer = Client().generic(
+        request.get_method(), request.selector, content, content_type=kind, headers=headers
+    )
     content = b"".join(answer) if answer.streaming else answer.content  # type: ignore[arg-type]
-    if answer.status_code >= 400:
-        raise urllib.error.HTTPError(path, answer.status_code, "", Message(), io.BytesIO(content))
-    return io.BytesIO(content)
+    found = addinfourl(io.BytesIO(content), Message(), request.full_url, answer.status_code)
+    found.msg = answer.reason_phrase  # type: ignore[attr-defined]
+    return found
 
 
-def project_of_client(monkeypatch: pytest.MonkeyPatch) -> Any:
+def use_client_here(monkeypatch: pytest.MonkeyPatch, key: str, project: Any) -> None:
+    """`import starling` and the command reach `project` of the application in this process by the token `key`."""
+    monkeypatch.setenv("STARLING_TOKEN", key)
+    monkeypatch.setenv("STARLING_PROJECT", project.slug)
+    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
+    monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", answered_here)
+
+
+def project_of_client(monkeypatch: pytest.MonkeyPatch, scopes: tuple[str, ...] = ("jobs",)) -> Any:
     """A new project that `import starling` and the command reach in this process, by a token of its owner."""
     user = make_user()
     made = make_project(user)
-    _, key = make_token(user=user, name="Notebook", scopes=("jobs",))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", made.slug)
-    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
+    _, key = make_token(user=user, name="Notebook", scopes=scopes)
+    use_client_here(monkeypatch, key, made)
     return made

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
+from webapp.celery import app as celery_app
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +30,21 @@ def aws(account: tuple[AwsEmulator, DemoAccount], settings: Any, tmp_path: Path)
     account[0].logs.groups.clear()
     account[0].meter.invocations.clear()
     return account[0]
+
+
+@pytest.fixture
+def hints(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """What the worker is asked to do, by task, instead of messages to a broker: the first argument of each."""
+    sent: dict[str, list[Any]] = defaultdict(list)
+
+    def send(task: str, args: list[Any], **_: Any) -> None:
+        sent[task].append(args[0] if args else None)
+
+    monkeypatch.setattr(celery_app, "send_task", send)
+    return sent
+
+
+@pytest.fixture
+def launched(hints: dict[str, list[Any]]) -> list[str]:
+    """The jobs whose launch the worker was asked for."""
+    return hints["webapp.jobs.tasks.launch_job"]

@@ -8,6 +8,8 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -16,8 +18,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.factories import make_alert, make_job, make_project, make_spec, make_user
-from tests.webapp.api_callers import sent_by_a_test_client
+from tests.factories import make_alert, make_job, make_spec
+from tests.webapp.api_callers import project_of_client
 from tests.webapp.data_tables import FLOWERS, worker_reads
 from webapp.api import reference
 from webapp.api.client import Starling, StarlingError, starling
@@ -200,14 +202,7 @@ class TestAgainstTheApi:
 
     @pytest.fixture
     def there(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        user = make_user()
-        project = make_project(user)
-        _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
-        monkeypatch.setenv("STARLING_TOKEN", key)
-        monkeypatch.setenv("STARLING_PROJECT", project.slug)
-        monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-        monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
-        return project
+        return project_of_client(monkeypatch, ("jobs", "budget"))
 
     def test_tables_json_and_an_empty_list(self, there: Any, capsys: Any) -> None:
         assert main(["jobs", "list"]) == 0
@@ -222,7 +217,7 @@ class TestAgainstTheApi:
 
     def test_lists_go_on_over_pages(self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         jobs = [make_job(there) for _ in range(3)]
-        monkeypatch.setattr("webapp.api.client.execute.min", lambda *_: 1, raising=False)  # one row a page
+        monkeypatch.setattr("webapp.api.client.execute._ROWS_A_PAGE", 1)
         assert main(["jobs", "list", "--limit", "2", "--json"]) == 0
         printed = capsys.readouterr()
         assert [json.loads(line)["id"] for line in printed.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
@@ -362,10 +357,10 @@ class TestAgainstTheApi:
     def test_no_one_there_and_no_token_have_codes_of_their_own(
         self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def no_server(*args: Any, **options: Any) -> Any:
-            raise OSError("connection refused")
+        def no_server(*_: Any) -> Any:
+            raise urllib.error.URLError("connection refused")
 
-        monkeypatch.setattr("webapp.api.client.starling.open_url", no_server)
+        monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", no_server)
         monkeypatch.setattr(starling.time, "sleep", lambda _: None)
         assert main(["jobs", "list"]) == 3
         assert "cannot be reached: connection refused" in capsys.readouterr().err

@@ -27,6 +27,7 @@ from training.data.store import read_rows
 from webapp.clock import SYSTEM_CLOCK
 from webapp.datasets import files, queries, reading, services
 from webapp.datasets.models import DataSet, DataState
+from webapp.datasets.services import READ
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 
@@ -351,10 +352,9 @@ def test_a_page_says_that_shards_are_gone() -> None:
 
 
 def test_a_worker_that_died_and_a_lost_message_delay_nothing_for_long(
-    monkeypatch: pytest.MonkeyPatch,
+    hints: dict[str, list[int]],
 ) -> None:
-    sent: list[int] = []
-    monkeypatch.setattr(reading, "send_hint", lambda task, pk: sent.append(pk) or True)
+    sent = hints[READ]
     made = upload(make_project())
     reading.look_after_data_sets()
     assert not sent, "its message is on its way"

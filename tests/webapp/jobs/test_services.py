@@ -16,7 +16,6 @@ from tests.factories import (
     stopped,
 )
 from tests.ledger_contract import reservation, settlement
-from webapp import doorbell
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
@@ -40,14 +39,6 @@ from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The jobs whose launch was asked for, instead of messages to a broker."""
-    launches: list[str] = []
-    monkeypatch.setattr(doorbell, "ask_to_launch", launches.append)
-    return launches
 
 
 def test_a_submitted_job_is_queued_with_its_account_and_first_event(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -291,7 +292,7 @@ class TestWandb:
         run.close()
 
     def test_without_the_package_it_says_how_to_get_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(wandb, "is_installed", lambda: False)
+        monkeypatch.setitem(sys.modules, "wandb", None)
         with pytest.raises(NotTracked, match="pip install wandb"):
             wandb.WandbRun("", "hopper", None).begin(FACTS)
 

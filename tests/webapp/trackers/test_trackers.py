@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from tests.webapp.api_callers import ApiCaller
 from tests.webapp.trackers.rows import make_tracker
 from webapp.connections.sealing import Secret
 from webapp.jobs.launch.checklist import checklist
-from webapp.trackers import queries, services, wandb
+from webapp.trackers import queries, services
 from webapp.trackers.models import TrackedRun, Tracker, TrackerSecret
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +33,17 @@ def project() -> Any:
 
 @pytest.fixture
 def with_wandb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wandb, "is_installed", lambda: True)
+    _install(monkeypatch)
+
+
+def _install(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = ModuleType("wandb")
+    package.__spec__ = ModuleSpec("wandb", None)
+    monkeypatch.setitem(sys.modules, "wandb", package)
+
+
+def _remove(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +61,7 @@ def with_wandb(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_work_is_refused_in_words(
     project: Any, given: dict[str, Any], field: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wandb, "is_installed", lambda: False)
+    _remove(monkeypatch)
     with pytest.raises(services.TrackerRefused, match=words) as refused:
         make_tracker(project, **given)
     assert refused.value.field == field
@@ -145,9 +158,9 @@ def test_a_launch_says_where_rounds_go_and_what_is_missing(
     assert row() is None
     tracker = make_tracker(project)
     assert (row().tone, row().words) == ("ok", "Every round goes to MLflow (8.8.8.8).")
-    monkeypatch.setattr(wandb, "is_installed", lambda: True)
+    _install(monkeypatch)
     make_tracker(project, kind="wandb", address="", place="hopper")
-    monkeypatch.setattr(wandb, "is_installed", lambda: False)
+    _remove(monkeypatch)
     assert row().tone == "warning"
     assert "pip install wandb. The job runs without it." in row().words
     assert queries.tracker_status(queries.tracker_in(project, "wandb")).word == "Missing"

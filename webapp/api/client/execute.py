@@ -19,6 +19,7 @@ from .starling import Starling
 from .tables import plain, shown, takes_words
 
 _SHOWN = 20
+_ROWS_A_PAGE = 200
 _LOOKED_AGAIN_AFTER_S = 2.0
 _WELL = {"done", "ready", "succeeded", "choosing", "better", "worse", "no_difference"}
 _BADLY = {"failed", "stopped", "cancelled", "out_of_money"}
@@ -147,7 +148,7 @@ class CommandRun:
 
     def _listed(self, request: _Request) -> int:
         most = self._limit() or _SHOWN
-        path, query = request.path, {**request.query, "limit": min(200, most)}
+        path, query = request.path, {**request.query, "limit": min(_ROWS_A_PAGE, most)}
         first = self._client.call("GET", path, **query)
         rows = first if isinstance(first, list) else first["results"]
         following = None if isinstance(first, list) else first["next"]

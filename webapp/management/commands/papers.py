@@ -3,6 +3,7 @@ judged.
 """
 
 import json
+import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -22,6 +23,7 @@ from webapp.management.command import WRONG_INPUT_EXIT, LineCommand, on_stop_sig
 from webapp.papers.figures import RESULTS, find_result
 
 _NOT_EVIDENCE = "quick: not evidence"
+_NICENESS = 10
 
 
 class Command(LineCommand):
@@ -61,6 +63,7 @@ class Command(LineCommand):
             return
         if name in calculations():
             if action == "run" and not options["quick"] and (prepare := find(name).prepare) is not None:
+                _lower_priority()
                 prepare()
             self._calculate(name, quick=options["quick"], as_json=options["as_json"])
             return
@@ -178,6 +181,7 @@ class Command(LineCommand):
         file = run_file(experiment, folder, cells[0])
         run = SeedRun(experiment, cells[0], file, root=settings.BASE_DIR, folder=folder, quick=quick)
         on_stop_signals(run.stop)
+        _lower_priority()
         try:
             run.run()
         except RunLocked:
@@ -198,3 +202,8 @@ class Command(LineCommand):
         self.tell(f"{target / name}.md")
         for verdict in results["verdicts"]:
             self.tell(f"{verdict['verdict']}: {verdict['claim']} {verdict['reason']}")
+
+
+def _lower_priority() -> None:
+    """Give way to whatever else this machine does; children inherit it."""
+    os.setpriority(os.PRIO_PROCESS, 0, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))

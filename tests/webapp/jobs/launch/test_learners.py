@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from tests.factories import make_project, make_spec, make_user
-from tests.webapp.api_callers import ApiCaller, sent_by_a_test_client
+from tests.webapp.api_callers import ApiCaller, use_client_here
 from tests.webapp.jobs.form.test_forms import posted
 from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
-from webapp.api.client import starling
 from webapp.api.client.main import main
 from webapp.api.tokens import make_token
 from webapp.jobs.form.forms import job_form
@@ -133,10 +131,7 @@ def test_a_gpu_that_is_not_there_is_refused_with_one_sentence_wherever_a_job_is_
     assert refused.status_code == 422
     assert refused.json()["errors"] == [{"path": "platform.learner_sku", "sentence": NO_GPU}]
     _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", project.slug)
-    monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
+    use_client_here(monkeypatch, key, project)
     words = ["jobs", "run", "hopper-stellaris", "--set", "platform.learner_sku=c5.4xlarge"]
     assert main(words) == 1
     assert NO_GPU in capsys.readouterr().err
@@ -174,10 +169,7 @@ def test_numbers_that_learners_cannot_have_are_refused_with_one_sentence_whereve
     form = job_form(start=presets()["hopper-stellaris"].spec)
     document = make_spec("hopper-stellaris").model_dump(mode="json")
     _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", project.slug)
-    monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("webapp.api.client.starling.open_url", sent_by_a_test_client)
+    use_client_here(monkeypatch, key, project)
     for field, value, words in REFUSED:
         drawn = posted(form, **{f"training__loop__staleness_aware__{field}": str(value)})
         answer = client.post(f"/p/{project.slug}/jobs/new/", drawn)

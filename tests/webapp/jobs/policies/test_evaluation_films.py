@@ -27,6 +27,7 @@ from training.rl.policies.film import SHORT
 from training.rl.policies.film import film as filmed
 from training.rl.policies.trained import TrainedPolicy
 from training.spec import TrainingSpec
+from webapp.celery import app as celery_app
 from webapp.jobs.models import Film, FilmState, Job
 from webapp.jobs.policies import evaluation_films, films
 from webapp.jobs.policies.downloads import checkpoint_path, list_checkpoints
@@ -98,11 +99,11 @@ def learned(*, films_wanted: bool) -> tuple[Job, bytes]:
 def test_films_change_no_weights_and_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     hints: list[tuple[int, str]] = []
 
-    def hint(_: str, film_id: int) -> bool:
-        hints.append((film_id, Job.objects.get(films=film_id).observed))
-        return True
+    def hint(task: str, args: list[int], **_: Any) -> None:
+        if task == "webapp.jobs.tasks.film":
+            hints.append((args[0], Job.objects.get(films=args[0]).observed))
 
-    monkeypatch.setattr(evaluation_films, "send_hint", hint)
+    monkeypatch.setattr(celery_app, "send_task", hint)
     (filmed, weights), (plain, same_weights) = learned(films_wanted=True), learned(films_wanted=False)
     assert weights == same_weights
     (film,) = filmed.films.all()

@@ -101,11 +101,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def requested(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def requested(hints: dict[str, list[int]]) -> list[int]:
     """The films that the worker was asked for."""
-    sent: list[int] = []
-    monkeypatch.setattr(films, "send_hint", lambda task, film_id: sent.append(film_id) or True)
-    return sent
+    return hints["webapp.jobs.tasks.film"]
 
 
 # Taking it away

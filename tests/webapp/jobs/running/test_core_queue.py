@@ -12,7 +12,6 @@ from cloud.workers.executor import cores
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs import tasks
 from webapp.jobs.invariants import job_findings
 from webapp.jobs.models import Job
 from webapp.jobs.running.job_slots import core_places
@@ -30,22 +29,14 @@ def started(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
     settings.STARLING_MAX_LOCAL_JOBS = 2
     jobs: list[str] = []
 
-    def over_at_once(job_id: str, owner: str, process: Any, kills: int) -> None:
-        process.wait()
-        jobs.append(job_id)
-        Job.objects.filter(pk=job_id).update(observed="cancelled")
+    class OverAtOnce(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **_: Any) -> None:
+            jobs.append(job_id := command[command.index("run-job") + 1])
+            Job.objects.filter(pk=job_id).update(observed="cancelled")
+            super().__init__(["true"])
 
-    monkeypatch.setattr(watched, "start", lambda job_id, command: subprocess.Popen(["true"]))
-    monkeypatch.setattr(tasks, "_wait_for", over_at_once)
+    monkeypatch.setattr(subprocess, "Popen", OverAtOnce)
     return jobs
-
-
-@pytest.fixture
-def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The jobs whose launch was asked for, instead of messages to a broker."""
-    ids: list[str] = []
-    monkeypatch.setattr(tasks, "ask_to_launch", ids.append)
-    return ids
 
 
 def _cores_in_use(count: int) -> ExitStack:
@@ -66,7 +57,7 @@ def test_there_is_a_place_for_each_core_unless_the_operator_says_otherwise(setti
 
 @pytest.mark.parametrize("preset", ["cartpole", "hopper-simulated"])
 def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
-    preset: str, started: list[str], launches: list[str]
+    preset: str, started: list[str], launched: list[str]
 ) -> None:
     with _cores_in_use(2):
         job = make_job(spec=make_spec(preset))
@@ -78,7 +69,7 @@ def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
 
 
 def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(
-    started: list[str], launches: list[str]
+    started: list[str], launched: list[str]
 ) -> None:
     job = make_job()
     Job.objects.filter(pk=job.pk).update(cloud="aws_lambda")
@@ -87,7 +78,7 @@ def test_a_job_that_computes_elsewhere_does_not_wait_for_a_core(
     assert started == [job.pk]
 
 
-def test_who_has_waited_longest_gets_the_free_core(started: list[str], launches: list[str]) -> None:
+def test_who_has_waited_longest_gets_the_free_core(started: list[str], launched: list[str]) -> None:
     first, second, third = (make_job() for _ in range(3))
     with _cores_in_use(1):
         launch_job(third.pk)
@@ -95,11 +86,11 @@ def test_who_has_waited_longest_gets_the_free_core(started: list[str], launches:
         assert started == []
         launch_job(first.pk)
     assert started == [first.pk]
-    assert launches == [second.pk], "the next in line need not wait for the next look"
+    assert launched == [second.pk], "the next in line need not wait for the next look"
 
 
 def test_the_page_and_the_api_say_what_a_job_waits_for(
-    started: list[str], launches: list[str], client: Any
+    started: list[str], launched: list[str], client: Any
 ) -> None:
     user = make_user()
     project = make_project(user)
@@ -117,7 +108,7 @@ def test_the_page_and_the_api_say_what_a_job_waits_for(
 
 
 def test_a_handed_over_job_waits_for_a_core_like_any_other(
-    started: list[str], launches: list[str], client: Any
+    started: list[str], launched: list[str], client: Any
 ) -> None:
     user = make_user()
     project = make_project(user)

@@ -7,7 +7,6 @@ import pytest
 from tests.factories import FixedClock, make_job, make_running_job
 from webapp.celery import app
 from webapp.jobs.models import Job
-from webapp.jobs.running import recovery
 from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recovery import ASK_AGAIN_AFTER, check_jobs
 from webapp.jobs.services import stop_job
@@ -15,18 +14,6 @@ from webapp.money.models import Charge
 from webapp.money.services import settle_leftovers
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    launches: list[str] = []
-
-    def ask(job_id: str) -> bool:
-        launches.append(job_id)
-        return True
-
-    monkeypatch.setattr(recovery, "ask_to_launch", ask)
-    return launches
 
 
 def test_a_lost_launch_message_is_sent_again(launched: list[str]) -> None:

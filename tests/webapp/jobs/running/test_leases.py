@@ -19,17 +19,9 @@ from webapp.jobs.running.leases import LEASE_TTL, Heartbeat, find_liveness, new_
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED, check_jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("launched")]
 
 STARVED_S = 60.0
-
-
-@pytest.fixture(autouse=True)
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The jobs whose launch was asked for, instead of messages to a broker."""
-    launches: list[str] = []
-    monkeypatch.setattr(recovery, "ask_to_launch", lambda job_id: not launches.append(job_id))
-    return launches
 
 
 def _owner_of_a_dead_process() -> str:
