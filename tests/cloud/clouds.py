@@ -81,6 +81,7 @@ def profile(*, pool: dict[str, Any] | None = None, **changes: float) -> Profile:
         "title": "Round numbers",
         "words": "made up for tests",
         "region": "us-east-1",
+        "provider": "aws",
         "default_learner_sku": "c5.4xlarge",
         "core_ratio": quantity(changes.get("core_ratio", 1.0)),
     }

@@ -61,6 +61,7 @@ def _profile(actors: dict[str, Any], network: dict[str, Any] | None = None) -> P
             "title": "This machine",
             "words": "Worker processes and a learner on the cores of one machine.",
             "region": "here",
+            "provider": "azure",
             "default_learner_sku": "none",
             "core_ratio": _number(1.0, 0.7, 1.2, "a core here beside the one that the stack was measured on"),
             "actors": actors,
