@@ -209,6 +209,9 @@ def _pace(points: Sequence[_Point], of: _Figure, per: _Figure) -> Pace:
     return Pace(ratio, spread, len(pairs), piece)
 
 
+PACE_MAY_CHANGE = "Its scaling policy may change that pace, which the ± leaves out."
+
+
 def forecast_spending(job: Job, now: datetime) -> dict[str, Any]:
     """Return a running job's forecast: a sentence (`burn`, such as "At $2.40 an hour it meets its limit at 14:20 UTC
     (± 6 min)."; empty if unknown) and its chart of spending (`ahead`, or None)."""
@@ -242,7 +245,7 @@ def _sentence(job: Job, burn: Burn, limit: _Limit, now: datetime) -> str:
 def _what_may_change(job: Job) -> str:
     """Return a warning where the band cannot know what is planned: it goes by the pace of the last rounds."""
     kind = job.spec.get("training", {}).get("scaling", {}).get("kind", "fixed")
-    return "" if kind == "fixed" else " Its scaling policy may change that pace, which the ± leaves out."
+    return "" if kind == "fixed" else f" {PACE_MAY_CHANGE}"
 
 
 def _chart_line(job: Job, burn: Burn, limit: _Limit, now: datetime) -> dict[str, Any] | None:

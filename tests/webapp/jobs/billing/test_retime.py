@@ -88,14 +88,14 @@ def test_draws_and_a_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_wrong_input_is_reported(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert "there is no profile named 'mars'" in refused(capsys, file, "--profile", "mars")
-    assert "there is no stack named 'mars'" in refused(capsys, file, "--stack", "mars")
-    assert "--draws must be between 0 and 10,000" in refused(capsys, file, "--draws", "-1")
+    assert "profile named 'mars'" in refused(capsys, file, "--profile", "mars")
+    assert "stack named 'mars'" in refused(capsys, file, "--stack", "mars")
+    assert "--draws must be between" in refused(capsys, file, "--draws", "-1")
     assert "No such file" in refused(capsys, file, "--prices", tmp_path / "nothing.toml")
     assert "No such file" in refused(capsys, file, "--profile", tmp_path / "nothing.toml")
     broken = tmp_path / "broken.jsonl"
     broken.write_text("hello\n")
-    assert "broken.jsonl:1: this line is not JSON" in refused(capsys, broken)
+    assert "broken.jsonl:1: " in refused(capsys, broken)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -106,7 +106,7 @@ def test_a_job_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
     found = retimed(capsys, job.pk)
     assert found["picodollars"] == found["stored"]["picodollars"] == job.account.spent_picodollars
     assert found["time_s"] == job.platform_s
-    assert "neither a file of work nor the id of a job" in refused(capsys, "job_nothing")
+    assert "'job_nothing'" in refused(capsys, "job_nothing")
 
 
 def test_a_run_on_real_machines_is_asked_where_it_should_be(

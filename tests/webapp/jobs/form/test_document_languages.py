@@ -33,9 +33,9 @@ def test_yaml_holds_what_json_could() -> None:
 @pytest.mark.parametrize(
     ("language", "content", "why"),
     [
-        ("YAML", b"a: &a [1]\nb: *a", r"line 2 has an alias \(\*\)"),
-        ("YAML", b"!!python/object/apply:os.system ['id']", "could not determine a constructor"),
-        ("YAML", b"!!binary aa", "could not determine a constructor"),
+        ("YAML", b"a: &a [1]\nb: *a", r"line 2 has an alias"),
+        ("YAML", b"!!python/object/apply:os.system ['id']", "a constructor for the tag"),
+        ("YAML", b"!!binary aa", "a constructor for the tag"),
         ("YAML", b"a: b: c", "at line 1, column 5"),
         ("YAML", b"a: \x00", "cannot be read"),
         ("YAML", b"[" * LARGEST_BYTES, "nest"),
@@ -44,7 +44,7 @@ def test_yaml_holds_what_json_could() -> None:
         ("TOML", b"a." * HALF + b"a = 1", "nests deeper than 50"),
         ("TOML", b"'a' . " * (HALF // 3) + b"a = 1", "nests deeper than 50"),
         ("TOML", b"a = " + b"[" * HALF + b"]" * HALF, "nests deeper than 50"),
-        ("TOML", b"a = 1\na = 2", "Cannot overwrite a value"),
+        ("TOML", b"a = 1\na = 2", "overwrite a value"),
         ("JSON", b"[" * 60 + b"]" * 60, "nests deeper than 50"),
         ("JSON", b"\xff", "no text in UTF-8"),
     ],

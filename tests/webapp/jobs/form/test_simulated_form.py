@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
 from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
 from webapp.jobs.form.forms import job_form
@@ -32,10 +33,10 @@ def test_a_job_on_any_cloud_starts_from_the_form(client: Client, profile: str) -
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("profile", "lambda-1999", "there is no profile named 'lambda-1999'"),
-        ("stack", "java", "there is no stack named 'java'"),
-        ("learner_sku", "c5.900xlarge", "there is no price for 'c5.900xlarge'"),
-        ("cache_sku", "lambda.request", "lambda.request is not a machine: it is priced per request"),
+        ("profile", "lambda-1999", "named 'lambda-1999'"),
+        ("stack", "java", "named 'java'"),
+        ("learner_sku", "c5.900xlarge", "price for 'c5.900xlarge'"),
+        ("cache_sku", "lambda.request", "lambda.request is not a machine"),
         ("provisioned", "-1", "must be"),
         ("seed", "x", "must be"),
     ],
@@ -52,13 +53,13 @@ def test_only_functions_can_be_kept_warm(client: Client) -> None:
     changes = {"platform__simulated__profile": "aci-today", "platform__simulated__provisioned": "4"}
     answer = sent(client, **changes)
     assert answer.status_code == 422
-    assert "aci-today offers no functions kept warm for money" in unescape(answer.content.decode())
+    assert "aci-today offers no functions" in unescape(answer.content.decode())
 
 
 def test_clouds_and_software_are_chosen_from_lists_that_say_what_they_are() -> None:
     form = job_form(start=presets()["hopper-simulated"].spec)
     field = form.fields["platform.simulated.profile"]
     assert next(name for name, _ in field.choices) == "lambda"
-    assert ("aci-today", "Azure Container Instances today") in field.choices
+    assert dict(field.choices)["aci-today"] == profiles.load("aci-today").title
     assert all(one.words for one in field.named)
     assert ("starling-stack", "Starling's own engine") in form.fields["platform.simulated.stack"].choices

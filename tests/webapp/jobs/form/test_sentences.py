@@ -1,0 +1,84 @@
+"""What is said of a wrong spec: its field, what is allowed, and what was given."""
+
+from decimal import Decimal
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from webapp.jobs.form.spec_documents import SpecError, read_spec
+from webapp.jobs.form.spec_problems import problems
+from webapp.jobs.spec import Limits
+
+_LIMITS = Limits(local=16, simulated=1024)
+
+WRONG = [
+    ("training.environment.id=Nowhere-v1", "Environment (training.environment.id): there is no environment"),
+    (
+        "training.rollout.steps_per_call=0",
+        "Steps per call (training.rollout.steps_per_call) must be a whole number between 1 and 65,536; 0 was given.",
+    ),
+    (
+        "training.rollout.stpes=3",
+        "training.rollout.stpes is not a field; allowed here are: steps_per_call, environments_per_actor,",
+    ),
+    ("budget_usd=0", "Budget (budget_usd) must be a number greater than 0 and at most 1,000,000"),
+    ("budget_usd=-1", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd=nan", "Budget (budget_usd) must be a number greater than 0"),
+    ("budget_usd=inf", "Budget (budget_usd) must be a number greater than 0"),
+    (
+        "training.stop.target_return=nan",
+        "Target return (training.stop.target_return) must be a number, or nothing",
+    ),
+    (
+        "training.rollout.deadline_s=inf",
+        "Longest call (training.rollout.deadline_s) must be a number between 1",
+    ),
+    ("training.network.hidden=32, 32", "Hidden layers (training.network.hidden) must be a list"),
+    ("training.network.kind=cnn", "training.network: a convolutional network needs pictures"),
+    (
+        "training.environment.id=ALE/Pong-v5",
+        "training.network: a fully connected network cannot look at pictures",
+    ),
+    ("budget_usd=lots", "Budget (budget_usd) must be a number greater than 0"),
+    (
+        "training.scaling.actors=17",
+        "Actors (training.scaling.actors) must be at most 16 on the local platform; 17 was given.",
+    ),
+    ("training.scaling.kind=magic", "training.scaling.kind must be one of fixed, ramp"),
+    (
+        "platform.kind=mainframe",
+        "platform.kind must be one of local, simulated, aws_lambda, azure_container, hosts, ray;"
+        " 'mainframe' was given.",
+    ),
+    (
+        "training.seed=1.5",
+        "Seed (training.seed) must be a whole number between 0 and 2,147,483,647; 1.5 was given.",
+    ),
+    ("training.stop.env_steps.x=1", "training.stop.env_steps.x is not a field: env_steps is a value"),
+    ("training=3", "training must be a table of fields; 3 was given."),
+    ("name=", "Name (name) must be a text of length 1 to 100; '' was given."),
+    ("rounds", "--set takes path=value, such as training.seed=7; 'rounds' was given."),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), WRONG, ids=[change for change, _ in WRONG])
+def test_a_wrong_value_is_named(change: str, sentence: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        read_spec("cartpole", [change], _LIMITS)
+    assert str(refused.value).startswith(sentence)
+    assert len(refused.value.problems) == 1
+
+
+class _Changed(BaseModel):
+    limit_usd: Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=6)] | None = None
+
+
+def test_what_may_be_left_out_has_its_limits_told_too() -> None:
+    with pytest.raises(ValidationError) as refused:
+        _Changed.model_validate({"limit_usd": "0"})
+    (one,) = problems(refused.value, _Changed)
+    assert one.sentence == (
+        "limit_usd must be a number greater than 0 and at most 1,000,000, with at most 6 decimal places, or nothing;"
+        " '0' was given."
+    )
