@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.servers import printed_by
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("training", "cloud", "emulator", "webapp", "research")
+ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research")
 
 # A name that says nothing collects everything.
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "misc", "manager", "managers", "base2", "stuff"}
@@ -76,7 +76,7 @@ READERS_OF_THE_ENVIRONMENT = {
     ROOT / "webapp" / "variables.py",
     ROOT / "cloud" / "actor" / "handler.py",
     ROOT / "cloud" / "actor" / "puller.py",
-    ROOT / "webapp" / "api" / "client" / "starling.py",
+    ROOT / "client" / "starling.py",
 }
 
 

@@ -17,10 +17,10 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from webapp.api import client as starling
+import client as starling
 
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
 
 
 def _run(program: str, *paths: Path, cwd: Path = ROOT) -> str:
@@ -41,30 +41,19 @@ def _requirements(name: str) -> set[str]:
     return {str(Requirement(line)) for line in lines if line}
 
 
-@pytest.fixture(scope="module")
-def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What an editable install writes down, made by the build backend itself."""
-    folder = tmp_path_factory.mktemp("metadata")
-    program = (
-        f"from setuptools import build_meta; build_meta.prepare_metadata_for_build_editable({str(folder)!r})"
-    )
-    _run(program)
-    (made,) = folder.glob("*.dist-info")
-    return made
+def _copied_client(to: Path) -> Path:
+    """A build leaves folders beside its sources."""
+    return shutil.copytree(ROOT / "client", to / "client", ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def test_the_package_needs_nothing_and_its_extras_what_the_requirements_list(metadata: Path) -> None:
-    said = HeaderParser().parsestr((metadata / "METADATA").read_text())
+def test_the_client_needs_nothing_but_python(tmp_path: Path) -> None:
+    """By what an editable install writes down, made by the build backend itself."""
+    program = f"from setuptools import build_meta; build_meta.prepare_metadata_for_build_editable({str(tmp_path)!r})"
+    _run(program, cwd=_copied_client(tmp_path))
+    (made,) = tmp_path.glob("*.dist-info")
+    said = HeaderParser().parsestr((made / "METADATA").read_text())
     assert (said["Name"], said["Version"]) == ("starling", PROJECT["version"])
-    extras = {"server": "requirements.txt"}
-    extras |= {extra: f"requirements-{extra}.txt" for extra in ("dev", "ray", "bench")}
-    assert set(said.get_all("Provides-Extra", [])) == set(extras)
-    needed = said.get_all("Requires-Dist", [])
-    assert all("; extra ==" in one for one in needed), "the client needs nothing but Python"
-    for extra, file in extras.items():
-        ending = f'; extra == "{extra}"'
-        needs = {str(Requirement(one.removesuffix(ending))) for one in needed if one.endswith(ending)}
-        assert needs == _requirements(file)
+    assert said.get_all("Requires-Dist", []) == said.get_all("Provides-Extra", []) == []
 
 
 def test_the_benchmarks_gymnasium_is_ours() -> None:
@@ -87,13 +76,9 @@ print(starling.__file__)
 
 @pytest.mark.slow
 def test_the_wheel_brings_the_client_and_its_command_into_an_empty_environment(tmp_path: Path) -> None:
-    """Built from a copy, as the build leaves folders beside its sources."""
-    for name in ("pyproject.toml", "README.md", *(path.name for path in ROOT.glob("requirements*.txt"))):
-        shutil.copy(ROOT / name, tmp_path)
-    client = Path("webapp/api/client")
-    shutil.copytree(ROOT / client, tmp_path / client, ignore=shutil.ignore_patterns("__pycache__"))
-    _run("from setuptools import build_meta; build_meta.build_wheel('dist')", cwd=tmp_path)
-    (wheel,) = (tmp_path / "dist").glob("starling-*.whl")
+    folder = _copied_client(tmp_path)
+    _run("from setuptools import build_meta; build_meta.build_wheel('dist')", cwd=folder)
+    (wheel,) = (folder / "dist").glob("starling-*.whl")
     with zipfile.ZipFile(wheel) as files:
         assert {name.partition("/")[0].partition("-")[0] for name in files.namelist()} == {"starling"}
     environment = tmp_path / "environment"

@@ -10,11 +10,11 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import client as starling
 from tests.webapp.api.test_tensorboard import read
 from tests.webapp.site_reading import Site, six_digits
 from tests.webapp.walked_site import Truth, in_score, in_usd
 from webapp.alerts.text import end_sentence
-from webapp.api import client as starling
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from client.main import main
 from tests.webapp import site_pages, site_programs
 from tests.webapp.api_callers import project_of_client
 from tests.webapp.site_reading import Site
 from tests.webapp.walked_site import Walk
-from webapp.api.client.main import main
 
 pytestmark = [
     pytest.mark.django_db,

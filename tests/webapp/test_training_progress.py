@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from client.request_bodies import FileForm
 from tests.factories import make_spec, round_finished
-from webapp.api.client.request_bodies import FileForm
 from webapp.management.training_progress import TrainingProgress
 
 USD = 10**12

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import zipfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from django import forms
@@ -29,7 +28,7 @@ from webapp.api.routes.history import tensorboard_file
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.queries import job_in
 
-FOLDER = Path(__file__).parent / "client"
+FOLDER = settings.BASE_DIR / "client"
 CLIENT = FOLDER / "starling.py"
 _FIRST_LINE = b"#!/usr/bin/env python3\n"
 _MAIN = "import sys\n\nfrom starling.main import main\n\nsys.exit(main())\n"

@@ -17,6 +17,9 @@ from xml.etree import ElementTree
 import pytest
 from django.conf import settings
 
+import client as starling
+from client import drawing
+from client import starling as wire
 from tests.factories import (
     evaluated,
     make_job,
@@ -26,9 +29,6 @@ from tests.factories import (
 )
 from tests.webapp.api_callers import project_of_client
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
-from webapp.api import client as starling
-from webapp.api.client import drawing
-from webapp.api.client import starling as wire
 from webapp.jobs.charts.history import series_of
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
@@ -166,7 +166,7 @@ class TestRunning:
             job, state = next(ends)
             Job.objects.filter(pk=job).update(observed=state)
 
-        monkeypatch.setattr("webapp.api.client.runs.time.sleep", later)
+        monkeypatch.setattr("client.runs.time.sleep", later)
         assert run.state == "running"
         assert run.wait().state == "failed"
         assert next(ends, None) is None
@@ -258,7 +258,7 @@ class TestWatching:
             Recorder(job.pk, epoch, keep_checkpoints=3).record(round_finished(3, mean=30.0))
             Job.objects.filter(pk=job.pk).update(observed="succeeded")
 
-        monkeypatch.setattr("webapp.api.client.runs.time.sleep", later)
+        monkeypatch.setattr("client.runs.time.sleep", later)
         return starling.open_run(job.pk)
 
     def test_a_notebooks_picture_is_replaced_in_place(
@@ -308,7 +308,7 @@ class TestWatching:
         def interrupted(_: float) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("webapp.api.client.runs.time.sleep", interrupted)
+        monkeypatch.setattr("client.runs.time.sleep", interrupted)
         run.watch()
         assert "No longer watching" in capsys.readouterr().out
         assert Job.objects.get().observed == "running"
@@ -385,7 +385,7 @@ def test_its_document_names_what_is_there() -> None:
 
 def test_the_client_loads_nothing_but_python(tmp_path: Path) -> None:
     """As it is installed: below the name `starling`, beside nothing else of the project."""
-    (tmp_path / "starling").symlink_to(Path(settings.BASE_DIR) / "webapp" / "api" / "client")
+    (tmp_path / "starling").symlink_to(Path(settings.BASE_DIR) / "client")
     program = (
         f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; before = set(sys.modules); import starling.main, starling;"
         "names = {one.partition('.')[0] for one in set(sys.modules) - before} - sys.stdlib_module_names;"

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from webapp.api.client import Starling, StarlingError
-from webapp.api.client import starling as wire
-from webapp.api.client.main import main
+from client import Starling, StarlingError
+from client import starling as wire
+from client.main import main
 
 TOKEN = "starling_pat_secret"
 
@@ -231,7 +231,7 @@ class TestTheFile:
     )
     def test_it_is_where_the_desktop_keeps_settings(self, tmp_path: Path, variable: str, place: str) -> None:
         home = tmp_path / "home"
-        program = "from webapp.api.client import starling; print(starling.CONFIG)"
+        program = "from client import starling; print(starling.CONFIG)"
         done = subprocess.run(
             [sys.executable, "-c", program],
             env={"HOME": str(home), "XDG_CONFIG_HOME": variable.format(home=home)},

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+import client as starling
+from client import runs
+from client.main import main
+from client.tables import Part, shown
 from tests.factories import evaluated, make_running_job, round_finished
 from tests.webapp.api_callers import ApiCaller, project_of_client
 from tests.webapp.jobs.test_supervised_jobs import make_supervised_job
-from webapp.api import client as starling
-from webapp.api.client import runs
-from webapp.api.client.main import main
-from webapp.api.client.tables import Part, shown
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
 

@@ -17,11 +17,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from client.request_bodies import FileForm
 from tests.factories import make_project
 from tests.memory import most_memory_mb, process_with, web_process
 from tests.signed_in import signed_in
 from training.data.readers.choice import Choice
-from webapp.api.client.request_bodies import FileForm
 from webapp.api.tokens import make_token
 from webapp.datasets import reading, services
 from webapp.datasets.models import DataSet, DataState

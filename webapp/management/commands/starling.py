@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webapp.api.client.main import main
+from client.main import main
 
 
 class Command(BaseCommand):

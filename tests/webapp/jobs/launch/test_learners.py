@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from client import starling
+from client.main import main
 from tests.factories import make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller, use_client_here
 from tests.webapp.jobs.form.test_forms import posted
 from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
-from webapp.api.client.main import main
 from webapp.api.tokens import make_token
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
