@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from client import starling
 from client.main import main
 from tests.factories import make_project, make_spec, make_user
 from tests.webapp.api_callers import ApiCaller, use_client_here
