@@ -88,14 +88,6 @@ def project_of_client(monkeypatch: pytest.MonkeyPatch, scopes: tuple[str, ...] =
     """A new project that `import starling` and the command reach in this process, by a token of its owner."""
     user = make_user()
     made = make_project(user)
-<<<<<<< HEAD
     _, key = make_token(user=user, name="Notebook", scopes=scopes)
     use_client_here(monkeypatch, key, made)
-=======
-    _, key = make_token(user=user, name="Notebook", scopes=("jobs",))
-    monkeypatch.setenv("STARLING_TOKEN", key)
-    monkeypatch.setenv("STARLING_PROJECT", made.slug)
-    monkeypatch.setattr(wire, "CONFIG", Path("/nowhere"))
-    monkeypatch.setattr("client.starling.open_url", sent_by_a_test_client)
->>>>>>> 21456a55 (Layout: the client is a package of its own in client/)
     return made

@@ -18,18 +18,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-<<<<<<< HEAD
-from tests.factories import make_alert, make_job, make_spec
-from tests.webapp.api_callers import project_of_client
-=======
 from client import Starling, StarlingError, starling
 from client.commands import COMMANDS
 from client.execute import CommandRun
 from client.main import main, parser
 from client.tables import Part, shown, usd
-from tests.factories import make_alert, make_job, make_project, make_spec, make_user
-from tests.webapp.api_callers import sent_by_a_test_client
->>>>>>> 21456a55 (Layout: the client is a package of its own in client/)
+from tests.factories import make_alert, make_job, make_spec
+from tests.webapp.api_callers import project_of_client
 from tests.webapp.data_tables import FLOWERS, worker_reads
 from webapp.api import reference
 from webapp.api.tokens import make_token
@@ -207,18 +202,7 @@ class TestAgainstTheApi:
 
     @pytest.fixture
     def there(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-<<<<<<< HEAD
         return project_of_client(monkeypatch, ("jobs", "budget"))
-=======
-        user = make_user()
-        project = make_project(user)
-        _, key = make_token(user=user, name="CLI", scopes=("jobs", "budget"))
-        monkeypatch.setenv("STARLING_TOKEN", key)
-        monkeypatch.setenv("STARLING_PROJECT", project.slug)
-        monkeypatch.setattr(starling, "CONFIG", Path("/nowhere"))
-        monkeypatch.setattr("client.starling.open_url", sent_by_a_test_client)
-        return project
->>>>>>> 21456a55 (Layout: the client is a package of its own in client/)
 
     def test_tables_json_and_an_empty_list(self, there: Any, capsys: Any) -> None:
         assert main(["jobs", "list"]) == 0
@@ -233,11 +217,7 @@ class TestAgainstTheApi:
 
     def test_lists_go_on_over_pages(self, there: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         jobs = [make_job(there) for _ in range(3)]
-<<<<<<< HEAD
         monkeypatch.setattr("client.execute._ROWS_A_PAGE", 1)
-=======
-        monkeypatch.setattr("client.execute.min", lambda *_: 1, raising=False)  # one row a page
->>>>>>> 21456a55 (Layout: the client is a package of its own in client/)
         assert main(["jobs", "list", "--limit", "2", "--json"]) == 0
         printed = capsys.readouterr()
         assert [json.loads(line)["id"] for line in printed.out.splitlines()] == [jobs[2].pk, jobs[1].pk]
@@ -380,11 +360,7 @@ class TestAgainstTheApi:
         def no_server(*_: Any) -> Any:
             raise urllib.error.URLError("connection refused")
 
-<<<<<<< HEAD
         monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", no_server)
-=======
-        monkeypatch.setattr("client.starling.open_url", no_server)
->>>>>>> 21456a55 (Layout: the client is a package of its own in client/)
         monkeypatch.setattr(starling.time, "sleep", lambda _: None)
         assert main(["jobs", "list"]) == 3
         assert "cannot be reached: connection refused" in capsys.readouterr().err
