@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ def test_a_call_that_was_answered_is_not_run_again() -> None:
 @pytest.fixture
 def patient_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that pauses this process for seconds does not end it: the alarm comes first."""
-    monkeypatch.setattr("cloud.actor.body.Watchdog", partial(Watchdog, grace_s=60.0))
+    monkeypatch.setitem(Watchdog.__init__.__kwdefaults__, "grace_s", 60.0)
 
 
 def test_the_deadline_ends_the_call_with_a_reason(patient_watchdog: None) -> None:

@@ -28,6 +28,7 @@ from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.quantity import Quantity
 from tests.cloud import clouds
+from training.engine import torch_loading
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.algorithms import optimisation
@@ -236,7 +237,8 @@ def test_learners_that_share_a_gpu_slow_each_other_as_much_as_was_measured() -> 
 
 def test_a_gpu_is_measured_also_where_a_core_is_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces = Spaces((4,), (2,))
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: True)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", (Path("/"),))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr(optimisation, "is_quicker_on_gpu", optimisation.is_quicker_on_gpu)
     assert optimisation.descent_for(MLP(), spaces, 64) is ClosedForm
     learn_on_gpu()

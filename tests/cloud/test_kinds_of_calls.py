@@ -97,6 +97,10 @@ class _AddingState(SynchronousState):
         return tuple(self._landed[slot] for slot in sorted(self._landed) if slot < self.plan.actors)
 
 
+class _Adding(Synchronous):
+    decides = _AddingState
+
+
 class _AddingDriver(Driver):
     def _do(self, step: Step | _Sum) -> Iterator[Event]:
         if isinstance(step, _Sum):
@@ -162,9 +166,9 @@ def test_its_deadline_and_attempts_are_its_own(adding: Add) -> None:
 def test_a_run_with_it_is_reserved_billed_and_timed_again(
     adding: Add, chance: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Synchronous, "decides", _AddingState)
     monkeypatch.setitem(DRIVERS, "synchronous", _AddingDriver)
-    run = record(tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4}), **chance)
+    spec = tiny(stop={"rounds": 3}, rollout={"steps_per_call": 4, "attempts": 4})
+    run = record(spec.model_copy(update={"loop": _Adding()}), **chance)
     works = [work for work in run.sitting.works if work.kind == "add"]
     assert len({work.name for work in works}) == 9
     assert all(work.samples == 4 and work.macs == MACS for work in works if not work.broken)

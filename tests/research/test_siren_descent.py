@@ -138,8 +138,8 @@ def test_a_machine_that_runs_is_compared_without_its_start() -> None:
     assert verdict("usd", started=False) == ("does not hold", "+100.0 %")
 
 
-def test_without_runs_claims_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calculation, "read_rows", dict)
+def test_without_runs_claims_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_rows, "__defaults__", (tmp_path / "none",))
     tables, statements = calculation.compute(quick=False)
     assert {one.verdict for one in statements} == {"open"}
     assert [len(one.rows) for one in tables] == [0, 0]

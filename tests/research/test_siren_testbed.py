@@ -94,11 +94,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "optimiser": {"kind": "sgd", "learning_rate": 0.1},
         "minibatch": 64,
     }
-    smaller = {"SEEDS": (0,), "FIXED": (2,), "FIXED_SEEDS": (0,), "REHEARSALS": 800, "SERVERS": ("m4.large",)}
-    smaller["WORKS"] = {"glyphs": Work(training, 1, 2, 4)}
-    for name, value in smaller.items():
-        for module in (testbed, runs, calculation):
-            monkeypatch.setattr(module, name, value, raising=False)
+    works = {"glyphs": Work(training, 1, 2, 4)}
+    monkeypatch.setattr(testbed, "FIXED", (2,))
+    monkeypatch.setattr(testbed, "REHEARSALS", 800)
+    monkeypatch.setattr(testbed, "SEEDS", (0,))
+    monkeypatch.setattr(runs, "SEEDS", (0,))
+    monkeypatch.setattr(testbed, "FIXED_SEEDS", (0,))
+    monkeypatch.setattr(runs, "FIXED_SEEDS", (0,))
+    monkeypatch.setattr(testbed, "SERVERS", ("m4.large",))
+    monkeypatch.setattr(runs, "SERVERS", ("m4.large",))
+    monkeypatch.setattr(calculation, "SERVERS", ("m4.large",))
+    monkeypatch.setattr(testbed, "WORKS", works)
+    monkeypatch.setattr(runs, "WORKS", works)
+    monkeypatch.setattr(calculation, "WORKS", works)
 
 
 @pytest.mark.slow

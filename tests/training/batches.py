@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
+from training.rl.networks.architectures import MLP
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.spaces import Spaces
 
@@ -18,6 +19,20 @@ SPACES = {
     "several discrete": Spaces((5,), (3, 2, 4)),
     "continuous": Spaces((7,), (), (-1.0,) * 3, (1.0,) * 3),
 }
+
+
+class _TracedMLP(MLP):
+    has_closed_form: ClassVar[bool] = False
+
+
+def by_autograd(network: Any) -> Any:
+    """The same network, as one whose gradients are not known in closed form."""
+    return _TracedMLP.model_construct(**dict(network)) if network.has_closed_form else network
+
+
+def traced(spec: Any) -> Any:
+    """The same training, with gradients by autograd."""
+    return spec.model_copy(update={"network": by_autograd(spec.network)})
 
 
 def state_away_from_zero(algorithm: Any, network: Any, spaces: Any, seed: int) -> LearnerState:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud.timing.calibration.samples import trajectory
-from tests.training.batches import SPACES, batch_of, state_away_from_zero
+from tests.training.batches import SPACES, batch_of, by_autograd, state_away_from_zero
+from training.engine import torch_loading
 from training.rl.algorithms import optimisation
 from training.rl.algorithms.a2c import A2C
 from training.rl.algorithms.autograd import Autograd
@@ -66,11 +67,9 @@ ALGORITHMS = st.one_of(
 
 
 def learned_by(descent, algorithm, state, batch, network):
-    """One whole update, whichever descent would have been chosen for it."""
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(optimisation, "descent_for", lambda *_: descent)
-        return algorithm.learn(state, batch, network, 0.25, 3)
+    """One whole update, by a descent that the network has."""
+    network = by_autograd(network) if descent is Autograd else network
+    return algorithm.learn(state, batch, network, 0.25, 3)
 
 
 def assert_near(one, other, what):
@@ -116,7 +115,7 @@ def hopper():
 def test_the_hopper_preset_learns_without_autograd(hopper, monkeypatch):
     spec, state, batch = hopper
     monkeypatch.setattr(torch.autograd, "grad", None)
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", ())
     learned = spec.algorithm.learn(state, batch, spec.network, 0.0, 1)
     assert learned.report.device == "cpu"
     assert any((learned.state.parameters[n] != state.parameters[n]).any() for n in state.parameters)
@@ -144,7 +143,8 @@ def test_pictures_take_autograd_and_so_does_what_a_gpu_computes_sooner(
 ):
     spaces = Spaces((4, 84, 84), (3,)) if isinstance(network, CNN) else HOPPER
     for gpu, expected in ((False, without), (True, with_gpu)):
-        monkeypatch.setattr(optimisation, "has_gpu", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(torch_loading, "_GPU_FILES", (Path("/"),))
+        monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
         assert descent_for(network, spaces, samples) is expected
 
 

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 from cloud import failures
 from cloud.timing.calibration.samples import initial, recipe, trajectory
-from tests.training.batches import SPACES, batch_of, state_away_from_zero
+from tests.training.batches import SPACES, batch_of, by_autograd, state_away_from_zero, traced
 from tests.training.gradient_calls import ALGORITHMS as CALLED
 from tests.training.gradient_calls import learned_by_calls, spec_of
 from tests.training.test_closed_form import ALGORITHMS, NETWORKS, assert_near, learned_by
 from tests.training.test_curvature import NETWORKS as SURFACES
 from tests.training.test_curvature import WEIGHTS, evidence_for
 from training.engine.torch_loading import has_gpu
-from training.rl.algorithms import autograd, optimisation
 from training.rl.algorithms.autograd import Autograd
 from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.ppo import PPO
@@ -32,7 +31,6 @@ from training.rl.environments.catalogue import ENTRIES
 from training.rl.learner import LearnerState
 from training.rl.networks.architectures import CNN, MLP, Network
 from training.rl.spaces import Spaces
-from training.rl.surfaces import tensor_surface
 from training.rl.surfaces.loss_surface import LossSurface
 from training.rl.surfaces.tensor_surface import TensorSurface
 
@@ -42,8 +40,7 @@ PAPERS = CNN(layers="papers", hidden=(256,))
 
 
 def on_core(patched: pytest.MonkeyPatch) -> None:
-    for module in (autograd, tensor_surface):
-        patched.setattr(module, "device", lambda: "cpu")
+    patched.setattr("torch.cuda.is_available", lambda: False)
 
 
 def assert_same(one: LearnerState, other: LearnerState, share: float) -> None:
@@ -110,9 +107,8 @@ def test_an_update_gives_the_same_bytes_each_time(network: Network) -> None:
     algorithm = recipe(spaces, minibatch_size=64, epochs=2)
     state = initial(algorithm, network, spaces)
     batch = Batch.of([trajectory(spaces, 64, 1, seed) for seed in range(4)], range(1), spaces)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(optimisation, "descent_for", lambda *_: Autograd)
-        answers = {algorithm.learn(state, batch, network, 0.25, 3).state.encode() for _ in range(5)}
+    network = by_autograd(network)
+    answers = {algorithm.learn(state, batch, network, 0.25, 3).state.encode() for _ in range(5)}
     assert len(answers) == 1
 
 
@@ -120,8 +116,7 @@ def test_an_update_gives_the_same_bytes_each_time(network: Network) -> None:
 def test_calls_for_gradients_learn_what_they_learn_on_a_core(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd)
-    spec = spec_of(name)
+    spec = traced(spec_of(name))
     spaces = ENTRIES["CartPole-v1"].spaces(4)
     state = state_away_from_zero(spec.algorithm, spec.network, spaces, 3)
     trajectories = tuple(trajectory(spaces, 40, 1, seed) for seed in range(3))

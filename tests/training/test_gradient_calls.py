@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.training.batches import traced
 from tests.training.gradient_calls import (
     ALGORITHMS,
     WEIGHT,
@@ -21,9 +22,9 @@ from tests.training.gradient_calls import (
     spec_of,
 )
 from tests.training.specs import tiny
+from training.engine import torch_loading
 from training.engine.codec import decode, encode
 from training.loops.aggregation import usual_step
-from training.rl.algorithms import optimisation
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
 from training.rl.measures.policy_shift import divergence, measure_policy_shift
@@ -55,7 +56,7 @@ def assert_same_learner(one: LearnerState, other: LearnerState) -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_learner_with_whole_rounds_learns_what_updates_learn(name, environment, monkeypatch):
     """Bit for bit, over two rounds: parameters, Adam's moments, normalisers, target, KL weight."""
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", ())
     spec = spec_of(name, environment)
     _, rounds = sampled(environment)
     spaces = LearnerState.decode(rounds[0][0]).spaces
@@ -85,11 +86,8 @@ def test_one_learner_with_whole_rounds_learns_what_updates_learn(name, environme
         assert passes == [spec.algorithm.passes] * 2
 
 
-def test_autograds_gradients_become_what_its_updates_become(monkeypatch):
-    from training.rl.algorithms.autograd import Autograd
-
-    monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd)
-    spec = spec_of("ppo, 10 passes")
+def test_autograds_gradients_become_what_its_updates_become():
+    spec = traced(spec_of("ppo, 10 passes"))
     _, ((learner, *trajectories), _) = sampled()
     spaces = LearnerState.decode(learner).spaces
     state = spec.algorithm.initial_state(spec.network, spaces, 3)
@@ -141,14 +139,10 @@ def test_what_is_due_once_a_round_waits_for_its_last_version_and_counts_each_sam
 
 @pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
 @pytest.mark.parametrize("by_torch", [False, True])
-def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch, monkeypatch):
+def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch):
     """A slice of three versions: the newest is the learner's own, from which nothing has moved. The penalty is a mean,
     so what it adds to the whole slice's gradient is the mean of what it adds to those of its thirds.
     """
-    from training.rl.algorithms.autograd import Autograd
-    from training.rl.algorithms.closed_form import ClosedForm
-
-    monkeypatch.setattr(optimisation, "descent_for", lambda *_: Autograd if by_torch else ClosedForm)
     spec, plain = (
         tiny(
             environment,
@@ -157,6 +151,8 @@ def test_each_sample_is_held_to_the_policy_that_sampled_it(environment, by_torch
         )
         for coefficient in (0.2, 0.0)
     )
+    if by_torch:
+        spec, plain = traced(spec), traced(plain)
     _, (inputs, _) = sampled(environment)
     spaces = LearnerState.decode(inputs[0]).spaces
     state, without = (

@@ -88,7 +88,7 @@ def test_what_goes_wrong_on_another_core_is_raised(monkeypatch: pytest.MonkeyPat
     seen = begin(copies, 1)
     assert isinstance(copies, NativeCopies)
     played(copies, random_actions(copies, 20, 1), seen)
-    monkeypatch.setattr(copies._copies[1], "_frames", "four")
+    copies._copies[1]._frames = "four"  # type: ignore[assignment]
     with pytest.raises(TypeError, match="mj_step"):
         copies.step(np.zeros((2, 3), np.float32), seen)
 
@@ -116,7 +116,7 @@ def test_a_synchronous_run_learns_the_same_weights(
 ) -> None:
     spec = tiny(environment, rollout={"steps_per_call": 70, "environments_per_actor": 2})
     ours = final_learner(spec, InlinePlatform(), tmp_path / "ours")
-    monkeypatch.setattr(making, "recognise", lambda made: (None, "the test says so"))
+    monkeypatch.setattr(gymnasium, "__version__", "1.4.1")
     assert ours == final_learner(spec, InlinePlatform(), tmp_path / "theirs")
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.training.batches import SPACES, batch_of, state_away_from_zero
-from training.rl.algorithms import losses, optimisation
+from training.engine import torch_loading
+from training.rl.algorithms import losses
 from training.rl.algorithms.heads import head_of
 from training.rl.algorithms.impact import Impact
 from training.rl.algorithms.ppo import PPO
@@ -109,7 +110,7 @@ def own_loss(algorithm, network, state, batch):
 @pytest.mark.parametrize("log_std", ["free", "state"])
 def test_the_gradient_is_the_slope_of_the_loss(spaces, activation, shared, log_std, monkeypatch):
     """In float64. Adam's first moment after the first step is a tenth of the gradient."""
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", ())
     network = MLP(hidden=(9, 8), activation=activation, shared=shared, log_std=log_std)
     algorithm = PPO(
         epochs=1, minibatch_size=100, max_gradient_norm=1e6, entropy_coefficient=0.05, value_clip=0.2

@@ -92,15 +92,17 @@ class _ThreeVersionsARound(SynchronousState):
         yield self._update(self._batch)
 
 
-def test_a_round_is_not_a_version(monkeypatch):
+class _ThreeVersions(Asynchronous):
+    decides = _ThreeVersionsARound
+
+
+def test_a_round_is_not_a_version():
     """A loop may make several versions a round. They are reported together; each has its own seed."""
-    monkeypatch.setattr(Asynchronous, "decides", _ThreeVersionsARound)
     spec = tiny(
-        loop={"kind": "asynchronous", "staleness_limit": 4},
         algorithm={"learning_rate_decay": True},
         scaling={"kind": "fixed", "actors": 2},
         stop={"rounds": 2},
-    )
+    ).model_copy(update={"loop": _ThreeVersions(staleness_limit=4)})
     platform, store = InlinePlatform(), Forgetful()
     reports = [one.report for one in events_of(spec, platform, checkpoints=store) if one.kind == "round"]
     assert [report.round_no for report in reports] == [1, 2]

@@ -12,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.training.batches import SPACES, batch_of, state_away_from_zero
+from tests.training.batches import SPACES, batch_of, by_autograd, state_away_from_zero
 from tests.training.test_slopes import chosen_samples, own_forward, own_policy
-from training.rl.algorithms import losses, optimisation
+from training.engine import torch_loading
+from training.rl.algorithms import losses
 from training.rl.algorithms.a2c import A2C
 from training.rl.algorithms.autograd import Autograd
 from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.impact import Impact
 from training.rl.algorithms.impala import Impala
+from training.rl.algorithms.optimisation import Optimisation
 from training.rl.algorithms.ppo import PPO
 from training.rl.algorithms.slice_gradient import Pass, gradient_of
 from training.rl.learner import PublishedPolicy
@@ -209,12 +211,9 @@ def other_learners(state, network, count):
 
 
 def gradient_by(descent, algorithm, state, batch, network, truncation, learners=3, **options):
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(optimisation, "descent_for", lambda *_: descent)
-        others = other_learners(state, network, learners - 1)
-        return gradient_of(
-            algorithm, state, batch, network, 0.25, Pass(1, 3, 5), truncation, others, **options
-        )
+    others = other_learners(state, network, learners - 1)
+    network = by_autograd(network) if descent is Autograd else network
+    return gradient_of(algorithm, state, batch, network, 0.25, Pass(1, 3, 5), truncation, others, **options)
 
 
 ALGORITHMS = {
@@ -260,7 +259,7 @@ def test_the_closed_form_and_autograd_give_the_same_truncated_gradient(rule, nam
 @pytest.mark.parametrize("log_std", ["free", "state"])
 def test_a_truncated_gradient_is_the_slope_of_its_loss(spaces, activation, log_std, monkeypatch):
     """In float64, against the whole loss with R' held still, moved along random directions."""
-    monkeypatch.setattr(optimisation, "has_gpu", lambda: False)
+    monkeypatch.setattr(torch_loading, "_GPU_FILES", ())
     network = MLP(hidden=(9, 8), activation=activation, log_std=log_std)
     algorithm = PPO(epochs=1, entropy_coefficient=0.05, normalise_advantages=False)
     state = state_away_from_zero(algorithm, network, spaces, 5)
@@ -276,7 +275,7 @@ def test_a_truncated_gradient_is_the_slope_of_its_loss(spaces, activation, log_s
     policy = partial(own_policy, spaces=state.spaces, actions=actions)
     with_critic = partial(own_forward, network=network, observations=seen)
     prepared = algorithm.prepare(
-        optimisation.Optimisation(precise, network, algorithm, 0.0, batch.size), batch, precise, None, None
+        Optimisation(precise, network, algorithm, 0.0, batch.size), batch, precise, None, None
     )
     advantages, targets = prepared.advantages.ravel(), prepared.targets.ravel()
     now = np.exp(policy(with_critic(parameters)[0], parameters)[0] - behaviour)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection
@@ -42,6 +43,22 @@ def shut_down() -> Callable[[], object]:
             server.execute(f'ALTER DATABASE "{own}" ALLOW_CONNECTIONS true')
 
     return mend
+
+
+@contextmanager
+def failing_at(statement: str, error: BaseException, *, time: int = 1) -> Iterator[None]:
+    """This connection raises `error` at the `time`-th statement that begins like this, and is well again after it."""
+    seen = 0
+
+    def execute_or_fail(execute: Callable[..., Any], sql: str, *more: Any) -> Any:
+        nonlocal seen
+        seen += sql.startswith(statement)
+        if seen == time and sql.startswith(statement):
+            raise error
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(execute_or_fail):
+        yield
 
 
 Spoiler = Callable[[], Callable[[], object]]

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from tests.webapp.spoiled_database import failing_at
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.management.commands.prepare import DEMO_SIGN_IN
@@ -46,16 +47,9 @@ def test_without_a_demo_no_link_is_printed() -> None:
     assert not User.objects.exists()
 
 
-def test_a_start_that_is_killed_while_it_makes_the_demo_leaves_nothing_half_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def die(**_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as killed:
-        killed.setattr("webapp.jobs.services.submit_job", die)
-        with pytest.raises(KeyboardInterrupt):
-            _prepare("--demo")
+def test_a_start_that_is_killed_while_it_makes_the_demo_leaves_nothing_half_made() -> None:
+    with failing_at('INSERT INTO "jobs_job"', KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        _prepare("--demo")
     assert not User.objects.exists()
     assert len(_prepare("--demo")) == 1
     assert Job.objects.count() == 1

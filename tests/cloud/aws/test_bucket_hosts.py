@@ -188,12 +188,12 @@ def test_a_call_that_is_sent_hours_after_its_weights_were_published_can_fetch_th
         call = calls.rollout("a", weights.publish(0, calls.weights()))
         _, address = weights.of(call)
         later = datetime.timedelta(hours=2)
-        monkeypatch.setattr(aws.account, "now_unix_s", lambda: time.time() + later.total_seconds())
+        aws.account.now_unix_s = lambda: time.time() + later.total_seconds()
         signs_at = botocore.auth.get_current_datetime
         monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda *given: signs_at(*given) + later)
         session = s3._request_signer._credentials
         lasts_until = session._time_fetcher
-        monkeypatch.setattr(session, "_time_fetcher", lambda: lasts_until() + later)
+        session._time_fetcher = lambda: lasts_until() + later
         assert address is not None
         with pytest.raises(urllib.error.HTTPError) as refused:
             fetched(address, 10**6)

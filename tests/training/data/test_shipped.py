@@ -63,19 +63,22 @@ def test_flights_fill_their_manifest_in_little_memory():
     assert manifest.name == SHIPPED["flights"].name
 
 
-def test_a_spec_is_checked_without_making_its_data_set(monkeypatch):
+def test_a_spec_is_checked_without_making_its_data_set():
     """Making Flights takes seconds, and each form and list of presets reads specs."""
 
     def make(key):
         raise AssertionError(f"{key} is made")
 
-    monkeypatch.setattr(library, "_shipped", make)
-    monkeypatch.setattr(library, "_manifests", {})
-    spec = Supervised(data="flights", model={"kind": "click_through"})
-    assert sum(prod(shape) for shape in dict(spec.parameter_shapes).values()) > 2**14
-    assert spec.subject == "Flights"
-    with pytest.raises(ValidationError, match="picture"):
-        Supervised(data="flights", model={"kind": "lenet"})
+    before = library._store, library._make_shipped
+    library.use(MemoryStore(), make)
+    try:
+        spec = Supervised(data="flights", model={"kind": "click_through"})
+        assert sum(prod(shape) for shape in dict(spec.parameter_shapes).values()) > 2**14
+        assert spec.subject == "Flights"
+        with pytest.raises(ValidationError, match="picture"):
+            Supervised(data="flights", model={"kind": "lenet"})
+    finally:
+        library.use(*before)
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_spec, make_user
 from tests.members import add_member
+from tests.webapp.spoiled_database import failing_at
 from training.engine.ports import PriceLine, Reservation, Settlement
-from webapp.abtests import engine, services, text
+from webapp.abtests import services, text
 from webapp.abtests.changes import ChangeRefused, changed, choices, describe_change
 from webapp.abtests.engine import advance, advance_tests
 from webapp.abtests.models import ABTest, Pair, State
@@ -150,23 +151,13 @@ def test_a_pair_counts_only_when_all_earlier_ones_have_ended() -> None:
     assert test.state == State.RUNNING
 
 
-def test_an_interrupted_engine_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_engine_goes_on_where_it_was() -> None:
     job = _base()
     test = start_test(job=job, user=job.created_by, change=A2C, effect=2.0, budget_usd=Decimal("5"))
-    submit, calls = engine.submit_job, []
-
-    def dies_at_the_fourth(**given: Any) -> Job:
-        calls.append(given)
-        if len(calls) == 4:
-            raise SystemError("the worker was killed")
-        return submit(**given)
-
-    monkeypatch.setattr(engine, "submit_job", dies_at_the_fourth)
-    with pytest.raises(SystemError):
+    with failing_at('INSERT INTO "jobs_job"', SystemError(), time=4), pytest.raises(SystemError):
         advance(test.pk)
     assert Pair.objects.filter(test=test).count() == 1
     assert test.group.jobs.count() == 2, "no run without its pair"
-    monkeypatch.setattr(engine, "submit_job", submit)
     advance(test.pk)
     advance(test.pk)
     seeds = [pair.a.spec["training"]["seed"] for pair in Pair.objects.filter(test=test)]

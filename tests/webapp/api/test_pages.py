@@ -14,6 +14,7 @@ from tests.factories import make_job, make_project, make_running_job, make_user,
 from tests.ledger_contract import reservation, settlement
 from tests.signed_in import sign_in
 from tests.webapp.api_callers import ApiCaller
+from tests.webapp.spoiled_database import failing_at
 from webapp.alerts.services import raise_alert
 from webapp.api.models import ApiToken
 from webapp.api.tokens import make_token
@@ -125,13 +126,11 @@ def test_an_address_that_is_not_there_is_a_problem(path: str) -> None:
     assert answer.json()["fix"]
 
 
-def test_a_fault_of_ours_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Any:
-        raise RuntimeError("secret detail")
-
-    mine = ApiCaller(make_user())
-    monkeypatch.setattr("webapp.api.routes.choices.presets", broken)
-    answer = mine.get("/presets")
+def test_a_fault_of_ours_is_a_problem_too() -> None:
+    project = make_project(user := make_user())
+    mine = ApiCaller(user)
+    with failing_at('SELECT "jobs_job"', RuntimeError("secret detail")):
+        answer = mine.get(f"/projects/{project.slug}/jobs")
     assert answer.status_code == 500
     assert answer.json()["type"] == "urn:starling:fault"
     assert "secret" not in answer.content.decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -176,7 +175,7 @@ def test_what_failed_is_reported_and_the_next_one_completes_it(
     account: tuple[AwsEmulator, DemoAccount],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(account_setup.aws, "set_up", partial(account_setup.aws.set_up, patience_s=0))
+    monkeypatch.setitem(account_setup.aws.set_up.__kwdefaults__, "patience_s", 0.0)
     roles = dict(aws.account.roles)
     aws.account.roles.clear()
     failed = _set_up(connection)

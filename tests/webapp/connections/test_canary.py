@@ -30,6 +30,7 @@ from emulator.aws.account import Account, Key, Policy
 from emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
+from tests.webapp.spoiled_database import failing_at
 from training.engine.child_variables import clean_variables
 from webapp.celery import app as celery_app
 from webapp.connections import connection_test, decrypt, services
@@ -213,13 +214,10 @@ def test_the_canary_is_found_nowhere(
         browser.get(path)
 
     # Something breaks while the secret is in hand, with debugging on and off.
-    def broken(*_: Any, **__: Any) -> None:
-        raise RuntimeError("something broke")
-
-    monkeypatch.setattr("webapp.connections.services.seal", broken)
     for debug in (True, False):
         settings_here.DEBUG = debug
-        page = browser.post(identity, access_key_id=KEY_ID, secret_access_key=CANARY)
+        with failing_at('UPDATE "credentials_sealedsecret"', RuntimeError("something broke")):
+            page = browser.post(identity, access_key_id=KEY_ID, secret_access_key=CANARY)
         assert (b"something broke" in page) is debug
     assert any("something broke" in line for line in log.lines)
 

@@ -16,6 +16,7 @@ from tests.factories import (
     stopped,
 )
 from tests.ledger_contract import reservation, settlement
+from tests.webapp.spoiled_database import failing_at
 from webapp.celery import app as celery_app
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
@@ -210,14 +211,9 @@ def test_no_lease_on_a_job_that_is_not_to_run() -> None:
     assert take_lease(job_id=job.pk, owner="a") is None
 
 
-def test_submitting_rolls_back_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submitting_rolls_back_as_a_whole() -> None:
     project = make_project()
-
-    def fail(**_: Any) -> None:
-        raise RuntimeError("no account")
-
-    monkeypatch.setattr("webapp.jobs.services.open_account", fail)
-    with pytest.raises(RuntimeError):
+    with failing_at('INSERT INTO "money_account"', RuntimeError()), pytest.raises(RuntimeError):
         submit_job(project=project, user=project.people.get(), spec=make_spec())
     assert not Job.objects.exists()
     assert not Event.objects.exists()

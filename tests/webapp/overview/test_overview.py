@@ -20,6 +20,7 @@ from tests.factories import (
 )
 from tests.ledger_contract import reservation, settlement
 from tests.members import add_member
+from tests.webapp.spoiled_database import failing_at
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.models import Connection
 from webapp.jobs.charts.sparklines import polyline, sampled
@@ -256,14 +257,11 @@ def test_the_palette_finds_only_what_is_in_the_project(browser: Client, project:
 
 
 def test_a_fault_of_ours_has_a_reference_that_the_log_knows(
-    browser: Client, project: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    browser: Client, project: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*_: Any) -> None:
-        raise RuntimeError("a secret of the machine")
-
-    monkeypatch.setattr("webapp.overview.views.rate", fails)
     browser.raise_request_exception = False
-    page = browser.get(f"/p/{project.slug}/")
+    with failing_at('SELECT "jobs_job"', RuntimeError("a secret of the machine")):
+        page = browser.get(f"/p/{project.slug}/")
     assert page.status_code == 500
     found = re.search(r"Reference ([0-9A-F]{8})", words(page))
     assert found is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +195,7 @@ def test_functions_that_cannot_be_made_are_reported_and_nothing_is_left(
     account: tuple[AwsEmulator, DemoAccount],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(account_lease.aws, "set_up", partial(account_lease.aws.set_up, patience_s=0))
+    monkeypatch.setitem(account_lease.aws.set_up.__kwdefaults__, "patience_s", 0.0)
     roles = dict(aws.account.roles)
     aws.account.roles.clear()
     try:

@@ -18,6 +18,7 @@ from webapp.alerts.models import Alert, Kind
 from webapp.celery import app
 from webapp.money.amounts import exact_usd
 from webapp.reports import query_params, report_builds
+from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_query import Question
 
@@ -159,11 +160,12 @@ def test_one_project_cannot_fill_the_worker(scene: Scene) -> None:
         scene.ask("xlsx")
 
 
-def test_one_that_cannot_be_built_says_so(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_built_says_so(scene: Scene) -> None:
     report = scene.ask()
-    gone = report_builds.folder() / "nowhere"
-    monkeypatch.setattr(report_builds, "folder", lambda: gone)
+    in_its_place = report_builds.folder() / f"{report.pk}{FORMATS[report.format].suffix}"
+    in_its_place.mkdir()
     report_builds.build(report.pk, clock=scene.clock)
+    in_its_place.rmdir()
     report.refresh_from_db()
     assert report.state == FileState.FAILED
     assert "Build it again" in report.reason

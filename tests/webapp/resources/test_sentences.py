@@ -148,11 +148,17 @@ def test_a_job_on_this_machine_ends_with_it() -> None:
     assert queries.of_job(job) is None
 
 
-def test_the_command_says_what_it_would_do(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def paper(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> PaperCloud:
+    """The connection's cloud, in which a function kept ready is left over."""
+    cloud = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
+    monkeypatch.setattr(scanner, "finder_of", lambda there: cloud)
+    return cloud
+
+
+def test_the_command_says_what_it_would_do(connection: Connection, paper: PaperCloud) -> None:
     job = _hold(connection)
     held.run_dies(job)
-    paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
-    monkeypatch.setattr(scanner, "finder_of", lambda there: paper)
     out = StringIO()
     call_command("reconcile", "--dry-run", stdout=out)
     assert f"{NAME}: to be ended. The process that created it is gone." in out.getvalue()
@@ -174,11 +180,9 @@ def test_the_command_says_what_it_would_do(connection: Connection, monkeypatch: 
 
 
 def test_what_was_left_over_is_ended_before_the_workers_start(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, paper: PaperCloud
 ) -> None:
     held.run_dies(_hold(connection))
-    paper = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
-    monkeypatch.setattr(scanner, "finder_of", lambda there: paper)
     out = StringIO()
     call_command("prepare", stdout=out)
     assert paper.ended == [NAME]

@@ -10,6 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
+from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 
 from tests.factories import make_user
@@ -135,10 +136,10 @@ async def test_who_cannot_be_checked_does_not_look_on_for_ever(
         await next_message(viewer, "snapshot")
         monkeypatch.setattr(viewers, "CHECK_EVERY_S", 0.01)
 
-        def away(everyone: Any) -> Any:
+        def away(*_: Any) -> Any:
             raise OperationalError("the database is away")
 
-        monkeypatch.setattr(viewers, "check_access", away)
+        monkeypatch.setattr(CursorWrapper, "execute", away)
         assert await viewer.closed() == 1011
 
 

@@ -22,6 +22,7 @@ from tests.factories import (
     make_user,
     round_finished,
 )
+from tests.webapp.jobs.policies.drawing import answers, draw_by
 from tests.webapp.jobs.policies.test_policy import PICTURE, written
 from training.rl.policies.film import SHORT
 from training.rl.policies.film import film as filmed
@@ -203,11 +204,13 @@ def test_films_take_a_twentieth_of_their_jobs_time(monkeypatch: pytest.MonkeyPat
     assert allowed_s(job, clock) == 0
 
 
-def test_a_film_waits_for_time_and_is_drawn_at_its_jobs_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_film_waits_for_time_and_is_drawn_at_its_jobs_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = FixedClock()
     job = started(clock, rounds=2)
     film = waiting(job)
-    monkeypatch.setattr(films.short_films, "shoot", lambda *_, **__: {"cpu_s": 1.4, "byte_count": 1})
+    draw_by(answers({"cpu_s": 1.4, "byte_count": 1}), tmp_path, monkeypatch)
     films.make_film(film.pk, clock=clock)
     film.refresh_from_db()
     assert film.state == FilmState.QUEUED
@@ -234,14 +237,13 @@ def test_the_page_says_what_the_first_film_waits_for() -> None:
     assert film_card(job) is None
 
 
-def test_a_film_whose_checkpoint_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: Any, **__: Any) -> Any:
-        raise FilmFailed("Checkpoint cannot be read.")
-
+def test_a_film_whose_checkpoint_is_gone_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = FixedClock()
     job, _ = make_running_job(clock=clock)
     film = waiting(job)
-    monkeypatch.setattr(films.short_films, "shoot", gone)
+    draw_by(answers({"error": "Checkpoint cannot be read."}), tmp_path, monkeypatch)
     clock.moment += timedelta(hours=1)
     films.make_film(film.pk, clock=clock)
     assert not job.films.exists()

@@ -1,10 +1,10 @@
 """Taking policies away and having them filmed: who may, what they get, and what is said when it cannot be."""
 
 import io
-import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tests.factories import (
 )
 from tests.members import add_member
 from tests.training.specs import descent
+from tests.webapp.jobs.policies.drawing import KILLED, answers, draw_by, draws
 from training.engine.checkpoints import FileCheckpointStore, Progress
 from training.engine.messages import CheckpointSaved
 from training.rl.environments.making import spaces_of
@@ -85,19 +86,12 @@ def address(job: Job, rest: str = "") -> str:
     return f"/p/{job.project.slug}/jobs/{job.pk}/{rest}"
 
 
-def filmed(checkpoint: Path, file: Path, **options: Any) -> dict[str, Any]:
-    """Stands in for the process that draws."""
-    assert checkpoint.is_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(PICTURE)
-    still_of(file).write_bytes(PICTURE)
-    film = FilmFacts(251, 400, 267, 10.04, 500, 492.0, True, 0, len(PICTURE))
-    return json.loads(json.dumps(film.__dict__))
+FACTS = asdict(FilmFacts(251, 400, 267, 10.04, 500, 492.0, True, 0, len(PICTURE)))
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(films, "shoot", filmed)
+def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_by(draws(PICTURE, FACTS), tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -242,12 +236,10 @@ def test_a_film_is_queued_made_and_shown(
 
 
 def test_a_film_that_fails_says_why_and_can_be_tried_again(
-    client: Client, project: Any, requested: list[int], monkeypatch: pytest.MonkeyPatch
+    client: Client, project: Any, requested: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_picture(*_: Any) -> Any:
-        raise FilmFailed("MuJoCo cannot draw without a screen on this machine.")
-
-    monkeypatch.setattr(films, "shoot", no_picture)
+    why = "MuJoCo cannot draw without a screen on this machine."
+    draw_by(answers({"error": why}), tmp_path, monkeypatch)
     job = job_with_checkpoints(project, 1)
     chosen = policies.list_checkpoints(job)[0]
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
@@ -257,7 +249,7 @@ def test_a_film_that_fails_says_why_and_can_be_tried_again(
     assert "Film again" in page
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     assert (film.state, film.reason) == (FilmState.QUEUED, "")
-    monkeypatch.setattr(films, "shoot", filmed)
+    draw_by(draws(PICTURE, FACTS), tmp_path, monkeypatch)
     films.make_film(film.pk)
     again = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     assert again.state == FilmState.READY  # one that is there is not made twice
@@ -335,7 +327,7 @@ def test_what_goes_wrong_while_drawing_becomes_a_sentence(
     monkeypatch.setattr(film_process, "_DRAWING", ("SDL_VIDEODRIVER=nonsense",))
     with pytest.raises(FilmFailed, match=r"nonsense not available"):
         shoot(tmp_path / saved.name, tmp_path / "film.webp")
-    monkeypatch.setattr(film_process, "bound_to_this_process", lambda _: ["sh", "-c", "kill -SEGV $$"])
+    draw_by(KILLED, tmp_path, monkeypatch)
     with pytest.raises(FilmFailed, match="ended by SIGSEGV while it drew"):
         shoot(tmp_path / saved.name, tmp_path / "film.webp")
 

@@ -1,5 +1,6 @@
 """Leases on a busy machine and on several machines: who keeps one, who loses it, and what that is called."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -58,12 +59,12 @@ class _Heart:
     """A heart whose renewals a test answers, and what it took for its reason to end the process."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, answers: list[bool | Exception]) -> None:
-        self.ended: list[str] = []
+        self.ended: list[int] = []
         self.beaten = threading.Event()
         self._answers = answers
         monkeypatch.setattr(leases, "RENEW_EVERY", timedelta(seconds=0.001))
         monkeypatch.setattr(leases, "_RETRY_S", 0.001)
-        monkeypatch.setattr(Heartbeat, "_abort", lambda _, why: self.ended.append(why))
+        monkeypatch.setattr(os, "_exit", self.ended.append)
 
     def renew(self) -> bool:
         if not self._answers:
@@ -75,7 +76,7 @@ class _Heart:
             raise answer
         return answer
 
-    def beat(self) -> list[str]:
+    def beat(self) -> list[int]:
         with Heartbeat("job", 1, self.renew):
             assert self.beaten.wait(60)
         return self.ended
@@ -94,7 +95,7 @@ def test_a_late_renewal_ends_nothing_while_no_one_else_has_taken_the_lease(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_run_ends_once_someone_else_has_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _Heart(monkeypatch, [True, False]).beat() == ["someone else holds the lease"]
+    assert _Heart(monkeypatch, [True, False]).beat() == [leases.LEASE_LOST_EXIT]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,6 +8,7 @@ import threading
 import time
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,8 +150,8 @@ def test_an_error_is_explained_in_a_sentence_and_tried_again(
 @pytest.mark.parametrize("hand_over", [False, True])
 def test_giving_the_lease_back_is_not_losing_it(hand_over: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A renewal that waits for the job's last transaction must not take its end for somebody else's beginning."""
-    aborted: list[str] = []
-    monkeypatch.setattr(leases.Heartbeat, "_abort", lambda self, why: aborted.append(why))
+    aborted: list[int] = []
+    monkeypatch.setattr(os, "_exit", aborted.append)
     monkeypatch.setattr(leases, "RENEW_EVERY", timedelta(seconds=0.01))
     for owner, name in ((runner.Recorder, "finish"), (runner, "run_ended")):
         monkeypatch.setattr(owner, name, _then_wait(getattr(owner, name)))
@@ -262,16 +263,17 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
     for name, value in service_environment.items():
         monkeypatch.setenv(name, value)
     job = make_job(spec=_poor())
-    wait_for = tasks._wait_for
     raised: list[str] = []
 
-    def raised_meanwhile(job_id: str, *more: Any) -> None:
-        wait_for(job_id, *more)
-        job.refresh_from_db()
-        if job.observed == "paused":
-            raised.append(raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1")).observed)
+    class Watched(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            code = super().wait(timeout)
+            job.refresh_from_db()
+            if job.observed == "paused":
+                raised.append(raise_budget(job=job, user=job.created_by, limit_usd=Decimal("1")).observed)
+            return code
 
-    monkeypatch.setattr(tasks, "_wait_for", raised_meanwhile)
+    monkeypatch.setattr(subprocess, "Popen", Watched)
     launch_job(job.pk)
     job.refresh_from_db()
     assert raised == ["queued"]
@@ -281,19 +283,17 @@ def test_a_budget_raised_while_the_process_ends_is_not_forgotten(
 
 @pytest.mark.slow
 @pytest.mark.stack
-def test_a_process_that_cannot_even_start_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_even_start_is_not_tried_for_ever(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = make_job(spec=_small())
     Job.objects.filter(pk=job.pk).update(lease_epoch=3, observed="recovering")
-    starts: list[str] = []
-
-    def broken(job_id: str, owner: str) -> list[str]:
-        starts.append(owner)
-        return [sys.executable, "-c", "raise SystemExit(1)"]
-
-    monkeypatch.setattr(tasks, "_command", broken)
+    settings.BASE_DIR = tmp_path
+    (tmp_path / "manage.py").write_text("open('starts', 'a').write('one\\n')\nraise SystemExit(2)\n")
     monkeypatch.setattr(tasks, "_SLOWEST_RESTART_S", 0.0)
     launch_job(job.pk)
     job.refresh_from_db()
     assert job.observed == "failed"
+    starts = (tmp_path / "starts").read_text().splitlines()
     assert len(starts) == CRASHES_ALLOWED + 1
     assert "exit code 2" in job.reason
