@@ -1,7 +1,7 @@
 """Untrained policies at every target in use: 20 seeds of each environment, none of them judged or a pilot's.
 
 A row holds one policy's episodes: with its best actions, as evaluations have them, and with drawn ones, as training
-has. Rows are kept in `docs/results/untrained_policies/`.
+has. Rows are kept in `research/results/untrained_policies/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What was said of the same claims before the questions were repaired: both verdicts stand side by side.
 
-`docs/results/earlier/verdicts.json` holds the verdicts of 22 November 2026: percentile intervals with environments
+`research/results/earlier/verdicts.json` holds the verdicts of 22 November 2026: percentile intervals with environments
 drawn, costs until the first of three readings, equality by an interval that contains 1, and the best of several chosen
 on half of the seeds. They are of the first recipe, as are the runs that they were made from. Stellaris' are of runs in
 which each actor of a machine started at a moment of its own.

@@ -1,4 +1,4 @@
-"""Complete runs in one file that only grows: `docs/results/EXPERIMENT.runs`.
+"""Complete runs in one file that only grows: `research/results/EXPERIMENT.runs`.
 
 The file is a sequence of parts, one a run. A part is a prefix and a body. The prefix: `RUN1`, the body's length, its
 SHA-256, and a CRC-32 of these three (numbers are little endian). The body is msgpack: the arm, the environment, the

@@ -5,7 +5,7 @@ beside it. Quick runs are under `<data>/papers/quick/`, so that what is not evid
 a `kind`: `begin` (recipe, fingerprint), `round`, `evaluation`, `final` (the endpoint) or `end`. A run is complete when
 it has its `end`.
 
-`papers keep` stores complete runs with the project, thinned, in `docs/results/<experiment>.runs` (`archive.py`).
+`papers keep` stores complete runs with the project, thinned, in `research/results/<experiment>.runs` (`archive.py`).
 A stored run counts as done on any machine, so evidence that took hours is neither lost with a data folder nor made
 again.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _HERE = Path(__file__).resolve().parent
-_ROOMS = ("training", "cloud", "emulator", "webapp", "templates", "static", "tests", "docs")
+_ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research", "templates", "static", "tests")
 _ROWS = {
     "training/calls/__init__.py": [
         (

@@ -50,7 +50,7 @@ def test_the_band_held_for_four_of_five_stored_runs() -> None:
 
     held = []
     for name in ("learning_mujoco", "nitro_rewards"):
-        path = Path("docs/results") / f"{name}.runs"
+        path = Path("research/results") / f"{name}.runs"
         for cell in cells_in(path):
             run = find_run(path, cell)
             assert run is not None

@@ -2,7 +2,7 @@
 
 What a run gained over the last stretch of training is the measure of what it may gain over the next stretch that is as
 long on a logarithmic scale, because learning slows down. How runs really went on, in that measure, was read off the
-stored runs of docs/results (806 curves of seven tasks): a test holds the band against them.
+stored runs of research/results (806 curves of seven tasks): a test holds the band against them.
 """
 
 from __future__ import annotations

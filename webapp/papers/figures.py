@@ -346,7 +346,7 @@ def figures_of(name: str) -> list[PaperFigure]:
     return [one for one in FIGURES if name in one.repeated_by]
 
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "research" / "results"
 _read: dict[Path, tuple[int, dict[str, Any]]] = {}
 """Results by file, with the time of its last change: they are read again when it has changed."""
 

@@ -27,14 +27,14 @@ _NICENESS = 10
 
 
 class Command(LineCommand):
-    help = "Runs experiments (research/experiments) and writes what came out to docs/results."
+    help = "Runs experiments (research/experiments) and writes what came out to research/results."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
         add(
             "action",
             choices=("list", "run", "report", "keep", "collect", "seed"),
-            help="keep: put complete runs into docs/results; collect: keep and report whatever has changed, of all"
+            help="keep: put complete runs into research/results; collect: keep and report whatever has changed, of all"
             " experiments; seed: one run, in this process",
         )
         add("name", nargs="?", metavar="NAME", help="an experiment; `list` names them")
