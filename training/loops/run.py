@@ -100,7 +100,7 @@ class Run:
         plan = self.spec.scaling.decide(self.progress.history, bounds, seed, self.spec.score)
         self._deciding_s = self._platform.now_s() - began_s
         self._memory_mb = plan.memory_mb
-        return plan
+        return replace(plan, why=self.spec.declaration.say(plan.why))
 
     def sample(self, name: str, slot: int, number: int, env_state: bytes | None) -> Call:
         """Return a call that makes data for `slot` with the newest version. `number` counts the slot's calls over the

@@ -14,13 +14,13 @@ from training.tasks.score import Score
 
 
 class Chance(PolicyBase):
-    """Random: any number of actors between two, drawn for each round."""
+    """Random: any number of {actors} between two, drawn for each {round}."""
 
     within_most = ("actors_min",)
 
     kind: Literal["chance"] = "chance"
-    actors_min: int = Field(8, ge=1, le=4096, title="Fewest actors")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+    actors_min: int = Field(8, ge=1, le=4096, title="Fewest {actors}")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most {actors}")
 
     @property
     def largest(self) -> int:

@@ -13,15 +13,15 @@ from training.tasks.score import Score
 
 
 class Doubling(PolicyBase):
-    """Hydrozoa: doubles the actors every so many rounds."""
+    """Hydrozoa: doubles the {actors} every so many rounds."""
 
     within_most = ("actors_first",)
 
     kind: Literal["doubling"] = "doubling"
-    actors_first: int = Field(8, ge=1, le=4096, title="Actors at first")
-    actors_max: int = Field(64, ge=1, le=4096, title="Most actors")
+    actors_first: int = Field(8, ge=1, le=4096, title="{Actors} at first")
+    actors_max: int = Field(64, ge=1, le=4096, title="Most {actors}")
     every_rounds: int = Field(
-        10, ge=1, le=100_000, title="Doubled every", json_schema_extra={"unit": "rounds"}
+        10, ge=1, le=100_000, title="Doubled every", json_schema_extra={"unit": "{rounds}"}
     )
 
     @property
@@ -33,4 +33,4 @@ class Doubling(PolicyBase):
         # Beyond 12 doublings every bound there is has been passed.
         times = min(rounds // self.every_rounds, 12)
         actors = min(self.largest, self.actors_first * 2**times)
-        return clip_to_bounds(actors, bounds, f"doubled {times} times, every {self.every_rounds} rounds")
+        return clip_to_bounds(actors, bounds, f"doubled {times} times, every {self.every_rounds} {{rounds}}")

@@ -13,10 +13,10 @@ from training.tasks.score import Score
 
 
 class Fixed(PolicyBase):
-    """Fixed: the same number of actors in every round."""
+    """Fixed: the same number of {actors} in every {round}."""
 
     kind: Literal["fixed"] = "fixed"
-    actors: int = Field(8, ge=1, le=4096, title="Actors", description="Functions started in every round.")
+    actors: int = Field(8, ge=1, le=4096, title="{Actors}", description="Functions started in every {round}.")
 
     @property
     def largest(self) -> int:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from training.base_model import FrozenModel
 from training.engine.reports import RoundReport
 from training.rl.measures.measures import AnyMeasure
-from training.tasks.score import Score
+from training.tasks.score import USUAL, Score
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,22 @@ class ScalingPolicy(Protocol):
         """
 
 
+def _in_usual_words(schema: dict[str, Any]) -> None:
+    for part in (schema, *schema["properties"].values()):
+        part |= {name: USUAL.say(text) for name, text in part.items() if isinstance(text, str)}
+
+
 class PolicyBase(FrozenModel):
     """The base of all policies, with the answers of those that need no measurements and no network.
 
     `within_most` are fields that are no more than the most actors, `actors_max`. People who set only that one need not
     know of them: where they are more, they become as many.
+
+    Titles, descriptions and reasons of policies that several kinds of training share name actors and rounds by the
+    placeholders of `Declaration.say`.
     """
+
+    model_config = ConfigDict(json_schema_extra=_in_usual_words)
 
     within_most: ClassVar[tuple[str, ...]] = ()
 

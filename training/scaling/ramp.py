@@ -13,13 +13,13 @@ from training.tasks.score import Score
 
 
 class Ramp(PolicyBase):
-    """Ramp: from one number of actors to another in a straight line."""
+    """Ramp: from one number of {actors} to another in a straight line."""
 
     kind: Literal["ramp"] = "ramp"
-    actors_first: int = Field(4, ge=1, le=4096, title="Actors in the first round")
-    actors_last: int = Field(16, ge=1, le=4096, title="Actors at the end of the ramp")
+    actors_first: int = Field(4, ge=1, le=4096, title="{Actors} in the first {round}")
+    actors_last: int = Field(16, ge=1, le=4096, title="{Actors} at the end of the ramp")
     over_rounds: int = Field(
-        50, ge=1, le=100_000, title="Length of the ramp", json_schema_extra={"unit": "rounds"}
+        50, ge=1, le=100_000, title="Length of the ramp", json_schema_extra={"unit": "{rounds}"}
     )
 
     @property

@@ -13,15 +13,15 @@ from training.tasks.score import Score
 
 
 class Schedule(PolicyBase):
-    """Schedule: a number of actors for each round, known beforehand."""
+    """Schedule: a number of {actors} for each {round}, known beforehand."""
 
     kind: Literal["schedule"] = "schedule"
     actors: tuple[int, ...] = Field(
         (16, 8),
         min_length=1,
         max_length=10_000,
-        title="Actors of each round",
-        description="The last one holds for all rounds after it.",
+        title="{Actors} of each {round}",
+        description="The last one holds for all {rounds} after it.",
     )
 
     @field_validator("actors")

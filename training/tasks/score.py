@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,24 @@ class Declaration:
     actor_name: str = "actor"
     round_name: str = "round"
 
-    def in_its_words(self, text: str) -> str:
-        """Return a text about actors and rounds in the words of this kind of training."""
-        return _ACTOR_OR_ROUND.sub(self._word, text)
+    def say(self, text: str) -> str:
+        """Return a text with the words of this kind of training in place of `{actor}`, `{actors}`, `{an_actor}`,
+        `{round}`, `{rounds}`, `{a_round}`, and of the same with a capital letter.
+        """
+        for placeholder, word in self._words.items():
+            text = text.replace(placeholder, word)
+        return text
 
-    def _word(self, found: re.Match[str]) -> str:
-        article, usual, plural = found.groups(default="")
-        word = self.actor_name if usual.lower() == "actor" else self.round_name
-        if article:
-            new = "an " if word[0] in "aeiou" else "a "
-            return (new.capitalize() if article[0].isupper() else new) + word
-        return (word.capitalize() if usual[0].isupper() else word) + plural
-
-
-_ACTOR_OR_ROUND = re.compile(r"\b(an? )?(actor|round)(s?)\b(?! trip)", re.IGNORECASE)
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        words: dict[str, str] = {}
+        for article, usual, name in (("an", "actor", self.actor_name), ("a", "round", self.round_name)):
+            words |= {usual: name, f"{usual}s": f"{name}s"}
+            words[f"{article}_{usual}"] = f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+        words |= {usual.capitalize(): word.capitalize() for usual, word in words.items()}
+        return {f"{{{usual}}}": word for usual, word in words.items()}
 
 
 RETURN = Score("return")
+USUAL = Declaration("steps", RETURN, "policy")
+"""The words where no kind of training is meant."""

@@ -19,6 +19,7 @@ from django import forms
 from django.db import transaction
 from pydantic import BaseModel, ValidationError
 
+from training.tasks.score import USUAL
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.spec_fields import title_of
@@ -195,7 +196,7 @@ def fields_of(spec: JobSpec) -> dict[str, Field]:
 def _collect(model: BaseModel, path: str, above: str, found: dict[str, Field]) -> None:
     for name, info in type(model).model_fields.items():
         value, here = getattr(model, name), f"{path}.{name}"
-        title = title_of(name, info)
+        title = USUAL.say(title_of(name, info))
         if isinstance(value, BaseModel):
             _collect(value, here, title, found)
         elif isinstance(value, (int, float, str)) and name not in _NOT_SWEPT:

@@ -53,19 +53,19 @@ def change_bounds(
 
 def words(job: Job, least: int | None, most: int | None) -> str:
     """Return bounds of the job as a sentence."""
-    return job.declaration.in_its_words(_words(least, most))
+    return job.declaration.say(_words(least, most))
 
 
 def _words(least: int | None, most: int | None) -> str:
     if least is not None and least == most:
-        return f"{plural(least, 'actor')} in every round."
+        return f"{plural(least, '{actor}')} in every {{round}}."
     if least is not None and most is not None:
-        return f"From {least:,} to {most:,} actors in a round."
+        return f"From {least:,} to {most:,} {{actors}} in {{a_round}}."
     if least is not None:
-        return f"At least {least:,} actors in a round."
+        return f"At least {least:,} {{actors}} in {{a_round}}."
     if most is not None:
-        return f"At most {most:,} actors in a round."
-    return "As many actors as the scaling policy decides."
+        return f"At most {most:,} {{actors}} in {{a_round}}."
+    return "As many {actors} as the scaling policy decides."
 
 
 def bounds_of(least: int | None, most: int | None, allowed: int) -> Bounds:

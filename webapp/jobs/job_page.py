@@ -43,7 +43,7 @@ from webapp.trackers.queries import runs_of
 
 TABS = (
     ("detail", "Charts"),
-    ("actors", "Actors"),
+    ("actors", "{Actors}"),
     ("events", "Events"),
     ("logs", "Logs"),
     ("cost", "Cost"),
@@ -79,7 +79,7 @@ def _tabs_of(job: Job) -> list[tuple[str, str]]:
     """Return the tabs of a job's page, by URL name and title."""
     also = _ALSO.get(job.training_facts.kind)
     titles = {"checkpoints": f"Checkpoints & {also}"} if also else {}
-    return [(name, titles.get(name, job.declaration.in_its_words(title))) for name, title in TABS]
+    return [(name, titles.get(name, job.declaration.say(title))) for name, title in TABS]
 
 
 def _live_part(template: str, gather: Gather) -> View:

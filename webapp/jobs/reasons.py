@@ -253,7 +253,7 @@ def reason_in_words(job: Job) -> str:
     if job.reason:
         return job.reason
     if job.observed == Observed.RUNNING:
-        return job.declaration.in_its_words(f"Round {job.round_no + 1:,} is under way.")
+        return job.declaration.say(f"{{Round}} {job.round_no + 1:,} is under way.")
     return f"{look_of_job(job).word}."
 
 

@@ -324,9 +324,9 @@ def start_over(*, job: Job, user: Any, clock: Clock = SYSTEM_CLOCK) -> Job:
             "Only a job whose checkpoints cannot be read can be started over; clone this one."
         )
     _set_aside_again(job, Account.objects.select_for_update().get(job_id=job.pk), clock)
-    text = job.declaration.in_its_words(
-        f"Start over requested by {user}. Rounds 1 to {job.round_no:,} are repeated; what was paid for them stays on"
-        " the bill."
+    text = job.declaration.say(
+        f"Start over requested by {user}. {{Rounds}} 1 to {job.round_no:,} are repeated; what was paid for them stays"
+        " on the bill."
     )
     entry = note(text, EventKind.RESUMED, from_round=0, repeated_to=job.round_no)
     Round.objects.filter(job=job).delete()

@@ -118,7 +118,7 @@ class JobSpec(FrozenModel):
         if scaling.largest <= allowed:
             return []
         path = self.path_of_largest
-        title = type(scaling).model_fields[path.rpartition(".")[2]].title
+        title = self.training.declaration.say(type(scaling).model_fields[path.rpartition(".")[2]].title or "")
         sentence = (
             f"{title} ({path}) must be at most {allowed:,} on the {self.platform.kind} platform;"
             f" {scaling.largest:,} was given."

@@ -46,14 +46,16 @@ def _usd(amount: float) -> str:
 
 
 def ending(job: Job, found: WhatIf) -> str:
-    return f"It ends {ENDS[found.end.ends_by].format(round=job.declaration.round_name)}."
+    return f"It ends {job.declaration.say(ENDS[found.end.ends_by])}."
 
 
 def kept(row: Prediction, declared: Declaration) -> str:
     """Return a kept prediction and its outcome as sentences, in the words of the job's kind of training."""
     score_name, decimals = f"training {declared.score.name}", declared.score.decimals
-    setting = f"with {plural(row.actors, 'actor')}" if row.actors is not None else "with the policy's actors"
-    when = declared.in_its_words(f"after round {row.round_no:,} {setting}")
+    setting = (
+        f"with {plural(row.actors, '{actor}')}" if row.actors is not None else "with the policy's {actors}"
+    )
+    when = declared.say(f"after {{round}} {row.round_no:,} {setting}")
     said = (
         f"Predicted {when}: ends after {format_duration(row.time_p10_s)} to"
         f" {format_duration(row.time_p90_s)}, costs {display_usd(row.cost_p10_picodollars)} to"

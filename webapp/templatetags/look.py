@@ -71,8 +71,8 @@ def money(picodollars: int | None) -> str:
 
 @register.filter
 def in_words_of(text: str, declared: Declaration) -> str:
-    """A text about actors and rounds in the words of a kind of training."""
-    return declared.in_its_words(text)
+    """A text with the words of a kind of training in place of `{actors}`, `{a_round}` and such."""
+    return declared.say(text)
 
 
 @register.filter

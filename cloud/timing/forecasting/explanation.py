@@ -11,12 +11,15 @@ from cloud.timing.numbers.profile import Functions, Pool
 from cloud.timing.numbers.quantity import Quantity, quantities
 from training.rl.environments.expectations import expectation_of
 from training.spec import TrainingSpec
+from training.tasks.score import USUAL
 from training.tasks.training import Training
 
 
 @dataclass(frozen=True)
 class _Phrase:
-    """`title` for tables; `sentence` with {} for the number; the number is shown times `factor` with `unit`."""
+    """`title` for tables; `sentence` with {} for the number; the number is shown times `factor` with `unit`. Both name
+    actors and rounds by the placeholders of `Declaration.say`.
+    """
 
     title: str
     sentence: str
@@ -45,23 +48,27 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("profile", "actors", "start_sigma"): _Phrase(
         "Spread of starts", "Starts spread log-normally by {}", "%", 100
     ),
-    ("profile", "actors", "hand_over_s"): _Phrase("Hand-over", "An actor takes its next call after {}", "s"),
+    ("profile", "actors", "hand_over_s"): _Phrase(
+        "Hand-over", "{An_actor} takes its next call after {}", "s"
+    ),
     ("profile", "actors", "creates_at_once"): _Phrase(
-        "Actors ordered at once", "{} actors are made in one moment"
+        "{Actors} ordered at once", "{} {actors} are made in one moment"
     ),
-    ("profile", "actors", "creates_per_s"): _Phrase("Further actors", "Then {} are made a second"),
+    ("profile", "actors", "creates_per_s"): _Phrase("Further {actors}", "Then {} are made a second"),
     ("profile", "actors", "idle_s"): _Phrase(
-        "Idle actors", "An actor without work is given up after {}", "s"
+        "Idle {actors}", "{An_actor} without work is given up after {}", "s"
     ),
-    ("profile", "actors", "start_s"): _Phrase("Start of an actor", "An actor starts in {}", "s"),
+    ("profile", "actors", "start_s"): _Phrase("Start of {an_actor}", "{An_actor} starts in {}", "s"),
     ("profile", "actors", "concurrent"): _Phrase("Calls at once", "The account may run {} functions at once"),
-    ("profile", "actors", "most_actors"): _Phrase("Actors at once", "The account may have {} actors at once"),
+    ("profile", "actors", "most_actors"): _Phrase(
+        "{Actors} at once", "The account may have {} {actors} at once"
+    ),
     ("profile", "core_ratio"): _Phrase(
         "Speed of a core", "A core there is {} times as fast as the one that the software was measured on"
     ),
     ("profile", "network", "round_trip_s"): _Phrase("Round trip", "A call's round trip takes {}", "ms", 1000),
     ("profile", "network", "actor_mbit_per_s"): _Phrase(
-        "Line of an actor", "An actor's line carries {}", "Mbit/s"
+        "Line of {an_actor}", "{An_actor}'s line carries {}", "Mbit/s"
     ),
     ("profile", "network", "coordinator_mbit_per_s"): _Phrase(
         "Line of the coordinator", "The line that all calls share carries {}", "Mbit/s"
@@ -89,9 +96,9 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
     ("profile", "learner", "sharing_cnn"): _Phrase(
         "Learners on one machine", "Each further update on the machine slows all by {}", "%", 100
     ),
-    ("stack", "import_s"): _Phrase("Imports", "A fresh actor imports its libraries in {}", "s"),
+    ("stack", "import_s"): _Phrase("Imports", "A fresh {actor} imports its libraries in {}", "s"),
     ("stack", "first_environment_s"): _Phrase(
-        "First environment", "A fresh actor builds its environment in {}", "s"
+        "First environment", "A fresh {actor} builds its environment in {}", "s"
     ),
     ("stack", "rebuild_s"): _Phrase(
         "Environment rebuilt", "Every call of a function builds its environment again in {}", "s"
@@ -108,7 +115,7 @@ _PHRASES: dict[tuple[str, ...], _Phrase] = {
         100,
     ),
     ("stack", "learning_parallel_share"): _Phrase(
-        "Learning in parallel", "{} of what an actor learns is shared out over its cores", "%", 100
+        "Learning in parallel", "{} of what {an_actor} learns is shared out over its cores", "%", 100
     ),
     ("stack", "coordinator_ms"): _Phrase("Coordinator", "The coordinator takes {} for each outcome", "ms"),
     ("stack", "codec_us_per_megabyte"): _Phrase("Packing data", "Packing data takes {} a megabyte", "µs"),
@@ -233,7 +240,8 @@ def figure_of(name: str, value: float) -> str:
     of_cloud: Name = ("profile", *path)
     phrase = _phrase(of_cloud if of_cloud in _PHRASES else ("stack", *path))
     unit = f" {phrase.unit}" if phrase.unit else ""
-    return f"{phrase.title[0].lower()}{phrase.title[1:]} {_number(value * phrase.factor)}{unit}"
+    title = USUAL.say(phrase.title)
+    return f"{title[0].lower()}{title[1:]} {_number(value * phrase.factor)}{unit}"
 
 
 def sentences(facts: ForecastFacts) -> tuple[str, ...]:
@@ -251,7 +259,7 @@ def sentences(facts: ForecastFacts) -> tuple[str, ...]:
         and relevant(name, facts.training, facts.configuration)
         and _says_something(known[name])
     ]
-    return tuple(map(facts.training.declaration.in_its_words, (*_unknowable(facts), *found)))
+    return tuple(map(facts.training.declaration.say, (*_unknowable(facts), *found)))
 
 
 def _says_something(quantity: Quantity) -> bool:
@@ -265,7 +273,7 @@ def _sentence(name: Name, quantity: Quantity) -> str:
     unit = f" {phrase.unit}" if phrase.unit else ""
     ranged = quantity.low < quantity.high and quantity.kind != "documented"
     number = f"{shown}{unit}" + (f" ({low}–{high}{unit})" if ranged else "")
-    return f"{phrase.sentence.format(number)}: {_KINDS.get(quantity.kind, quantity.kind)}."
+    return f"{phrase.sentence.replace('{}', number)}: {_KINDS.get(quantity.kind, quantity.kind)}."
 
 
 def _phrase(name: Name) -> _Phrase:
@@ -300,7 +308,7 @@ def _unknowable(facts: ForecastFacts) -> list[str]:
         least, most = facts.actors
         found.append(
             f"The scaling policy depends on {facts.unread.replace('_', ' ')}, which only training shows:"
-            f" any number of actors from {least:,} to {most:,} is considered possible"
+            f" any number of {{actors}} from {least:,} to {most:,} is considered possible"
             f"{', and fewer and fewer as its scores decay' if facts.shrinking else ''}."
         )
     if isinstance(training, TrainingSpec):
@@ -339,10 +347,10 @@ def _place(facts: ForecastFacts) -> list[str]:
     found = []
     if isinstance(actors, Functions) and facts.training.loop.waits_for_slowest:
         found.append(
-            "Functions stay warm from round to round unless a round takes longer than they are kept."
+            "Functions stay warm from {round} to {round} unless {a_round} takes longer than they are kept."
         )
     if isinstance(actors, Pool) and actors.units is not None:
         found.append(
-            f"The cluster has {actors.units * actors.actors_per_unit:,} actors from the start to the end."
+            f"The cluster has {actors.units * actors.actors_per_unit:,} {{actors}} from the start to the end."
         )
     return found

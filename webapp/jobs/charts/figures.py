@@ -197,7 +197,7 @@ LINES: dict[str, Line] = {
     "replayed_samples": Line(
         "train/replayed_samples",
         lambda report: report.get("replayed_samples", 0),
-        _health("Samples learned again", "Samples a round", from_zero=True, shown_for="positive"),
+        _health("Samples learned again", "Samples {a_round}", from_zero=True, shown_for="positive"),
     ),
     "memory_mb": Line(
         "functions/memory_mb",
@@ -240,12 +240,12 @@ LINES: dict[str, Line] = {
     "learners_busy": Line(
         "gradients/learners_busy",
         _gradients("learners_busy"),
-        _learners("Learners in flight", "Mean of the round"),
+        _learners("Learners in flight", "Mean of the {round}"),
     ),
     "actors_busy": Line(
         "gradients/actors_busy",
         _gradients("actors_busy"),
-        _learners("Actors in flight", "Mean of the round"),
+        _learners("{Actors} in flight", "Mean of the {round}"),
     ),
     "starved_share": Line(
         "gradients/starved_share",
@@ -259,7 +259,7 @@ LINES: dict[str, Line] = {
         "gradients/held_share", _gradients("held_share"), _learners("Gradients held", "Share held")
     ),
     "steps_a_round": Line(
-        "gradients/steps", _gradients("steps"), _learners("Steps a round", "Steps of the optimiser")
+        "gradients/steps", _gradients("steps"), _learners("Steps {a_round}", "Steps of the optimiser")
     ),
     "ratio_mean": Line(
         "gradients/ratio_mean", _gradients("ratio_mean"), _learners("Truncated ratio", "Mean ratio")
@@ -274,10 +274,10 @@ LINES: dict[str, Line] = {
 """In the order of packed rounds. After a new figure, older rounds are read from their reports."""
 
 _OWN = {
-    "return": Panel("Return", nothing="The first round has not ended yet.", wide=True),
-    "actors": Panel("Actors", legend="Actors", nothing="No actors have worked yet.", sentence="plan"),
+    "return": Panel("Return", nothing="The first {round} has not ended yet.", wide=True),
+    "actors": Panel("{Actors}", legend="{Actors}", nothing="No {actors} have worked yet.", sentence="plan"),
     "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="burn"),
-    "round_time": Panel("Where a round goes", nothing="The first round has not ended yet."),
+    "round_time": Panel("Where {a_round} goes", nothing="The first {round} has not ended yet."),
 }
 """Charts with recipes of their own."""
 
@@ -291,14 +291,14 @@ PANELS = {
 
 def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
     """Return the charts of a training of this kind, in its words. The first is named after its score."""
-    words = declaration_of(training.kind).in_its_words
+    say = declaration_of(training.kind).say
     return {
         group: {
             name: replace(
                 panel,
-                title=training.score.name.capitalize() if name == "return" else words(panel.title),
-                legend=words(panel.legend),
-                nothing=words(panel.nothing),
+                title=training.score.name.capitalize() if name == "return" else say(panel.title),
+                legend=say(panel.legend),
+                nothing=say(panel.nothing),
                 score=training.score if name == "return" else panel.score,
             )
             for name, panel in panels.items()

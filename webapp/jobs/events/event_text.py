@@ -50,14 +50,8 @@ def describe_event(kind: str, payload: Payload, declared: Declaration | None = N
     declared = declared or declaration_of(None)
     if kind == EventKind.STOPPED:
         return _stopped(payload, declared)
-    if kind == EventKind.CALL_FAILED:
-        return _call_failed(payload, declared)
     found = _WORDS.get(kind, _note)(payload)
-    return found._replace(text=declared.in_its_words(found.text)) if kind in _ABOUT_ROUNDS else found
-
-
-_ABOUT_ROUNDS = {EventKind.STARTED, EventKind.ROUND, EventKind.EVALUATION, EventKind.CHECKPOINT}
-"""Events whose text is ours alone: others may quote names that people gave, or what a cloud answered."""
+    return found._replace(text=declared.say(found.text))
 
 
 def _note(payload: Payload) -> EventText:
@@ -71,7 +65,7 @@ def _state(payload: Payload) -> EventText:
 
 def _started(payload: Payload) -> EventText:
     round_no = payload.get("resumed_from_round")
-    first = f"Resumed from the checkpoint of round {round_no:,}." if round_no else "Training started."
+    first = f"Resumed from the checkpoint of {{round}} {round_no:,}." if round_no else "Training started."
     sentences = [first, payload.get("stepping", ""), *payload.get("notes", ())]
     return EventText(" ".join(filter(None, sentences)), "arrow-right-circle")
 
@@ -81,7 +75,9 @@ def _round(payload: Payload) -> EventText:
     took, cost = format_short_duration(report["total_s"]), display_usd(report["cost_picodollars"])
     score = score_of(report)
     reached = f"{score.name} {format_score(report['episode_return_mean'], score.decimals)}"
-    text = f"Round {report['round_no']:,}: {reached}, {plural(report['actors'], 'actor')}, {took}, {cost}."
+    text = (
+        f"{{Round}} {report['round_no']:,}: {reached}, {plural(report['actors'], '{actor}')}, {took}, {cost}."
+    )
     return EventText(" ".join(filter(None, [text, gradients_sentence(report.get("gradients"))])))
 
 
@@ -124,13 +120,13 @@ def _evaluation(payload: Payload) -> EventText:
     else:
         score = score_of(payload)
         found = f"{score.name} {format_score(payload['return_mean'], score.decimals)}"
-    return EventText(f"Evaluated after round {payload['round_no']:,}: {found}.", "bar-chart", "running")
+    return EventText(f"Evaluated after {{round}} {payload['round_no']:,}: {found}.", "bar-chart", "running")
 
 
 def _checkpoint(payload: Payload) -> EventText:
     which = "Best checkpoint so far" if payload.get("best") else "Checkpoint"
     size = format_file_size(payload["byte_count"])
-    text = f"{which} of round {payload['round_no']:,} saved, {size}."
+    text = f"{which} of {{round}} {payload['round_no']:,} saved, {size}."
     if left_out := payload.get("left_out"):
         text += (
             " More data waits than a checkpoint holds: resumed from it, the job samples"
@@ -139,11 +135,11 @@ def _checkpoint(payload: Payload) -> EventText:
     return EventText(text, "bookmark-check")
 
 
-def _call_failed(payload: Payload, declared: Declaration) -> EventText:
+def _call_failed(payload: Payload) -> EventText:
     kind = KINDS.get(payload["call_kind"])
     what = kind.subject if kind is not None else f"A call ({payload['call_kind']})"
     again = "It is retried." if payload["will_retry"] else "It is not retried."
-    text = f"{what} of {declared.round_name} {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
+    text = f"{what} of {{round}} {payload['round_no']:,} failed: {sentence(payload['reason'])} {again}"
     return EventText(text, "exclamation-triangle-fill", "warning")
 
 
@@ -168,6 +164,7 @@ _WORDS: dict[str, Callable[[Payload], EventText]] = {
     EventKind.ROUND: _round,
     EventKind.EVALUATION: _evaluation,
     EventKind.CHECKPOINT: _checkpoint,
+    EventKind.CALL_FAILED: _call_failed,
     EventKind.RESUMED: _resumed,
     EventKind.BUDGET: _budget,
 }

@@ -69,7 +69,7 @@ def live_sentences(job: Job) -> dict[str, str]:
         "learner": learner_sentence(report, simulated=job.simulated),
         **_bill_sentences(job),
     }
-    return {name: job.declaration.in_its_words(sentence) for name, sentence in found.items()}
+    return {name: job.declaration.say(sentence) for name, sentence in found.items()}
 
 
 def spent_since_best(job: Job) -> int | None:
@@ -135,9 +135,7 @@ def _reached(job: Job, lock: Lock, history: History) -> str:
         return ""
     spent = display_usd(round(found.usd * PICODOLLARS_PER_USD))
     wanted = format_score(reference[0], decimals=0 if score.higher_is_better else score.decimals)
-    return (
-        f"Reached {wanted} in round {found.round_no:,}, after {format_duration(found.time_s)}, for {spent}."
-    )
+    return f"Reached {wanted} in {{round}} {found.round_no:,}, after {format_duration(found.time_s)}, for {spent}."
 
 
 def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
@@ -196,7 +194,7 @@ def numbers_sentence(job: Job) -> str:
 
 def why_waiting(job: Job, now: datetime) -> str:
     """Return why the job waits; empty if it does not."""
-    return job.declaration.in_its_words(_why_waiting(job, now))
+    return job.declaration.say(_why_waiting(job, now))
 
 
 def _why_waiting(job: Job, now: datetime) -> str:

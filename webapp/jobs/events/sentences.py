@@ -1,4 +1,5 @@
-"""Sentences about a job's progress, plan and waiting: pure functions of figures; empty if nothing is known.
+"""Sentences about a job's progress, plan and waiting: pure functions of figures; empty if nothing is known. They name
+actors and rounds by the placeholders of `Declaration.say`.
 
 What queries their figures is in job_summary.py. The sentences about its limit are in webapp/jobs/billing/burn_rate.py,
 those about other clouds in bill_text.py.
@@ -49,7 +50,7 @@ def progress_sentence(
 ) -> str:
     """ "97 below the reference of 2,383, evaluated after round 140." The score itself is in the figures."""
     if judged is not None:
-        when = f"evaluated after round {judged.round_no:,}"
+        when = f"evaluated after {{round}} {judged.round_no:,}"
         if reference is None:
             return f"{when.capitalize()}; no reference is known."
         apart = judged.mean - reference
@@ -79,8 +80,10 @@ def plan_sentence(round_no: int, actors: int, most: int | None, why: str) -> str
     """ "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds." `most` is None if unknown."""
     if not round_no or not why:
         return ""
-    used = f"{actors:,} of {plural(most, 'actor')}" if most and most >= actors else plural(actors, "actor")
-    return f"Round {round_no:,} used {used}: {why}."
+    used = (
+        f"{actors:,} of {plural(most, '{actor}')}" if most and most >= actors else plural(actors, "{actor}")
+    )
+    return f"{{Round}} {round_no:,} used {used}: {why}."
 
 
 def learner_sentence(report: Mapping[str, Any], *, simulated: bool) -> str:
@@ -90,7 +93,7 @@ def learner_sentence(report: Mapping[str, Any], *, simulated: bool) -> str:
         return ""
     where = "a GPU" if update.get("device") == "cuda" else "a core"
     timed = "; its time is the simulated cloud's" if simulated else ""
-    return f"Round {report['round_no']:,} was learned from on {where}{timed}."
+    return f"{{Round}} {report['round_no']:,} was learned from on {where}{timed}."
 
 
 def useful_learners(report: Mapping[str, Any], loop: StalenessAware) -> int:
@@ -115,7 +118,7 @@ def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str
     elif useful == there:
         limits = f"{'a second' if there == 1 else f'more than {there:,}'} would bring nothing"
     else:
-        limits = f"{useful:,} in place of {there:,} would shorten its rounds"
+        limits = f"{useful:,} in place of {there:,} would shorten its {{rounds}}"
     why = found.get("learners_why")
     allowed = f"{plural(there, 'learner')} allowed: {why}. " if why else ""
     return f"{allowed}Learners waited for data {waited} of the time: {limits}. {price}".rstrip()
@@ -140,7 +143,7 @@ def no_news_sentence(
     if len(judged) - 1 - best < EVALUATIONS_WITHOUT_NEWS or rounds < ROUNDS_WITHOUT_NEWS:
         return ""
     kept = f"stopping now keeps checkpoint {kept_round:,}" if kept_round else "there is no checkpoint yet"
-    return f"No improvement in {rounds:,} rounds ({display_usd(picodollars_since)}): {kept}."
+    return f"No improvement in {rounds:,} {{rounds}} ({display_usd(picodollars_since)}): {kept}."
 
 
 def simulated_sentence(profile: str, words: str, count: int) -> str:
@@ -171,9 +174,9 @@ def stalled_sentence(
     """Return why a running job seems stalled; empty while its round takes about as long as earlier ones."""
     if passed_s < max(STALLED_AFTER_S, STALLED_BEYOND_USUAL * (usual_s or 0.0)):
         return ""
-    usual = f"; rounds before it took {format_short_duration(usual_s)}" if usual_s else ""
+    usual = f"; {{rounds}} before it took {format_short_duration(usual_s)}" if usual_s else ""
     if in_flight and oldest_s is not None:
         what = f"{plural(in_flight, 'call')} in flight, the oldest for {format_rough_duration(oldest_s)}"
     else:
         what = "no call is running: the learner is working, or a restart is being prepared"
-    return f"Round {round_no:,} has taken {format_rough_duration(passed_s)} so far{usual}: {what}."
+    return f"{{Round}} {round_no:,} has taken {format_rough_duration(passed_s)} so far{usual}: {what}."

@@ -21,15 +21,8 @@ def title_at(path: str, documents: Sequence[Mapping[str, Any]]) -> str:
     for document in documents:
         title = _title(path.split("."), document)
         if title:
-            return _in_words_of(document, path, title)
+            return declaration_of(kind_of(document["training"])).say(title)
     return path
-
-
-def _in_words_of(document: Mapping[str, Any], path: str, title: str) -> str:
-    """Scaling policies are shared by all kinds of training, which name actors and rounds in their own words."""
-    if not path.startswith("training.scaling."):
-        return title
-    return declaration_of(kind_of(document["training"])).in_its_words(title)
 
 
 def variant_titles(path: str) -> dict[str, str]:

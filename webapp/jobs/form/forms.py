@@ -302,17 +302,18 @@ def job_form(
 
 def _name_actors_and_rounds(form: SpecForm) -> None:
     """Let scaling policies, which all kinds of training share, speak of actors and rounds in the words of each."""
-    for kind in TASKS:
-        words = declaration_of(kind).in_its_words
-        inside = f"training.{kind}.scaling."
-        for leaf in form.tree.leaves():
-            if leaf.name.startswith(inside):
-                leaf.bound.label, leaf.bound.help_text = words(leaf.bound.label), words(leaf.bound.help_text)
-                leaf.unit = words(leaf.unit)
-        for choice in form.tree.choices():
-            for variant in choice.variants:
-                if f"{variant.of}.".startswith(inside):
-                    variant.description = words(variant.description)
+    for leaf in form.tree.leaves():
+        say = declaration_of(_kind_at(leaf.name)).say
+        leaf.bound.label, leaf.bound.help_text = say(leaf.bound.label), say(leaf.bound.help_text)
+        leaf.unit = say(leaf.unit)
+    for choice in form.tree.choices():
+        for variant in choice.variants:
+            variant.description = declaration_of(_kind_at(variant.of)).say(variant.description)
+
+
+def _kind_at(name: str) -> str:
+    """Return the kind of training that a control belongs to; the usual one for those of no kind."""
+    return next((kind for kind in TASKS if name.startswith(f"training.{kind}.")), _UNTAGGED["training"])
 
 
 def _schedulers_by_control(schedulers: Mapping[str, Sequence[Named]]) -> dict[str, Sequence[Named]]:
@@ -339,7 +340,7 @@ def is_short(leaf: Leaf) -> bool:
     path = ".".join(leaf.path)
     if path.startswith("training.scaling."):
         return leaf.path[-1] in _MOST_ACTORS
-    kind = next((kind for kind in TASKS if leaf.name.startswith(f"training.{kind}.")), _UNTAGGED["training"])
+    kind = _kind_at(leaf.name)
     return path in short_paths(kind) or path == "platform.connection" or _ends_the_run(leaf, path, kind)
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from training.tasks.score import USUAL
 from webapp.jobs.form.spec_fields import shape_of
 
 _MOST_PROBLEMS = 100
@@ -88,7 +89,7 @@ def _ended(sentence: str) -> str:
 
 
 def _name(place: _Place) -> str:
-    title = place.field.title if place.field is not None else None
+    title = USUAL.say(place.field.title or "") if place.field is not None else ""
     return f"{title} ({place.path})" if title else place.path
 
 

@@ -207,7 +207,7 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
     first = (
         f"the first {spec.training.round_name} may cost {display_least_usd(least)}"
         if least
-        else f"{spec.training.declaration.in_its_words('a round')} costs nothing of its own"
+        else f"{spec.training.declaration.say('{a_round}')} costs nothing of its own"
     )
     room = f"; {_named(above[0])} has {display_usd(headroom(above[0]))} free" if above else ""
     return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.", cap_usd=left)

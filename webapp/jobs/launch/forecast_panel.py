@@ -55,8 +55,7 @@ def panel(spec: JobSpec, project: Any = None) -> dict[str, Any]:
             ("Cold starts", format_count_range(found.cold_starts)),
         ],
         "matters": [
-            (spec.training.declaration.in_its_words(matter.title), spread(matter, found))
-            for matter in found.matters
+            (spec.training.declaration.say(matter.title), spread(matter, found)) for matter in found.matters
         ],
     }
 

@@ -107,7 +107,7 @@ def _forget_later_rounds(job_id: str, epoch: int, kept: int, clock: Clock, *, sk
         **_scores_until(job, kept),
     }
     unreadable = "Its newest checkpoint cannot be read. " if skipped else ""
-    text = job.declaration.in_its_words(unreadable + _resumed_text(kept, last))
+    text = job.declaration.say(unreadable + _resumed_text(kept, last))
     entry = note(text, EventKind.RESUMED, from_round=kept, repeated_to=last)
     append_events(job_id, [entry], clock=clock, epoch=epoch, changes=changes)
     Round.objects.filter(job_id=job_id, round_no__gt=kept).delete()
@@ -131,13 +131,13 @@ def _scores_until(job: Job, kept: int) -> dict[str, float | None]:
 
 def _resumed_text(kept: int, last: int) -> str:
     start = (
-        f"Resumes from the checkpoint of round {kept:,}."
+        f"Resumes from the checkpoint of {{round}} {kept:,}."
         if kept
         else "Starts again: there is no checkpoint yet."
     )
     if last <= kept:
         return start
-    which = f"Round {last:,} is" if last == kept + 1 else f"Rounds {kept + 1:,} to {last:,} are"
+    which = f"{{Round}} {last:,} is" if last == kept + 1 else f"{{Rounds}} {kept + 1:,} to {last:,} are"
     return f"{start} {which} repeated; what was paid for them stays on the bill."
 
 

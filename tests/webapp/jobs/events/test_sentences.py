@@ -35,13 +35,13 @@ USD = 10**12
 def test_progress_is_how_far_it_is_from_the_reference() -> None:
     judged = Evaluation(41, 0, 1840.0, 96.0, 20)
     assert progress_sentence(1700.0, judged, 2383.0) == (
-        "543.0 below the reference of 2,383, evaluated after round 41."
+        "543.0 below the reference of 2,383, evaluated after {round} 41."
     )
     assert progress_sentence(1700.0, judged, 1800.0) == (
-        "40.0 above the reference of 1,800, evaluated after round 41."
+        "40.0 above the reference of 1,800, evaluated after {round} 41."
     )
-    assert progress_sentence(None, judged, 1840.0) == "At the reference of 1,840, evaluated after round 41."
-    assert progress_sentence(None, judged, None) == "Evaluated after round 41; no reference is known."
+    assert progress_sentence(None, judged, 1840.0) == "At the reference of 1,840, evaluated after {round} 41."
+    assert progress_sentence(None, judged, None) == "Evaluated after {round} 41; no reference is known."
 
 
 def test_progress_before_an_evaluation_and_before_anything() -> None:
@@ -78,9 +78,9 @@ def test_where_the_money_went() -> None:
 
 def test_why_a_round_had_so_many_actors() -> None:
     assert plan_sentence(12, 22, 64, "R 1.8 is mid-range of the last 6 rounds") == (
-        "Round 12 used 22 of 64 actors: R 1.8 is mid-range of the last 6 rounds."
+        "{Round} 12 used 22 of 64 {actor}s: R 1.8 is mid-range of the last 6 rounds."
     )
-    assert plan_sentence(3, 8, None, "fixed at 8") == "Round 3 used 8 actors: fixed at 8."
+    assert plan_sentence(3, 8, None, "fixed at 8") == "{Round} 3 used 8 {actor}s: fixed at 8."
     assert plan_sentence(0, 0, 64, "") == ""
 
 
@@ -113,7 +113,7 @@ def _flat(*means: float) -> list[Evaluation]:
 def test_no_news_only_after_several_evaluations() -> None:
     assert no_news_sentence(_flat(1, 9, 5, 6), 30, 0, 30) == ""
     assert no_news_sentence(_flat(1, 9, 5, 6, 7), 35, 380 * USD // 1000, 25) == (
-        "No improvement in 25 rounds ($0.380): stopping now keeps checkpoint 25."
+        "No improvement in 25 {rounds} ($0.380): stopping now keeps checkpoint 25."
     )
     assert no_news_sentence(_flat(1, 9, 5, 6, 7), 35, 0, None).endswith("there is no checkpoint yet.")
     assert no_news_sentence([], 35, 0, None) == ""
@@ -122,7 +122,7 @@ def test_no_news_only_after_several_evaluations() -> None:
 def test_a_loss_is_reported_as_one() -> None:
     loss = Score("loss", higher_is_better=False, decimals=3)
     rising = _flat(9, 1, 5, 6, 7)
-    assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 rounds")
+    assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 {rounds}")
     assert no_news_sentence(rising, 35, 0, 25) != no_news_sentence(rising, 35, 0, 25, loss)
     assert no_news_sentence(_flat(9, 5, 4, 3, 2), 35, 0, 25, loss) == ""
     judged = Evaluation(3, 0, 0.25, 0.0, 0)
@@ -151,17 +151,17 @@ def test_why_it_stands_still() -> None:
     assert stalled_sentence(13, 5, 2.3, 3, 4.0) == ""
     assert stalled_sentence(13, 48, 20.0, 3, 41.0) == ""  # a long round among long rounds
     assert stalled_sentence(13, 48, 2.3, 3, 41.0) == (
-        "Round 13 has taken 48 s so far; rounds before it took 2.3 s: 3 calls in flight, the oldest for 41 s."
+        "{Round} 13 has taken 48 s so far; {rounds} before it took 2.3 s: 3 calls in flight, the oldest for 41 s."
     )
     assert "no call is running" in stalled_sentence(1, 48, None, 0, None)
 
 
 def test_a_job_says_on_what_its_round_was_learned_from() -> None:
     report = {"round_no": 1_200, "update": {"device": "cuda"}}
-    assert learner_sentence(report, simulated=False) == "Round 1,200 was learned from on a GPU."
+    assert learner_sentence(report, simulated=False) == "{Round} 1,200 was learned from on a GPU."
     on_a_core = {"round_no": 3, "update": {"device": "cpu"}}
     assert learner_sentence(on_a_core, simulated=True) == (
-        "Round 3 was learned from on a core; its time is the simulated cloud's."
+        "{Round} 3 was learned from on a core; its time is the simulated cloud's."
     )
     assert learner_sentence({}, simulated=False) == ""
     assert learner_sentence({"round_no": 3, "update": None}, simulated=False) == ""
@@ -217,7 +217,7 @@ def test_a_round_says_how_many_learners_its_data_was_enough_for_and_what_they_co
         learners_sentence(ROUND, useful, "Each costs $1.") == f"{waited} 2 of 4 would suffice. Each costs $1."
     )
     assert learners_sentence(ROUND, 4, "") == f"{waited} more than 4 would bring nothing."
-    assert learners_sentence(ROUND, 7, "") == f"{waited} 7 in place of 4 would shorten its rounds."
+    assert learners_sentence(ROUND, 7, "") == f"{waited} 7 in place of 4 would shorten its {{rounds}}."
 
 
 def test_a_round_that_decides_its_learners_says_why_there_are_so_many() -> None:
