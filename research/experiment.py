@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from cloud.platforms.simulated_options import SimulatedOptions
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
 from research.paper_tables import Difference, Paper, differences
@@ -191,7 +190,7 @@ class Experiment(FrozenModel):
         return tuple(
             name
             for name in self.pricing_targets
-            if isinstance(trained, SimulatedOptions) and PRICING_TARGETS[name].sells(trained)
+            if trained.is_simulated and PRICING_TARGETS[name].sells(trained.alike)
         )
 
     @property

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,12 +29,17 @@ from cloud.platforms.aws.invoker import Invoker
 from cloud.platforms.aws.provisioned import ProvisionedConcurrency
 from cloud.platforms.aws.thread_pool import ThreadPool
 from cloud.platforms.aws.weights import AwsWeights
-from cloud.platforms.model import PlatformModel
+from cloud.platforms.model import Access, Cloud, PlatformModel
 from cloud.platforms.outcomes import Learner, learner_outcome
 from cloud.platforms.own_machines import LearnerPrice, rents
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.profile import Profile
+from cloud.timing.numbers.quantity import Quantity, with_values
 from cloud.workers.execution import Deliver, Execution
 from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
+from training.tasks.training import Training
 
 _READ_MARGIN_S = 30.0
 _GIVE_UP_MARGIN_S = 20.0
@@ -98,12 +103,47 @@ class LambdaOptions(PlatformModel):
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
+    place: ClassVar[str] = "AWS Lambda"
+    report_name: ClassVar[str] = "AWS"
+    cloud: ClassVar[Cloud | None] = "aws"
+    actors_have_torch: ClassVar[bool] = False
+    actors_have_packages: ClassVar[bool] = False
+    actor_word: ClassVar[str] = "function"
+
+    @property
+    def subject(self) -> str:
+        return "functions"
+
+    @property
+    def has_functions(self) -> bool:
+        return True
+
+    @property
+    def alike(self) -> SimulatedOptions:
+        return SimulatedOptions(provisioned=self.provisioned)
+
+    @property
+    def longest_start_s(self) -> float:
+        return self.start_cap_s  # the learner is local, and its start is short compared with functions'
+
+    def forecast_profile(self, training: Training) -> Profile:
+        """Return Lambda for a job that may use fewer functions at once than the account allows."""
+
+        def value_of(path: tuple[str, ...], quantity: Quantity) -> float:
+            fewer = self.at_once is not None and path == ("actors", "concurrent")
+            return min(quantity.value, self.at_once or 0) if fewer else quantity.value
+
+        return with_values(profiles.load(self.alike.profile), value_of)
+
     def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
         """The sizes that are set up, if nothing is kept ready: an instance that is kept ready has one size."""
         return (requested_mb,) if self.provisioned else sorted({*self.memory_ladder_mb, requested_mb})
 
     def open(self, connection: AwsConnection, holder: Holder | None = None) -> LambdaPlatform:
         return LambdaPlatform(self, replace(connection, region=self.region).open(), holder=holder)
+
+    def open_for_job(self, access: Access) -> LambdaPlatform:
+        return self.open(access.connection(self.connection, AwsConnection), access.hold(self.connection))
 
     def tariff(self, book: PriceBook, memory_mb: int) -> Tariff:
         """Return the prices. Raises UnknownSku if the book has none for the region."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -22,13 +22,17 @@ from cloud.platforms.azure.container_lifecycle import EMULATED_PACE, ContainerLi
 from cloud.platforms.azure.create_limit import CreateLimit
 from cloud.platforms.azure.fleet import Fleet, FleetPlan
 from cloud.platforms.azure.groups import AzureGroups, Container
-from cloud.platforms.model import PlatformModel
+from cloud.platforms.model import Access, Cloud, PlatformModel
 from cloud.platforms.outcomes import Learner
 from cloud.platforms.own_machines import LearnerPrice, rents
 from cloud.platforms.pulled import Patience, PulledCalls, Reached
+from cloud.platforms.simulated_options import SimulatedOptions
+from cloud.timing.numbers import profile as profiles
+from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Deliver
 from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
+from training.tasks.training import Training
 
 GROUP_VCPU = 4
 GROUP_MEMORY_GB = 16
@@ -116,6 +120,39 @@ class AzureContainerOptions(PlatformModel):
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
+    place: ClassVar[str] = "Azure Container Instances"
+    report_name: ClassVar[str] = "Azure"
+    cloud: ClassVar[Cloud | None] = "azure"
+    actors_have_torch: ClassVar[bool] = False
+    actors_have_packages: ClassVar[bool] = False
+    actor_word: ClassVar[str] = "container"
+
+    @property
+    def subject(self) -> str:
+        return "standing containers"
+
+    @property
+    def actor_slots(self) -> int:
+        return self.containers_a_group
+
+    @property
+    def actor_memory_mb(self) -> tuple[str, int]:
+        return "memory_gb", self.memory_gb * 1024
+
+    @property
+    def alike(self) -> SimulatedOptions:
+        return SimulatedOptions(profile="aci-today")
+
+    @property
+    def longest_start_s(self) -> float:
+        return self.start_cap_s
+
+    def forecast_profile(self, training: Training) -> Profile:
+        """Return Azure with actors of as many cores as the job buys."""
+        profile = profiles.load(self.alike.profile)
+        actors = profile.actors.model_copy(update={"cores_per_actor": float(self.vcpu)})
+        return profile.model_copy(update={"actors": actors})
+
     @model_validator(mode="after")
     def _fits_into_a_group(self) -> Self:
         if self.containers_a_group * self.vcpu > GROUP_VCPU:
@@ -130,6 +167,10 @@ class AzureContainerOptions(PlatformModel):
 
     def open(self, connection: AzureConnection, reached: Reached, holder: Holder) -> AzureContainerPlatform:
         return AzureContainerPlatform(self, replace(connection, region=self.region), reached, holder)
+
+    def open_for_job(self, access: Access) -> AzureContainerPlatform:
+        connection = access.connection(self.connection, AzureConnection)
+        return self.open(connection, access.reach(), access.hold(self.connection))
 
     def tariff(self, book: PriceBook, memory_mb: int = 0) -> Tariff:
         """Return the prices. Raises UnknownSku or UnknownPrice if the book has none, as for spot in every region."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.pricing import Tariff
-from cloud.platforms.model import PlatformModel
-from cloud.platforms.own_machines import LearnerPrice, rents
+from cloud.platforms.model import Access
+from cloud.platforms.own_machines import LearnerPrice, OwnMachines, rents
 from cloud.platforms.pulled import Patience, PulledCalls, Reached
+from cloud.timing.forecasting.this_machine import assumed, machines_like_this_one
+from cloud.timing.numbers.profile import Profile
+from training.tasks.training import Training
 
 # Heartbeats come four times as often.
 _LEASE_S = 20.0
@@ -19,7 +22,7 @@ _LEASE_S = 20.0
 _STAY_S = 300.0
 
 
-class HostsOptions(PlatformModel):
+class HostsOptions(OwnMachines):
     """Machines of yours: any that reach this site can sample; the job's page shows the command they run."""
 
     kind: Literal["hosts"] = "hosts"
@@ -55,9 +58,36 @@ class HostsOptions(PlatformModel):
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
+    place: ClassVar[str] = "machines of yours"
+    actors_have_torch: ClassVar[bool] = False
+
     @property
     def actors(self) -> int:
         return self.machines * self.processes
+
+    @property
+    def subject(self) -> str:
+        return "your machines"
+
+    @property
+    def actor_slots(self) -> int:
+        return self.actors
+
+    def forecast_profile(self, training: Training) -> Profile:
+        """Return unknown machines: they are assumed to be like this one, with a core for each actor, over a common
+        line.
+        """
+        network = {
+            "round_trip_s": assumed(0.05, 0.005, 0.3, "a long poll and an answer over the internet"),
+            "actor_mbit_per_s": assumed(
+                50.0, 5.0, 1000.0, "the line of a home, an office or a computing centre"
+            ),
+            "coordinator_mbit_per_s": assumed(500.0, 50.0, 8000.0, "the line of the machine that learns"),
+        }
+        return machines_like_this_one(self.actors, 1.0, network)
+
+    def open_for_job(self, access: Access) -> PulledCalls:
+        return self.open(access.reach())
 
     def open(self, reached: Reached) -> PulledCalls:
         """Return the platform. No machine has to be there yet; closing it tells all of them to leave."""

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,15 +14,18 @@ from cloud.actor.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.pricing import Tariff
-from cloud.platforms.model import PlatformModel
+from cloud.platforms.model import Access
 from cloud.platforms.outcomes import call_outcome
-from cloud.platforms.own_machines import rents
+from cloud.platforms.own_machines import OwnMachines, rents
+from cloud.timing.forecasting.this_machine import machines_like_this_one
+from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Execution
 from cloud.workers.executor import Executor, LocalExecutor, cores
 from training.engine.messages import BlobRef, Call, Outcome
+from training.tasks.training import Training
 
 
-class LocalOptions(PlatformModel):
+class LocalOptions(OwnMachines):
     """This machine: worker processes here do the calls. It costs nothing unless you give it a price."""
 
     kind: Literal["local"] = "local"
@@ -51,9 +54,28 @@ class LocalOptions(PlatformModel):
         json_schema_extra={"unit": "USD/h", "advanced": True},
     )
 
+    place: ClassVar[str] = "this machine"
+    report_name: ClassVar[str] = "This machine"
+    computes_here: ClassVar[bool] = True
+
     @property
     def worker_count(self) -> int:
         return self.workers or cores()
+
+    @property
+    def actor_slots(self) -> int:
+        return self.worker_count
+
+    def forecast_profile(self, training: Training) -> Profile:
+        """Return this machine. Its processes share the cores with the learner, unless the loop makes them wait."""
+        busy = self.worker_count + (training.loop.collects != "before learning")
+        return machines_like_this_one(self.worker_count, min(1.0, cores() / busy))
+
+    def processes_here(self, actors: int) -> int:
+        return self.worker_count
+
+    def open_for_job(self, access: Access) -> LocalPlatform:
+        return self.open()
 
     def open(self) -> LocalPlatform:
         return LocalPlatform(self)

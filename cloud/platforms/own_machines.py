@@ -1,14 +1,16 @@
-"""Prices that users put on machines of their own, and the rent that follows."""
+"""Machines of the user's own: what their platforms share, prices that users put on them, and the rent that follows."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from cloud.money.billing.price_parts import own_price
 from cloud.money.pricing import Part, RentPrice
+from cloud.platforms.model import PlatformModel
+from cloud.platforms.simulated_options import SimulatedOptions
 
 LearnerPrice = Annotated[
     Decimal,
@@ -20,6 +22,21 @@ LearnerPrice = Annotated[
         json_schema_extra={"unit": "USD/h", "advanced": True},
     ),
 ]
+
+
+class OwnMachines(PlatformModel):
+    """Options of a platform whose machines are the user's own."""
+
+    machines_stay: ClassVar[bool] = True
+
+    @property
+    def alike(self) -> SimulatedOptions:
+        return SimulatedOptions(profile="one-machine")
+
+    @property
+    def longest_start_s(self) -> float:
+        """By then a machine's processes have started, if the machine itself is running."""
+        return 60.0
 
 
 def rents(**usd_per_hour: Decimal) -> tuple[RentPrice, ...]:

@@ -16,7 +16,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -28,18 +28,21 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import machine_parts, own_price
 from cloud.money.pricing import Part, RentPrice, Tariff
 from cloud.money.rents.payer import NoPayer, Payer
-from cloud.platforms.model import PlatformModel
+from cloud.platforms.model import Access
 from cloud.platforms.outcomes import call_outcome, learner_outcome, read_answer
-from cloud.platforms.own_machines import LearnerPrice, rents
+from cloud.platforms.own_machines import LearnerPrice, OwnMachines, rents
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.actor_pool import ActorPool, why_ended
 from cloud.platforms.ray.head import NoRay, RayHead
+from cloud.timing.forecasting.this_machine import assumed, machines_like_this_one
+from cloud.timing.numbers.profile import Profile
 from cloud.workers.execution import Execution
 from cloud.workers.executor import cores
 from cloud.workers.learner_thread import LearnerThread
 from training.engine.messages import BlobRef, Call, Outcome
 from training.functions.body import Result
 from training.rl import packages
+from training.tasks.training import Training
 
 _VERSIONS_KEPT = 8
 _SENDING_S = 20.0
@@ -48,7 +51,7 @@ _LOOK_EVERY_S = 0.5
 __all__ = ["NoRay", "RayOptions", "RayPlatform"]
 
 
-class RayOptions(PlatformModel):
+class RayOptions(OwnMachines):
     """A Ray cluster: its actors sample, the learner runs here. Without an address, a cluster starts on this machine."""
 
     kind: Literal["ray"] = "ray"
@@ -102,10 +105,37 @@ class RayOptions(PlatformModel):
     )
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
+    place: ClassVar[str] = "a Ray cluster"
+
     @property
     def most_actors(self) -> int:
         """An estimate until the cluster is attached."""
         return self.actors or max(1, int(cores() * self.nodes / self.cpus_per_actor))
+
+    @property
+    def subject(self) -> str:
+        return "the Ray cluster"
+
+    @property
+    def actor_slots(self) -> int:
+        return self.most_actors
+
+    def forecast_profile(self, training: Training) -> Profile:
+        """Return machines like this one: as much as is known before the cluster is contacted."""
+        network = {
+            "round_trip_s": assumed(0.003, 0.001, 0.01, "a call of a Ray actor"),
+            "actor_mbit_per_s": assumed(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
+            "coordinator_mbit_per_s": assumed(1000.0, 100.0, 10_000.0, "the network of a computing centre"),
+        }
+        # An actor steps copies on whole cores only.
+        cpus = self.cpus_per_actor if self.cpus_per_actor < 1 else int(self.cpus_per_actor)
+        return machines_like_this_one(self.most_actors, cpus, network)
+
+    def processes_here(self, actors: int) -> int:
+        return 0 if self.address else min(self.most_actors, actors)
+
+    def open_for_job(self, access: Access) -> RayPlatform:
+        return self.open()
 
     def open(self) -> RayPlatform:
         """Return the platform. Raises NoRay, which says what to do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic.config import JsonDict
@@ -12,12 +12,13 @@ from pydantic.config import JsonDict
 from cloud.money.billing.price_book import PriceBook, UnknownSku
 from cloud.money.billing.tariffs import Purchase, tariff_of
 from cloud.money.pricing import Tariff
-from cloud.platforms.model import PlatformModel
+from cloud.platforms.model import Access, PlatformModel
 from cloud.timing.numbers import machines
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
-from cloud.timing.numbers.profile import Functions
+from cloud.timing.numbers.profile import Functions, Pool
 from cloud.timing.simulation.core import Setting
+from cloud.workers.executor import cores
 
 if TYPE_CHECKING:
     from cloud.platforms.simulated import SimulatedPlatform
@@ -150,6 +151,39 @@ class SimulatedOptions(PlatformModel):
                 raise ValueError(f"{info.data['profile']} offers no functions kept warm for money")
         return value
 
+    place: ClassVar[str] = "the simulated cloud"
+    computes_here: ClassVar[bool] = True
+    is_simulated: ClassVar[bool] = True
+
+    @property
+    def subject(self) -> str:
+        actors = profiles.load(self.profile).actors
+        if isinstance(actors, Functions):
+            return "functions"
+        return "standing containers" if actors.units is None else "these machines"
+
+    @property
+    def alike(self) -> SimulatedOptions:
+        return self
+
+    @property
+    def actor_slots(self) -> int:
+        actors = profiles.load(self.profile).actors
+        if isinstance(actors, Pool) and actors.units is not None:
+            return actors.units * actors.actors_per_unit
+        return 1
+
+    @property
+    def longest_start_s(self) -> None:
+        return None
+
+    @property
+    def has_functions(self) -> bool:
+        return isinstance(profiles.load(self.profile).actors, Functions)
+
+    def processes_here(self, actors: int) -> int:
+        return self.workers or cores()
+
     def memory_sizes_mb(self, requested_mb: int) -> Sequence[int]:
         """Functions that are billed by their memory have any size; other actors come in one."""
         actors = profiles.load(self.profile).actors
@@ -173,6 +207,9 @@ class SimulatedOptions(PlatformModel):
         from cloud.platforms.simulated import SimulatedPlatform  # imports these options itself
 
         return SimulatedPlatform(self)
+
+    def open_for_job(self, access: Access) -> SimulatedPlatform:
+        return self.open()
 
     def setting(self) -> Setting:
         return Setting(

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, F
 
-from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.options import PLATFORMS
 from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Pill, display_usd, format_day, format_moment, plural
 from webapp.job_states import Observed
@@ -20,14 +20,7 @@ from webapp.money.budget_chain import headroom, period_end, period_start
 from webapp.money.models import Account, AtLine, Budget, Period, Scope
 from webapp.money.queries import as_of, unreal_below
 
-CLOUDS: dict[str, str] = {
-    PlatformKind.LOCAL: "this machine",
-    PlatformKind.SIMULATED: "the simulated cloud",
-    PlatformKind.AWS_LAMBDA: "AWS Lambda",
-    PlatformKind.AZURE_CONTAINER: "Azure Container Instances",
-    PlatformKind.HOSTS: "machines of yours",
-    PlatformKind.RAY: "a Ray cluster",
-}
+CLOUDS = {kind: options.place for kind, options in PLATFORMS.items()}
 _STOPPED_SHOWN = 5
 _LEAST_PASSED = timedelta(days=1)
 _FURTHEST_DAYS = 365.0

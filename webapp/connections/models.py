@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from cloud.platforms.kinds import Cloud
+from cloud.platforms.model import Cloud
 from webapp.connections.sealing import Place, Sealed
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
 from cloud.accounts.provision.permissions import prefix_of
-from cloud.platforms.kinds import Cloud
+from cloud.platforms.model import Cloud
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import key_ring, queries
 from webapp.connections.models import (

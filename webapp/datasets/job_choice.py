@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.simulated_options import SimulatedOptions
-from cloud.timing.numbers import profile as profiles
-from cloud.timing.numbers.profile import Functions
 from training.data import library
 from training.data.manifest import Manifest
 from training.data.shipped import SHIPPED
@@ -85,7 +81,7 @@ def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
 
 def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) -> list[Problem]:
     """Return the problem of functions that would end for lack of memory, each of them paid."""
-    if not _has_functions(spec):
+    if not spec.platform.has_functions:
         return []
     changing = training.scaling.memory_range_mb
     path, least_mb = (
@@ -104,11 +100,3 @@ def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) 
             " or fewer local steps.",
         )
     ]
-
-
-def _has_functions(spec: JobSpec) -> bool:
-    """Whether an actor there has exactly the memory that is asked for."""
-    platform = spec.platform
-    if isinstance(platform, SimulatedOptions):
-        return isinstance(profiles.load(platform.profile).actors, Functions)
-    return isinstance(platform, LambdaOptions)

@@ -11,7 +11,7 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
-from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.options import PLATFORMS
 from cloud.platforms.pulled import Reached
 from training.engine.ports import Delivery, Offer, Puller
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -36,7 +36,7 @@ def open_mailbox(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Rea
     A user starts their own machines once. These outlive the job's process, though not the job.
     """
     box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
-    own_machines = box.job.spec["platform"]["kind"] == PlatformKind.HOSTS
+    own_machines = PLATFORMS[box.job.spec["platform"]["kind"]].machines_stay
     return Reached(
         DatabaseMailbox(job_id, epoch, clock=clock, sends_away=not own_machines),
         settings.STARLING_BASE_URL,

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_safe
 
 from cloud.actor import bundle
 from cloud.platforms.hosts import HostsOptions
-from cloud.platforms.kinds import PlatformKind
 from webapp.accounts.access import live_page, project_action, project_page
 from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -30,7 +29,7 @@ from webapp.jobs.queries import job_in
 
 def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """Return the context of the job's machines; empty for a job on another platform."""
-    if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
+    if not _has_machines(job):
         return {"machines": None}
     options = HostsOptions.model_validate(job.spec["platform"])
     found = queries.machines(job.pk, clock.now().timestamp())
@@ -130,7 +129,11 @@ def _job(project: Project, job_id: str) -> Job:
     return job
 
 
+def _has_machines(job: Job) -> bool:
+    return bool(job.spec["platform"]["kind"] == HostsOptions().kind)
+
+
 def require_hosts(job: Job) -> None:
     """Raise Http404 for a job on another platform."""
-    if job.spec["platform"]["kind"] != PlatformKind.HOSTS:
+    if not _has_machines(job):
         raise Http404("This job does not use your own machines.")

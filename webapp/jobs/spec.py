@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from cloud.platforms.kinds import COMPUTE_HERE, PlatformKind
 from cloud.platforms.local import LocalOptions
-from cloud.platforms.options import PlatformOptions
+from cloud.platforms.options import PLATFORMS, PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining
@@ -34,8 +33,10 @@ class Limits:
     clouds: int = 1000
 
     def actors(self, platform_kind: str) -> int:
-        here = {PlatformKind.LOCAL: self.local, PlatformKind.SIMULATED: self.simulated}
-        return here.get(PlatformKind(platform_kind), self.clouds)
+        platform = PLATFORMS[platform_kind]
+        if platform.is_simulated:
+            return self.simulated
+        return self.local if platform.computes_here else self.clouds
 
 
 class JobSpec(FrozenModel):
@@ -94,12 +95,12 @@ class JobSpec(FrozenModel):
 
     @property
     def simulated(self) -> bool:
-        return self.platform.kind == "simulated"
+        return self.platform.is_simulated
 
     @property
     def needs_connection(self) -> bool:
         """Whether the platform needs a connection of a project."""
-        return self.platform.kind not in COMPUTE_HERE
+        return not self.platform.computes_here
 
     @property
     def path_of_largest(self) -> str:

@@ -13,7 +13,7 @@ from django.db.models import F
 
 from cloud.money.pricing import total
 from cloud.money.rents.slices import SLICE_S
-from cloud.platforms.kinds import RENT_ENDS_WITH_RUN
+from cloud.platforms.options import PLATFORMS
 from cloud.timing.virtual_time import to_ns
 from training.engine.ports import PriceLine, Settlement
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -119,7 +119,7 @@ def settle_leftovers(*, job_id: str, before_epoch: int, clock: Clock) -> int:
         resolved_at=chain.now,
     )
     spent = sum(charge.reserved_picodollars for charge in left)
-    if account.job.spec["platform"]["kind"] in RENT_ENDS_WITH_RUN:
+    if PLATFORMS[account.job.spec["platform"]["kind"]].machines_stay:
         for rent in (charge for charge in left if charge.kind == RENT):
             used = _rent_until(rent, clock.now())
             Charge.objects.filter(pk=rent.pk).update(settled_picodollars=used)

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
-from cloud.platforms.kinds import COMPUTE_HERE
+from cloud.platforms.options import COMPUTE_HERE
 from webapp.accounts.models import Membership, Project
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import Case, QuerySet, When
 
-from cloud.platforms.kinds import CLOUD_OF, PlatformKind
+from cloud.platforms.options import CLOUD_OF
 from webapp.formatting import Pill, display_usd, format_rough_duration, format_score, plural
 from webapp.job_states import ACTIVE, TERMINAL, Observed
 from webapp.jobs.billing.bill_panel import job_cap
@@ -217,7 +217,7 @@ def _is_free(platform: Mapping[str, Any]) -> bool:
     """Whether the job runs on machines without a price."""
     prices = (value for name, value in platform.items() if name.endswith("_usd_per_hour"))
     priced = platform.get("machine") or any(Decimal(str(price or 0)) for price in prices)
-    return platform.get("kind", PlatformKind.LOCAL) not in CLOUD_OF and not priced
+    return platform.get("kind") not in CLOUD_OF and not priced
 
 
 def state_sentence(rate: Rate) -> str:

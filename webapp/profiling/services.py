@@ -13,7 +13,6 @@ from cloud.accounts.profiling_runs import Plan, likely_picodollars, most_picodol
 from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.money.pricing import Tariff
 from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.kinds import PlatformKind
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import stack as stacks
 from training.rl.environments.measuring import NotMeasured, measured_apart
@@ -134,9 +133,7 @@ class NoRoom(Exception):
 def require_room(project: Project, user: Any, picodollars: int, now: datetime) -> None:
     """Raise NoRoom if a budget is too full. `user` None: the server's console, to which no personal budget applies."""
     here = Q(project=None) | Q(project=project)
-    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(
-        scope=Scope.CLOUD, cloud=PlatformKind.AWS_LAMBDA
-    )
+    scopes = Q(scope__in=(Scope.EVERYTHING, Scope.PROJECT)) | Q(scope=Scope.CLOUD, cloud=LambdaOptions().kind)
     if user is not None:
         scopes |= Q(scope=Scope.USER, user=user)
     for budget in Budget.objects.filter(here, scopes, closed_at=None).order_by("pk"):

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.platforms.kinds import PlatformKind
+from cloud.platforms.local import LocalOptions
+from cloud.platforms.model import PlatformModel
+from cloud.platforms.options import PLATFORMS
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers.quantity import ProfileError
 from training.tasks.kinds import facts_of as training_facts_of
@@ -19,11 +21,6 @@ from webapp.reports.sold_services import AWS, LOCAL, MICROSOFT
 
 OF_NO_JOB = "Of no single job"
 _AT_ONCE = 500
-_CLOUDS: dict[str, tuple[str, str, str]] = {
-    PlatformKind.LOCAL: ("This machine", LOCAL, ""),
-    PlatformKind.AWS_LAMBDA: ("AWS", AWS, "us-east-1"),
-    PlatformKind.AZURE_CONTAINER: ("Azure", MICROSOFT, ""),
-}
 _PROVIDERS = {"aws": AWS, "azure": MICROSOFT}
 
 
@@ -119,16 +116,22 @@ def _training_facts(training: Mapping[str, Any]) -> TrainingFacts | None:
         return None
 
 
+def _platform_of(platform: Mapping[str, Any]) -> type[PlatformModel]:
+    return PLATFORMS.get(str(platform.get("kind")), LocalOptions)
+
+
 def _function_memory_mb(platform: Mapping[str, Any], facts: TrainingFacts | None) -> int:
-    return facts.memory_mb if facts and platform.get("kind") == PlatformKind.AWS_LAMBDA else 0
+    return facts.memory_mb if facts and _platform_of(platform).actor_word == "function" else 0
 
 
 def _cloud(platform: Mapping[str, Any]) -> tuple[str, str, str]:
     """The cloud's name, its provider, and its region if the job names none."""
-    kind = str(platform.get("kind") or PlatformKind.LOCAL)
-    if kind == PlatformKind.SIMULATED:
+    options = _platform_of(platform)
+    if options.is_simulated:
         return _simulated(str(platform.get("profile") or "lambda"))
-    return _CLOUDS.get(kind, ("Own machines", LOCAL, ""))
+    if options.cloud is None:
+        return options.report_name, LOCAL, ""
+    return options.report_name, _PROVIDERS[options.cloud], str(options.model_fields["region"].default)
 
 
 def _simulated(profile: str) -> tuple[str, str, str]:

@@ -22,7 +22,6 @@ from cloud.platforms.aws.error_text import code_of, refusal
 from cloud.platforms.aws.functions import function_name
 from cloud.platforms.aws.invoke import Report
 from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.kinds import PlatformKind
 from training.engine.messages import Call
 from training.engine.ports import PriceLine, Settlement
 from training.engine.reports import Usage
@@ -62,7 +61,7 @@ def due(now: datetime) -> list[str]:
     fresh = Q(finished_at=None) | Q(finished_at__gte=now - LOG_IS_KEPT)
     unread = Q(log_reading=None) | Q(log_reading__again_at__lte=now)
     begun = Q(account__spent_picodollars__gt=0)
-    jobs = Job.objects.filter(fresh, unread, begun, spec__platform__kind=PlatformKind.AWS_LAMBDA)
+    jobs = Job.objects.filter(fresh, unread, begun, spec__platform__kind=LambdaOptions().kind)
     return list(jobs.order_by("pk").values_list("pk", flat=True)[:100])
 
 

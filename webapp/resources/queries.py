@@ -18,7 +18,6 @@ from cloud.money.unattended_cost import (
     deadline_s,
     unattended_cost,
 )
-from cloud.platforms.aws_lambda import LambdaOptions
 from webapp.connections.models import Connection
 from webapp.job_states import ACTIVE
 from webapp.jobs.models import Job
@@ -105,10 +104,9 @@ def _in_flight(job: Job) -> list[ReservedCalls]:
     """Open calls that run outside this server, grouped by their reservation."""
     spec = job.parsed_spec()
     options, memory_mb = spec.platform, spec.training.memory_mb
-    if not isinstance(options, LambdaOptions):
-        return []
     price = options.tariff(PriceBook.load(), memory_mb).actor
-    assert price is not None
+    if spec.simulated or price is None:
+        return []
     # Calls of this server's own learner cost nothing.
     alike = (
         job.account.charges.filter(state=ChargeState.OPEN, reserved_picodollars__gt=0)
@@ -120,7 +118,7 @@ def _in_flight(job: Job) -> list[ReservedCalls]:
         ReservedCalls(
             row["count"],
             row["last"].timestamp(),
-            options.start_cap_s + deadline_s(price, memory_mb, row["reserved_picodollars"]),
+            (options.longest_start_s or 0.0) + deadline_s(price, memory_mb, row["reserved_picodollars"]),
             row["reserved_picodollars"],
         )
         for row in alike

@@ -22,7 +22,6 @@ ELSEWHERE = (
     "minionsrl-cluster",
     "stellaris-cluster",
 )
-_PLAIN_STACK = "starling-stack"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def compare(
     The software is the run's own; chance is drawn from its seed; the learner has the machine that the profile names.
     """
     schedules = schedules_of(sittings)
-    own = options.profile if isinstance(options, SimulatedOptions) else None
+    own = options.alike.profile if options.is_simulated else None
     found = [_compared(schedules, name, options, book) for name in elsewhere if name != own]
     notes = dict.fromkeys(note for schedule in schedules for note in schedule.notes)
     return found, tuple(notes)
@@ -66,10 +65,8 @@ def compare_until_now(
 def _compared(
     schedules: Iterable[ReplaySchedule], name: str, options: PlatformOptions, book: PriceBook
 ) -> CloudComparison:
-    stack, seed = _PLAIN_STACK, 0
-    if isinstance(options, SimulatedOptions):
-        stack, seed = options.stack, options.seed
-    return _at(Place.of(SimulatedOptions(profile=name, stack=stack, seed=seed), book), name, schedules, seed)
+    elsewhere = SimulatedOptions(profile=name, stack=options.alike.stack, seed=options.alike.seed)
+    return _at(Place.of(elsewhere, book), name, schedules, elsewhere.seed)
 
 
 def _at(place: Place, name: str, schedules: Iterable[ReplaySchedule], seed: int) -> CloudComparison:

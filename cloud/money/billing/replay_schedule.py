@@ -114,7 +114,7 @@ class ReplaySchedule:
         by_name: dict[str, list[Work]] = {}
         for work in sorted(sitting.works, key=lambda work: work.serial):
             by_name.setdefault(work.name, []).append(work)
-        simulated = sitting.spec.get("platform", {}).get("kind") == "simulated"
+        simulated = sitting.simulated
         tasks = _tasks(list(by_name.values()), spec, simulated=simulated)
         numbers = {name: number for number, name in enumerate(by_name)}
         missing = 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cloud.money.billing.work import Work, WorkError, works_from
+from cloud.platforms.options import PLATFORMS
 from training.engine.ports import PriceLine, Settlement
 
 SCHEMA = 1
@@ -37,6 +38,11 @@ class Sitting:
         """
         records: list[Any] = [one.usage["work"] for one in settlements if "work" in one.usage]
         return Sitting(spec, settlements, works_from(records, place))
+
+    @property
+    def simulated(self) -> bool:
+        platform = PLATFORMS.get(self.spec.get("platform", {}).get("kind"))
+        return platform is not None and platform.is_simulated
 
     @property
     def spent_picodollars(self) -> int:

@@ -9,16 +9,9 @@ from typing import Any
 
 from cloud.money.billing.paper_formulas import FORMULAS
 from cloud.money.billing.parts import BillPart, bill_parts
-from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.azure_container import AzureContainerOptions
-from cloud.platforms.hosts import HostsOptions
-from cloud.platforms.local import LocalOptions
 from cloud.platforms.options import PlatformOptions
-from cloud.platforms.ray_cluster import RayOptions
-from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
-from cloud.timing.numbers.profile import Functions
 from cloud.timing.numbers.quantity import Kind, ProfileError, quantities
 from webapp.formatting import display_usd, format_percent, format_rough_duration
 from webapp.money.models import BillSheet
@@ -199,25 +192,7 @@ def _elsewhere(document: Mapping[str, Any], options: PlatformOptions) -> Iterato
         else:
             dearer = _difference_in_money(own, one["picodollars"])
             slower = _difference_in_time(own_s, one["time_s"])
-            yield f"{elsewhere}: {subject(options)} {dearer} and {slower}."
-
-
-def subject(options: PlatformOptions) -> str:
-    """Return the job's platform as the subject of a sentence in the past tense."""
-    if isinstance(options, LocalOptions):
-        return "this machine"
-    if isinstance(options, LambdaOptions):
-        return "functions"
-    if isinstance(options, AzureContainerOptions):
-        return "standing containers"
-    if isinstance(options, HostsOptions):
-        return "your machines"
-    if isinstance(options, RayOptions):
-        return "the Ray cluster"
-    actors = profiles.load(options.profile).actors
-    if isinstance(actors, Functions):
-        return "functions"
-    return "standing containers" if actors.units is None else "these machines"
+            yield f"{elsewhere}: {options.subject} {dearer} and {slower}."
 
 
 def _difference_in_money(own: int, other: int) -> str:
@@ -237,13 +212,14 @@ def _difference_in_time(own_s: float, other_s: float) -> str:
 
 def numbers_behind(options: PlatformOptions) -> Numbers | None:
     """Return the numbers of a simulated job; None for other jobs, or if the profile or stack no longer exists."""
-    if not isinstance(options, SimulatedOptions):
+    if not options.is_simulated:
         return None
+    simulated = options.alike
     try:
-        profile, stack = profiles.load(options.profile), stacks.load(options.stack)
+        profile, stack = profiles.load(simulated.profile), stacks.load(simulated.stack)
     except ProfileError:
         return None
     found = Counter(one.kind for one in quantities(profile).values())
     listed = [f"{found[kind]} {word}" for kind, word in _KINDS.items() if found[kind]]
     words = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    return Numbers(options.profile, profile.title, options.stack, stack.title, sum(found.values()), words)
+    return Numbers(simulated.profile, profile.title, simulated.stack, stack.title, sum(found.values()), words)

@@ -24,7 +24,6 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.round_times import paper_costs
 from cloud.money.billing.work import WorkError
 from cloud.money.billing.work_file import Sitting
-from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecasting.outcome import outcome_by_part
 from cloud.timing.numbers import profile as profiles
 from training.engine.ports import PriceLine, Settlement
@@ -121,8 +120,8 @@ def document_of(
     comparable = calls <= MOST_CALLS_COMPARED
     compared, notes = compare(sittings, options, book) if comparable else ([], ())
     own = None
-    if comparable and not ended and isinstance(options, SimulatedOptions):
-        own = asdict(compare_until_now(sittings, options, book))
+    if comparable and not ended and options.is_simulated:
+        own = asdict(compare_until_now(sittings, options.alike, book))
     return {
         "total": bill.total,
         "parts": dict(bill.parts),
@@ -164,4 +163,4 @@ def _settlement(charge: Charge) -> Settlement:
 
 def _region(options: AnyPlatformOptions) -> str:
     region = getattr(options, "region", None)
-    return region or (profiles.load(options.profile).region if isinstance(options, SimulatedOptions) else "")
+    return region or (profiles.load(options.alike.profile).region if options.is_simulated else "")

@@ -14,7 +14,6 @@ from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.money.billing.retiming import RetimedRun, retime
 from cloud.money.billing.work import WorkError
 from cloud.money.billing.work_file import Sitting, read_work_file
-from cloud.platforms.kinds import PlatformKind
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
 from cloud.timing.place import Place
@@ -40,8 +39,7 @@ def stored_run(name: str) -> StoredRun:
     sittings = [sitting for sitting in sittings if sitting.works]
     if not sittings:
         raise WorkError(f"{name} has no record of any call")
-    platform = sittings[-1].spec.get("platform", {})
-    simulated = platform.get("kind") == PlatformKind.SIMULATED
+    platform, simulated = sittings[-1].spec.get("platform", {}), sittings[-1].simulated
     try:
         options = SimulatedOptions.model_validate(platform) if simulated else SimulatedOptions()
     except ValidationError as error:

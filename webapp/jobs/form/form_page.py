@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from cloud.platforms.kinds import CLOUD_OF
+from cloud.platforms.options import CLOUD_OF
 from training.rl.environments import catalogue
 from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project

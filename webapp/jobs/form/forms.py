@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from cloud.platforms.kinds import CLOUD_OF
+from cloud.platforms.options import CLOUD_OF
 from cloud.platforms.ray import driver as ray_driver
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks

@@ -141,7 +141,7 @@ def _with_gradients(spec: JobSpec, loop: StalenessAware, tariff: Tariff, words: 
 
 def _machine_words(spec: JobSpec, tariff: Tariff) -> str:
     rents = [one for one in tariff.rents if one.resource == "learner"]
-    if spec.platform.kind == "simulated":
+    if spec.simulated:
         return _simulated(spec, tariff, [part for one in rents for part in one.parts])
     if rents:
         return f"Here, on this installation, at {_hourly(rents[0].parts)} an hour from start to end, as you set it."

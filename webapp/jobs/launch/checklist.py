@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from cloud.platforms.hosts import HostsOptions
-from cloud.platforms.kinds import CLOUD_OF, COMPUTE_HERE
+from cloud.platforms.options import CLOUD_OF, COMPUTE_HERE
 from training.rl.environments import catalogue
 from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK

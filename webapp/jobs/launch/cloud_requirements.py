@@ -17,7 +17,8 @@ from cloud.platforms.aws.invoke import INLINE_AT_MOST_BYTES
 from cloud.platforms.aws_lambda import LambdaOptions
 from cloud.platforms.azure_container import AzureContainerOptions
 from cloud.platforms.hosts import HostsOptions
-from cloud.platforms.kinds import CLOUD_OF, Cloud, PlatformKind
+from cloud.platforms.model import Cloud
+from cloud.platforms.options import CLOUD_OF
 from cloud.timing.forecasting.workload import spaces_of
 from training.calls.kind import SLACK_BYTES
 from training.calls.planned import Sizes, sizes_of
@@ -115,7 +116,7 @@ def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
     if not isinstance(spec.platform, LambdaOptions | AzureContainerOptions):
         return []
     connection = connection_of(project, spec)
-    cloud = CLOUD_OF[PlatformKind(spec.platform.kind)]
+    cloud = CLOUD_OF[spec.platform.kind]
     if connection is None:
         return [at_connection(f"choose one of this project's connections to {_NAMES[cloud]}, under Clouds.")]
     if connection.cloud != cloud:

@@ -8,15 +8,7 @@ from math import floor, log10
 
 from django.conf import settings
 
-from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.azure_container import AzureContainerOptions
-from cloud.platforms.local import LocalOptions
-from cloud.platforms.ray_cluster import RayOptions
-from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecasting import workload
-from cloud.timing.numbers import profile as profiles
-from cloud.timing.numbers.profile import Functions
-from cloud.workers.executor import cores
 from cloud.workers.memory_watch import allow_workers
 from training.data.store import MissingData
 from training.engine.codec import BODY_LIMIT_BYTES
@@ -123,12 +115,7 @@ def format_memory(byte_count: float) -> str:
 
 def _workers(spec: JobSpec) -> int:
     """Return how many processes of this machine do the calls of actors."""
-    platform = spec.platform
-    if isinstance(platform, LocalOptions | SimulatedOptions):
-        return platform.workers or cores()
-    if isinstance(platform, RayOptions) and not platform.address:
-        return min(platform.most_actors, spec.training.scaling.largest)
-    return 0
+    return spec.platform.processes_here(spec.training.scaling.largest)
 
 
 def _spaces(spec: JobSpec) -> Spaces | None:
@@ -221,20 +208,15 @@ def _two_digits(value: float) -> float:
 def _bytes_of_place(spec: JobSpec) -> int | None:
     """Return the memory that an actor has where its size is bought; None elsewhere. That of functions that learn from
     data is checked with their data (`webapp.datasets.job_choice`)."""
-    platform = spec.platform
-    if isinstance(platform, AzureContainerOptions):
-        return platform.memory_gb * _GIGABYTE
-    functions = isinstance(platform, LambdaOptions) or (
-        isinstance(platform, SimulatedOptions)
-        and isinstance(profiles.load(platform.profile).actors, Functions)
-    )
-    if not functions or not isinstance(spec.training, TrainingSpec):
+    if spec.platform.actor_memory_mb is not None:
+        return spec.platform.actor_memory_mb[1] * _MEGABYTE
+    if not spec.platform.has_functions or not isinstance(spec.training, TrainingSpec):
         return None
     changing = spec.training.scaling.memory_range_mb
     return (changing[1] if changing else spec.training.memory_mb) * _MEGABYTE
 
 
 def _path_of_place(spec: JobSpec) -> str:
-    if isinstance(spec.platform, AzureContainerOptions):
-        return "platform.memory_gb"
+    if spec.platform.actor_memory_mb is not None:
+        return f"platform.{spec.platform.actor_memory_mb[0]}"
     return f"training.{spec.training.memory_field}"

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from django.conf import settings
 
 from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
-from cloud.platforms.aws_lambda import LambdaOptions
-from cloud.platforms.azure_container import AzureContainerOptions
-from cloud.platforms.hosts import HostsOptions
 from cloud.platforms.options import PlatformOptions
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.head import NoRay
@@ -41,8 +38,6 @@ PRICE_IT = (
     " installed."
 )
 """What to do if the price book has no price."""
-_WITHOUT_TORCH = LambdaOptions | AzureContainerOptions | HostsOptions
-"""Platforms whose actors have no torch."""
 
 
 def obstacle(training: Training) -> Problem | None:
@@ -113,18 +108,16 @@ def platform_obstacle(spec: JobSpec) -> Problem | None:
 def package_obstacle(spec: JobSpec) -> Problem | None:
     """Return why actors of this platform lack the environment's package; None if they have it."""
     training = spec.training
-    if not isinstance(training, TrainingSpec) or not isinstance(
-        spec.platform, LambdaOptions | AzureContainerOptions
-    ):
+    if not isinstance(training, TrainingSpec) or spec.platform.actors_have_packages:
         return None
     package = packages.package_of(training.environment.id)
     if not package:
         return None
     path = "training.environment.id"
-    where = "functions" if isinstance(spec.platform, LambdaOptions) else "containers"
     return Problem(
         path,
-        f"Environment ({path}): {training.environment.id} needs the package {package}, which {where} do not get."
+        f"Environment ({path}): {training.environment.id} needs the package {package}, which"
+        f" {spec.platform.actor_word}s do not get."
         " It runs on this machine, on the simulated cloud, on a Ray cluster and on machines of your own that have the"
         " package.",
     )
@@ -167,7 +160,7 @@ def gpu_obstacle(spec: JobSpec) -> Problem | None:
 def torch_obstacle(spec: JobSpec) -> Problem | None:
     """Return why actors cannot compute this job's gradients; None if they can, or need not."""
     training, loop = spec.training, spec.training.loop.gradients
-    if not isinstance(spec.platform, _WITHOUT_TORCH):
+    if spec.platform.actors_have_torch:
         return None
     if loop is None or loop.where != "actor":
         return None

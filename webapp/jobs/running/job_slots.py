@@ -5,7 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import QuerySet
 
-from cloud.platforms.kinds import COMPUTE_HERE
+from cloud.platforms.options import COMPUTE_HERE
 from cloud.workers.executor import cores
 from webapp.formatting import plural
 from webapp.job_states import Observed

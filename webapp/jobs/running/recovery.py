@@ -16,7 +16,7 @@ from django.db.models import F, FloatField, Max, Min, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from cloud.platforms.kinds import COMPUTE_HERE
+from cloud.platforms.options import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed

@@ -18,6 +18,7 @@ from cloud.accounts.register import Holder, RegisterClosed
 from cloud.failures import out_of_memory_words
 from cloud.money.metering import MeteredPlatform
 from cloud.money.rents.slices import A_LONG_ROUND
+from cloud.platforms.model import Access
 from cloud.platforms.pulled import Reached
 from cloud.platforms.ray.head import NoRay
 from training.engine.checkpoints import CheckpointError
@@ -251,9 +252,7 @@ class _Run:
             platform = assemble(
                 self._spec,
                 self._ledger,
-                self._connect,
-                self._reach,
-                self._hold,
+                Access(self._connect, self._hold, self._reach),
                 lambda opened: self._wait(partial(self._notes.of, with_cache(opened, self._job.pk))),
             )
         except NoRay as error:
