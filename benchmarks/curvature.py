@@ -34,7 +34,7 @@ from training.functions.run import execute
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
 from training.rl.measures.curvature import CurvatureSpec, measure_curvature, standardise
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Parameters
 from training.rl.surfaces.surface import surface_of
 from training.rl.surfaces.update_samples import UpdateSamples
 from training.scaling.agent_weights import as_text

@@ -23,8 +23,7 @@ from training.rl.batch import Batch
 from training.rl.environments.making import spaces_of
 from training.rl.learner import LearnerState
 from training.rl.measures.curvature import CurvatureSpec, measure_curvature
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Network, Parameters
 from training.rl.surfaces.update_samples import UpdateSamples
 from training.spec import TrainingSpec
 

@@ -14,7 +14,7 @@ from training.rl.algorithms import AnyAlgorithm
 from training.rl.algorithms.ppo import PPO
 from training.rl.environments.catalogue import ENTRIES
 from training.rl.environments.model import EnvironmentSpec
-from training.rl.networks.architectures import MLP, AnyNetwork
+from training.rl.networks import MLP, AnyNetwork
 from training.scaling import AnyScaling
 from training.scaling.fixed import Fixed
 from training.tasks.score import RETURN, Score

@@ -37,7 +37,7 @@ from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.batch import Batch
 from training.rl.environments.catalogue import ENTRIES
 from training.rl.environments.model import EnvironmentSpec
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 

@@ -25,7 +25,7 @@ from training.loops.aggregation import (
 from training.rl.algorithms.autograd import Autograd
 from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.ppo import PPO
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 
 
 def test_a_gradient_four_versions_behind_weighs_half():

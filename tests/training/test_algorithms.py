@@ -14,7 +14,7 @@ from training.rl.algorithms.impala import Impala
 from training.rl.algorithms.ppo import PPO
 from training.rl.batch import BadTrajectory, Batch
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 
 ONE_STEP = {"epochs": 1, "minibatch_size": 100_000, "learning_rate_decay": False, "learning_rate": 1e-3}
 

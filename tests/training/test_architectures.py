@@ -11,7 +11,7 @@ from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.environments.making import spaces_of
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks import CNN, MLP
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.spaces import Spaces
 

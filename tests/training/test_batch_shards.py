@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from tests.training.test_inference import state_of
-from training.rl.networks import batch_shards
-from training.rl.networks.architectures import CNN
-from training.rl.networks.networks import TorchNetwork
+from training.rl.networks import CNN, batch_shards
+from training.rl.networks.torch_network import TorchNetwork
 from training.rl.spaces import Spaces
 
 SPACES = Spaces((4, 84, 84), (6,))

@@ -24,7 +24,7 @@ from training.rl.algorithms.impala import Impala
 from training.rl.algorithms.optimisation import BadLoss, descent_for
 from training.rl.algorithms.ppo import PPO
 from training.rl.batch import Batch
-from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks import CNN, MLP
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 

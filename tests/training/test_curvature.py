@@ -14,9 +14,9 @@ from tests.training.runs import events_of
 from tests.training.specs import tiny
 from training.rl.measures import noise_scale
 from training.rl.measures.curvature import RATIO_LIMIT, CurvatureSpec, measure_curvature, ratio, standardise
-from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks import CNN, MLP
 from training.rl.networks.distributions import Distribution
-from training.rl.networks.networks import TorchNetwork, initial_parameters
+from training.rl.networks.torch_network import TorchNetwork
 from training.rl.spaces import Spaces
 from training.rl.surfaces.dense_surface import DenseSurface
 from training.rl.surfaces.lanczos import spectrum_ends
@@ -47,7 +47,7 @@ def evidence_for(network, spaces, n=96, seed=0, spread=0.3, moved=0.2):
     rng = np.random.default_rng(seed)
     parameters = {
         name: array + np.float32(moved) * rng.standard_normal(array.shape).astype(np.float32)
-        for name, array in initial_parameters(network, spaces, seed).items()
+        for name, array in network.initial_parameters(spaces, seed).items()
     }
     observations = rng.standard_normal((n, *spaces.observation_shape)).astype(np.float32)
     if spaces.pictures:

@@ -21,7 +21,7 @@ from training.engine.checkpoints import CheckpointError, FileCheckpointStore, Pr
 from training.engine.messages import Evaluated
 from training.rl.environments.making import spaces_of
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.policies.export import export_onnx
 from training.rl.policies.loader import ATARI_LOADER, LOADER, package

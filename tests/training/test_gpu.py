@@ -29,7 +29,7 @@ from training.rl.algorithms.ppo import PPO
 from training.rl.batch import Batch
 from training.rl.environments.catalogue import ENTRIES
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 from training.rl.spaces import Spaces
 from training.rl.surfaces.loss_surface import LossSurface
 from training.rl.surfaces.tensor_surface import TensorSurface

@@ -12,7 +12,7 @@ from training.rl.algorithms.autograd import Autograd
 from training.rl.algorithms.closed_form import ClosedForm
 from training.rl.algorithms.losses import clamped_square
 from training.rl.algorithms.ppo import PPO
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.spec import TrainingSpec
 
 LONGEST = 0.01

@@ -11,10 +11,10 @@ from tests.training.runs import updates_of
 from tests.training.specs import tiny
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import CNN, MLP
+from training.rl.networks import CNN, MLP
 from training.rl.networks.distributions import Distribution
 from training.rl.networks.inference import NumpyPolicy, normalise
-from training.rl.networks.networks import TorchNetwork
+from training.rl.networks.torch_network import TorchNetwork
 from training.rl.normalisers import Moments
 from training.rl.spaces import Spaces
 

@@ -13,7 +13,7 @@ from training.rl.algorithms import losses
 from training.rl.algorithms.heads import head_of
 from training.rl.algorithms.impact import Impact
 from training.rl.algorithms.ppo import PPO
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.rl.networks.inference import LOG_STD_LIMITS, normalise
 from training.rl.returns import generalised_advantages
 

@@ -25,7 +25,7 @@ from training.rl.algorithms.optimisation import Optimisation
 from training.rl.algorithms.ppo import PPO
 from training.rl.algorithms.slice_gradient import Pass, gradient_of
 from training.rl.learner import PublishedPolicy
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.rl.networks.inference import normalise
 from training.rl.returns import vtrace
 from training.rl.truncation import Truncation, importance_figures, least_ratios, truncated_ratios

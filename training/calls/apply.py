@@ -29,7 +29,7 @@ from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.loops.aggregation import AggregationRule
 from training.rl.algorithms import AnyAlgorithm
-from training.rl.networks.architectures import AnyNetwork
+from training.rl.networks import AnyNetwork
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall

@@ -29,7 +29,7 @@ from training.engine.reports import Usage
 from training.functions.body import Result, WarmCache
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.environments.model import EnvironmentSpec
-from training.rl.networks.architectures import AnyNetwork
+from training.rl.networks import AnyNetwork
 from training.rl.truncation import Truncation
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def _spaces(request: GradientRequest) -> Spaces:
 
 
 def _shapes(request: GradientRequest) -> dict[str, tuple[int, ...]]:
-    from training.rl.networks.networks import parameter_shapes
+    from training.rl.networks.network import parameter_shapes
 
     return parameter_shapes(request.network, _spaces(request))
 

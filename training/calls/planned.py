@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from training.engine.codec import encode
 from training.rl.environments.expectations import Expectation, expectation_of
-from training.rl.networks.architectures import Convolution, Layer
+from training.rl.networks.layer import NamedLayer
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 
@@ -58,9 +59,8 @@ class PlannedCall:
 
 def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
     layout = training.network.layout(spaces)
-    policy = [_parameters(layer) for layer in (*layout.trunk, *layout.policy)]
-    value = [_parameters(layer) for layer in layout.value]
-    arrays = 2 * (len(policy) + len(value)) + (not spaces.discrete)
+    policy, value = _array_sizes(layout.actor), _array_sizes(layout.value)
+    arrays = len(policy) + len(value) + (not spaces.discrete)
     seen = 0 if spaces.pictures or not training.algorithm.normalise_observations else spaces.observation_size
     copies = 4 if training.algorithm.follows_a_target else 3
     parameters = sum(policy) + sum(value)
@@ -70,7 +70,7 @@ def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
         return numbers + _HEADER_BYTES + copies * arrays * _HEADER_BYTES_AN_ARRAY
 
     return Sizes(
-        weights=4 * sum(policy) + 8 * seen + _HEADER_BYTES + 2 * len(policy) * _HEADER_BYTES_AN_ARRAY,
+        weights=4 * sum(policy) + 8 * seen + _HEADER_BYTES + len(policy) * _HEADER_BYTES_AN_ARRAY,
         learner=of_learner(copies),
         parameters=of_learner(copies - 2),
         gradient=4 * parameters + arrays * _HEADER_BYTES_AN_ARRAY,
@@ -84,10 +84,8 @@ def sizes_of(training: TrainingSpec, spaces: Spaces) -> Sizes:
     )
 
 
-def _parameters(layer: Layer) -> int:
-    if isinstance(layer, Convolution):
-        return layer.filters * (layer.inputs * layer.kernel**2 + 1)
-    return layer.outputs * (layer.inputs + 1)
+def _array_sizes(layers: tuple[NamedLayer, ...]) -> list[int]:
+    return [prod(shape) for one in layers for shape in one.layer.shapes]
 
 
 def _observation_bytes(spaces: Spaces) -> int:

@@ -23,7 +23,7 @@ from training.engine.reports import CurvatureReport, Message, NoiseScaleReport, 
 from training.functions.body import Result, WarmCache
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.measures.measures import AnyMeasure
-from training.rl.networks.architectures import AnyNetwork
+from training.rl.networks import AnyNetwork
 
 if TYPE_CHECKING:
     from training.calls.planned import PlannedCall

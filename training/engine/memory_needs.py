@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import Literal, NamedTuple
 
 from training.calls.planned import Sizes, sizes_of
@@ -22,7 +22,6 @@ from training.rl.measures.curvature import CurvatureSpec
 from training.rl.measures.measures import AnyMeasure
 from training.rl.measures.noise_scale import NoiseScaleSpec
 from training.rl.measures.policy_shift import PolicyShiftSpec
-from training.rl.networks.architectures import Convolution, Layer
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from training.supervised.pushes import most_bytes
@@ -197,21 +196,10 @@ def _measuring_bytes(training: TrainingSpec, spaces: Spaces, steps: int) -> int:
 
 def _sample_bytes(training: TrainingSpec, spaces: Spaces) -> int:
     """Return the bytes of what the layers of a network give of one sample, and of the slopes on the way back."""
-    layout = training.network.layout(spaces)
-    sizes, side = [], spaces.observation_shape[-1]
-    for layer in (*layout.trunk, *layout.policy, *layout.value):
-        outputs, side = _outputs_of(layer, side)
-        sizes.append(outputs)
+    sizes = [prod(one.layer.output_shape) for one in training.network.layout(spaces).learner]
     if spaces.pictures:  # of each shard the graph is kept, and slopes only of one layer at a time
         return 4 * (spaces.observation_size + sum(sizes) + max(sizes))
     return 4 * (sum(sizes) + 4 * max(sizes))
-
-
-def _outputs_of(layer: Layer, side: int) -> tuple[int, int]:
-    if isinstance(layer, Convolution):
-        side = layer.size_after(side)
-        return layer.filters * side * side, side
-    return layer.outputs, side
 
 
 def _of_actor(training: TrainingSpec, spaces: Spaces, sizes: Sizes) -> tuple[Need, ...]:
@@ -238,7 +226,7 @@ def _of_actor(training: TrainingSpec, spaces: Spaces, sizes: Sizes) -> tuple[Nee
             Need("round", of_slice),
             _minibatch(training, spaces, sizes, a_slice),
         ]
-        if spaces.pictures:
+        if not training.network.has_closed_form:
             needs.append(Need("process", _TORCH))
     return tuple(needs)
 

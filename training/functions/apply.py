@@ -25,7 +25,7 @@ from training.loops.aggregation import policy_distance, usual_step
 from training.rl.algorithms.slice_gradient import apply_gradients, end_round
 from training.rl.learner import LearnerState
 from training.rl.measures.policy_shift import divergence
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Parameters
 
 
 def apply(call: Call, request: ApplyRequest) -> Result:

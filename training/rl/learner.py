@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from training.engine.codec import Document, decode, encode
-from training.rl.networks.architectures import Convolution, Dense, Network
-from training.rl.networks.networks import Parameters, initial_parameters
+from training.rl.networks import LOG_STD, Network, Parameters
+from training.rl.networks.layer import published_names
 from training.rl.normalisers import Moments
 from training.rl.spaces import Spaces
 
@@ -89,7 +89,7 @@ class LearnerState:
         with_target: bool = False,
         kl_coefficient: float = 0.0,
     ) -> LearnerState:
-        parameters = initial_parameters(network, spaces, seed)
+        parameters = network.initial_parameters(spaces, seed)
         zeros = {name: np.zeros_like(array) for name, array in parameters.items()}
         # Pictures are scaled by 255 inside the network, so there is nothing to normalise.
         normalise = normalise_observations and not spaces.pictures
@@ -208,20 +208,20 @@ class LearnerState:
 
     def actor_weights(self, network: Network) -> bytes:
         """Return what an actor needs of this version: the policy and its normaliser, nothing of the learner."""
-        layers = _policy_layers(network, self.spaces)
+        layers = network.layout(self.spaces).actor
         document: Document = {
             "version": self.version,
             "action_counts": list(self.spaces.action_counts),
             "pictures": self.spaces.pictures,
             "activation": network.activation,
-            "layers": layers,
+            "layers": [[one.name, *one.layer.published] for one in layers],
             "macs": network.policy_macs(self.spaces),
         }
-        for name, _, _ in layers:
-            for part in ("weight", "bias"):
-                document[f"{name}.{part}"] = self.parameters[f"{name}.{part}"]
-        if "policy.log_std" in self.parameters:
-            document["policy.log_std"] = self.parameters["policy.log_std"]
+        for one in layers:
+            for name in one.parameters:
+                document[name] = self.parameters[name]
+        if LOG_STD in self.parameters:
+            document[LOG_STD] = self.parameters[LOG_STD]
         mean, scale = self.normaliser()
         if mean is not None:
             document["observation_mean"] = mean
@@ -241,32 +241,9 @@ class PublishedPolicy(NamedTuple):
     def decode(weights: bytes) -> PublishedPolicy:
         """Return the policy in the bytes that actors get."""
         document = decode(weights)
-        names = [f"{layer[0]}.{part}" for layer in document["layers"] for part in ("weight", "bias")]
-        if "policy.log_std" in document:
-            names.append("policy.log_std")
         return PublishedPolicy(
             document["version"],
-            {name: document[name] for name in names},
+            {name: document[name] for name in published_names(document)},
             document.get("observation_mean"),
             document.get("observation_scale"),
         )
-
-
-def _policy_layers(network: Network, spaces: Spaces) -> list[list[Any]]:
-    """Return each policy layer as [parameters' name, convolution or None, shape of the picture it flattens or None]."""
-    layout = network.layout(spaces)
-    named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
-    named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
-    layers: list[list[Any]] = []
-    picture: list[int] | None = None
-    size = spaces.observation_shape[1] if spaces.pictures else 0
-    for name, layer in named:
-        if isinstance(layer, Convolution):
-            size = layer.size_after(size)
-            picture = [layer.filters, size]
-            layers.append([name, [layer.kernel, layer.stride, *layer.pad], None])
-        else:
-            assert isinstance(layer, Dense)
-            layers.append([name, None, picture])
-            picture = None
-    return layers

@@ -26,7 +26,8 @@ def read_agent(weights: str) -> NumpyPolicy:
     with _refusing():
         policy = NumpyPolicy(base64.b64decode(weights, validate=True), limit_bytes=_LIMIT_BYTES)
         # Decisions are timed and paid by this number. Weights of early versions do not have it.
-        if type(policy.macs) is not int or policy.macs not in (0, policy.dense_macs):
+        of_layers = policy.dense_macs
+        if of_layers is None or type(policy.macs) is not int or policy.macs not in (0, of_layers):
             raise ValueError
     return policy
 

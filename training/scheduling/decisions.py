@@ -13,7 +13,7 @@ from training.engine.reports import RoundReport
 from training.rl.algorithms.algorithm import UpdateResult
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import MLP, Network
+from training.rl.networks import MLP, Network
 from training.rl.spaces import Spaces
 
 if TYPE_CHECKING:

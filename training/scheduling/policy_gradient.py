@@ -18,7 +18,7 @@ from training.rl.returns import generalised_advantages
 if TYPE_CHECKING:
     from training.rl.batch import Batch
     from training.rl.learner import LearnerState
-    from training.rl.networks.architectures import Network
+    from training.rl.networks import Network
 
 
 class PolicyGradient(Algorithm):

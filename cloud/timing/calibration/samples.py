@@ -25,7 +25,7 @@ from training.rl.environments.catalogue import ENTRIES
 from training.rl.environments.making import spaces_of
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 from training.rl.spaces import Spaces
 
 DEADLINE_S = 600.0

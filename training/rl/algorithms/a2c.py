@@ -22,7 +22,7 @@ from training.rl.truncation import Truncating, Truncation, truncated_ratios
 if TYPE_CHECKING:
     from training.rl.batch import Batch
     from training.rl.learner import LearnerState
-    from training.rl.networks.architectures import Network
+    from training.rl.networks import Network
 
 
 class A2C(Algorithm):

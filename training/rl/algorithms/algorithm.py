@@ -14,8 +14,7 @@ from training.base_model import FrozenModel
 from training.engine.reports import UpdateReport
 from training.rl.algorithms.descent import Anchor, Array, Objective
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import LossWeights, UpdateSamples, flatten_time
 from training.rl.truncation import Truncating, Truncation

@@ -25,9 +25,9 @@ from training.rl.algorithms.descent import (
     is_of_critic,
 )
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import Network
+from training.rl.networks import LOG_STD, Network, Parameters
 from training.rl.networks.distributions import Distribution
-from training.rl.networks.networks import LOG_STD, Parameters, TorchNetwork
+from training.rl.networks.torch_network import TorchNetwork
 
 if TYPE_CHECKING:
     from training.rl.algorithms.algorithm import Algorithm

@@ -27,8 +27,7 @@ from training.rl.algorithms.descent import (
 )
 from training.rl.algorithms.heads import Head, head_of
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import LOG_STD, Floats, Parameters
+from training.rl.networks import LOG_STD, Floats, Network, Parameters
 
 if TYPE_CHECKING:
     from training.rl.algorithms.algorithm import Algorithm

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from training.rl.networks.architectures import Layer, Network
-from training.rl.networks.networks import Floats, Parameters
+from training.rl.networks import Floats, Network, Parameters
+from training.rl.networks.layer import NamedLayer
 from training.rl.spaces import Spaces
 
 
@@ -64,7 +64,7 @@ class ForwardPass:
         return self.value[-1][:, 0]
 
 
-class _DenseLayer(NamedTuple):
+class DenseLayer(NamedTuple):
     weight: str
     bias: str
     activated: bool
@@ -76,9 +76,9 @@ class DenseNetwork:
     def __init__(self, network: Network, spaces: Spaces) -> None:
         layout = network.layout(spaces)
         self._relu = network.activation == "relu"
-        self._trunk = _named_layers("trunk", layout.trunk, last_activated=True)
-        self._policy = _named_layers("policy", layout.policy, last_activated=False)
-        self._value = _named_layers("value", layout.value, last_activated=False)
+        self._trunk = dense_layers(layout.trunk)
+        self._policy = dense_layers(layout.policy)
+        self._value = dense_layers(layout.value)
 
     def forward(self, parameters: Mapping[str, Floats], observations: Floats) -> ForwardPass:
         """Pass [n, size] observations through all layers. A shared trunk is computed once."""
@@ -117,7 +117,7 @@ class DenseNetwork:
             self._down(parameters, self._trunk, forward_pass.trunk, policy + value, into, through=False)
 
     def _up(
-        self, parameters: Mapping[str, Floats], layers: tuple[_DenseLayer, ...], x: Floats
+        self, parameters: Mapping[str, Floats], layers: tuple[DenseLayer, ...], x: Floats
     ) -> list[Floats]:
         """Return the input and each layer's output."""
         seen = [x]
@@ -132,7 +132,7 @@ class DenseNetwork:
     def _down(
         self,
         parameters: Mapping[str, Floats],
-        layers: tuple[_DenseLayer, ...],
+        layers: tuple[DenseLayer, ...],
         seen: list[Floats],
         slopes: Floats,
         into: Mapping[str, Floats],
@@ -157,9 +157,10 @@ class DenseNetwork:
         return slopes
 
 
-def _named_layers(tower: str, layers: tuple[Layer, ...], *, last_activated: bool) -> tuple[_DenseLayer, ...]:
-    last = len(layers) - 1
-    return tuple(
-        _DenseLayer(f"{tower}.{i}.weight", f"{tower}.{i}.bias", last_activated or i < last)
-        for i in range(len(layers))
-    )
+def dense_layers(layers: tuple[NamedLayer, ...]) -> tuple[DenseLayer, ...]:
+    """Return the names of dense layers' parameters."""
+    found = []
+    for one in layers:
+        weight, bias = one.parameters
+        found.append(DenseLayer(weight, bias, one.activated))
+    return tuple(found)

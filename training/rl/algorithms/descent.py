@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Parameters
 
 Floats = npt.NDArray[np.float32]
 Array = Any  # an array of numpy or of torch, depending on the descent

@@ -14,8 +14,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from training.rl.networks import Floats
 from training.rl.networks.inference import LOG_STD_LIMITS
-from training.rl.networks.networks import Floats
 from training.rl.spaces import Spaces
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)

@@ -24,14 +24,14 @@ from training.rl.algorithms import losses
 from training.rl.algorithms.algorithm import ADVANCED, AdvantageTrace, Algorithm, Slice, UpdateResult
 from training.rl.algorithms.descent import Anchor, Array, Objective, Slopes
 from training.rl.algorithms.optimisation import Optimisation
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Parameters
 from training.rl.returns import vtrace
 from training.rl.truncation import Truncating, Truncation
 
 if TYPE_CHECKING:
     from training.rl.batch import Batch
     from training.rl.learner import LearnerState
-    from training.rl.networks.architectures import Network
+    from training.rl.networks import Network
 
 _WEIGHT_LIMIT = 2.0
 

@@ -23,7 +23,7 @@ from training.rl.truncation import Truncating, Truncation
 if TYPE_CHECKING:
     from training.rl.batch import Batch
     from training.rl.learner import LearnerState
-    from training.rl.networks.architectures import Network
+    from training.rl.networks import Network
 
 
 class Impala(Algorithm):

@@ -16,9 +16,8 @@ from training.engine.reports import UpdateReport
 from training.engine.torch_loading import has_gpu, import_torch
 from training.rl.algorithms.descent import Anchor, Array, Descent, Floats, Objective
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import Network
+from training.rl.networks import Network, Parameters
 from training.rl.networks.inference import normalise
-from training.rl.networks.networks import Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import flatten_time
 

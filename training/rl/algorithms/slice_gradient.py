@@ -20,9 +20,8 @@ from training.rl.algorithms.descent import Array
 from training.rl.algorithms.optimisation import Optimisation
 from training.rl.batch import Batch
 from training.rl.learner import NO_SUMS, LearnerState, PublishedPolicy
-from training.rl.networks.architectures import Network
+from training.rl.networks import Network, Parameters
 from training.rl.networks.inference import normalise
-from training.rl.networks.networks import Parameters
 from training.rl.normalisers import Moments
 from training.rl.surfaces.update_samples import flatten_time
 from training.rl.truncation import Truncating, Truncation, importance_figures, least_ratios

@@ -20,8 +20,7 @@ from pydantic import Field
 from training.base_model import FrozenModel
 from training.engine.reports import CurvatureReport
 from training.engine.torch_loading import import_torch
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.lanczos import spectrum_ends
 from training.rl.surfaces.surface import Surface, surface_of

@@ -17,7 +17,7 @@ from training.rl.measures import curvature, noise_scale, policy_shift
 from training.rl.measures.curvature import CurvatureSpec
 from training.rl.measures.noise_scale import NoiseScaleSpec
 from training.rl.measures.policy_shift import PolicyShiftSpec
-from training.rl.networks.architectures import Network
+from training.rl.networks import Network
 
 if TYPE_CHECKING:
     from training.rl.algorithms.algorithm import Algorithm, UpdateResult

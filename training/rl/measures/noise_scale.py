@@ -16,8 +16,7 @@ import numpy as np
 from training.base_model import FrozenModel
 from training.engine.reports import NoiseScaleReport
 from training.rl.measures.curvature import standardise
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.surface import surface_of
 from training.rl.surfaces.update_samples import UpdateSamples

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from training.base_model import FrozenModel
 from training.engine.torch_loading import import_torch
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters, TorchNetwork
+from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import UpdateSamples
 
@@ -59,6 +58,7 @@ def _divergence_in_torch(
 ) -> float:
     torch = import_torch()
     from training.rl.networks.distributions import Distribution
+    from training.rl.networks.torch_network import TorchNetwork
 
     observations = torch.tensor(states)
     forward = TorchNetwork(network, spaces)

@@ -1,18 +1,20 @@
 """The policy in numpy, as actors run it: without torch, one small matrix product a layer.
 
-`training.rl.networks.networks` computes the same with gradients; a test compares the two to 1e-5, log-probabilities
-included.
+`torch_network.py` beside it computes the same with gradients; a test compares both to 1e-5, log-probabilities included.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from training.engine.codec import BODY_LIMIT_BYTES, Document, decode
-from training.rl.networks.convolutions import Convolution, Convolutions
+from training.engine.codec import BODY_LIMIT_BYTES, decode
+from training.rl.networks import LOG_STD
+from training.rl.networks.dense import Dense
+from training.rl.networks.layer import published_layers
 
 Floats = npt.NDArray[np.float32]
 OBSERVATION_CLIP = np.float32(10.0)
@@ -30,37 +32,30 @@ class NumpyPolicy:
         self.discrete = bool(self.action_counts)
         self.pictures: bool = document["pictures"]
         self.macs: int = document.get("macs", 0)
-        self._relu: bool = document["activation"] == "relu"
-        layers = document["layers"]
-        convolutions = [_convolution(document, entry) for entry in layers if entry[1] is not None]
-        self._convolutions = Convolutions(convolutions, relu=self._relu) if self.pictures else None
-        self._layers = [_dense(document, entry) for entry in layers if entry[1] is None]
+        relu = document["activation"] == "relu"
+        layers = published_layers(document)
+        self._computations = [
+            kind.in_numpy([layer for _, layer in consecutive], relu=relu)
+            for kind, consecutive in groupby(layers, lambda one: one[0])
+        ]
+        is_dense = not self.pictures and all(kind is Dense for kind, _ in layers)
+        self.dense_macs = sum(layer.parameters[0].size for _, layer in layers) if is_dense else None
+        """The multiplications for one observation; None unless all layers are dense."""
         self._mean: Floats | None = document.get("observation_mean")
         self._scale: Floats | None = document.get("observation_scale")
-        self.outputs_size = len(self._layers[-1][1])
+        self.outputs_size = len(layers[-1][1].parameters[-1])
         ends = np.cumsum(self.action_counts).tolist()
         self._parts = [slice(end - count, end) for end, count in zip(ends, self.action_counts, strict=True)]
-        log_std: Floats | None = document.get("policy.log_std")
+        log_std: Floats | None = document.get(LOG_STD)
         self._free = None if log_std is None else (np.exp(log_std), float(log_std.sum()))
-
-    @property
-    def dense_macs(self) -> int:
-        """How many multiplications its dense layers make for one observation."""
-        return sum(weight.size for weight, _ in self._layers)
 
     def outputs(self, observations: npt.NDArray[Any]) -> Floats:
         """Return logits of discrete actions, or means (and deviations) of continuous ones, for [n, …] observations."""
-        if self._convolutions is not None:
-            x = self._convolutions.features(observations)
-        else:
-            x = normalise(observations, self._mean, self._scale)
-        last = len(self._layers) - 1
-        for i, (weight, bias) in enumerate(self._layers):
-            x = x @ weight
-            x += bias
-            if i < last:
-                x = np.maximum(x, 0.0, out=x) if self._relu else np.tanh(x, out=x)
-        return x
+        x: Any = observations if self.pictures else normalise(observations, self._mean, self._scale)
+        for compute in self._computations:
+            x = compute(x)
+        found: Floats = x
+        return found
 
     def draw_noise(self, rng: np.random.Generator, steps: int, environments: int) -> Floats:
         """Draw all the randomness of a fragment at once: Gumbel for discrete actions, normal for continuous ones."""
@@ -137,22 +132,3 @@ def _log_sum(logits: Floats) -> Floats:
     top = logits.max(axis=1)
     total: Floats = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
     return total
-
-
-def _convolution(document: Document, entry: list[Any]) -> Convolution:
-    name, (kernel, stride, before, after), _ = entry
-    weight = document[f"{name}.weight"]
-    # [filter, channel, row, column] → [row · column · channel, filter]
-    matrix = np.ascontiguousarray(weight.transpose(2, 3, 1, 0).reshape(-1, weight.shape[0]))
-    return Convolution(matrix, document[f"{name}.bias"], kernel, stride, (before, after))
-
-
-def _dense(document: Document, entry: list[Any]) -> tuple[Floats, Floats]:
-    """Return the weights transposed, because rows of observations are multiplied with them."""
-    name, _, picture = entry
-    weight = document[f"{name}.weight"]
-    if picture is not None:
-        channels, size = picture
-        # The learner flattens [channel, row, column]; here a picture arrives as [row, column, channel].
-        weight = weight.reshape(-1, channels, size, size).transpose(0, 2, 3, 1).reshape(len(weight), -1)
-    return np.ascontiguousarray(weight.T), document[f"{name}.bias"]

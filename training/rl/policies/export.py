@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from training.artifacts.onnx_graph import OnnxGraph
 from training.rl.environments.model import EnvironmentSpec
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import Convolution, Dense, Network
+from training.rl.networks import Network
 from training.rl.networks.inference import OBSERVATION_CLIP
 
 
@@ -73,23 +73,10 @@ class _Graph(OnnxGraph):
 
     def layers(self, x: str, state: LearnerState, network: Network) -> str:
         """Add the policy's layers: activations between them, none after the last."""
-        layout = network.layout(state.spaces)
-        named = [(f"trunk.{i}", layer) for i, layer in enumerate(layout.trunk)]
-        named += [(f"policy.{i}", layer) for i, layer in enumerate(layout.policy)]
-        flat = not state.spaces.pictures
-        for at, (name, layer) in enumerate(named):
-            weight = self.constant(f"{name}.weight", state.parameters[f"{name}.weight"])
-            bias = self.constant(f"{name}.bias", state.parameters[f"{name}.bias"])
-            if isinstance(layer, Convolution):
-                before, after = layer.pad
-                sides = [before, before, after, after]
-                x = self.node("Conv", x, weight, bias, pads=sides, strides=[layer.stride] * 2)
-            else:
-                assert isinstance(layer, Dense)
-                x = x if flat else self.node("Flatten", x, axis=1)
-                flat = True
-                x = self.node("Gemm", x, weight, bias, transB=1)
-            if at < len(named) - 1:
+        for one in network.layout(state.spaces).actor:
+            constants = [self.constant(name, state.parameters[name]) for name in one.parameters]
+            x = one.layer.in_onnx(self, x, *constants)
+            if one.activated:
                 x = self.node("Relu" if network.activation == "relu" else "Tanh", x)
         return x
 

@@ -17,7 +17,7 @@ from training.engine.messages import Evaluated
 from training.engine.seeds import derive
 from training.rl.algorithms import AnyAlgorithm
 from training.rl.environments.catalogue import ENTRIES
-from training.rl.networks.architectures import AnyNetwork
+from training.rl.networks import AnyNetwork
 from training.rl.policies.loader import ATARI, POLICY, SCRIPT, is_atari
 from training.rl.policies.trained import TrainedPolicy
 from training.spec import TrainingSpec

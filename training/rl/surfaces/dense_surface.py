@@ -8,23 +8,17 @@ outputs and the slopes of the backward pass) is computed once for a point and ke
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from training.rl.algorithms.closed_form import compute_in_one_thread
-from training.rl.networks.architectures import Network
+from training.rl.algorithms.dense import dense_layers
+from training.rl.networks import Floats, Network, Parameters
 from training.rl.networks.inference import LOG_STD_LIMITS
-from training.rl.networks.networks import Floats, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples, policy_part, slopes_of
-
-
-class _Layer(NamedTuple):
-    weight: str
-    bias: str
-    activated: bool
 
 
 class DenseSurface:
@@ -43,12 +37,7 @@ class DenseSurface:
         self._parameters = policy_part(parameters)
         self._dtype = next(iter(self._parameters.values())).dtype
         self.size = sum(array.size for array in self._parameters.values())
-        layout = network.layout(spaces)
-        last = len(layout.policy) - 1
-        self._layers = [
-            _Layer(f"trunk.{i}.weight", f"trunk.{i}.bias", True) for i in range(len(layout.trunk))
-        ]
-        self._layers += [_Layer(f"policy.{i}.weight", f"policy.{i}.bias", i < last) for i in range(last + 1)]
+        self._layers = dense_layers(network.layout(spaces).actor)
         self._relu = network.activation == "relu"
         self._seen = self._forward(update_samples.observations.astype(self._dtype, copy=False))
         head: type[_ChoiceHead | _NormalHead] = _ChoiceHead if spaces.discrete else _NormalHead

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.tensor_surface import TensorSurface
 from training.rl.surfaces.update_samples import LossWeights, UpdateSamples

@@ -28,7 +28,7 @@ from training.functions.rollout import rollout
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
 from training.rl.measures.curvature import standardise
-from training.rl.networks.networks import Parameters
+from training.rl.networks import Parameters
 from training.rl.policies.trained import TrainedPolicy
 from training.rl.surfaces.lanczos import Vector, leading_vectors
 from training.rl.surfaces.surface import surface_of

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from training.engine.torch_loading import import_torch
-from training.rl.networks.architectures import Network
-from training.rl.networks.networks import Floats, Parameters
+from training.rl.networks import Floats, Network, Parameters
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples
 

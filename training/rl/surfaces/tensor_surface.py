@@ -7,10 +7,10 @@ import numpy.typing as npt
 import torch
 
 from training.engine.torch_loading import device
-from training.rl.networks.architectures import Network
+from training.rl.networks import Floats, Network, Parameters
 from training.rl.networks.batch_shards import PART
 from training.rl.networks.distributions import Distribution
-from training.rl.networks.networks import Floats, Parameters, TorchNetwork
+from training.rl.networks.torch_network import TorchNetwork
 from training.rl.spaces import Spaces
 from training.rl.surfaces.update_samples import ObjectiveKind, UpdateSamples, policy_part
 

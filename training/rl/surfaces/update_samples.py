@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from training.rl.networks.networks import Floats, Parameters
+from training.rl.networks import Floats, Parameters
 
 ObjectiveKind = Literal["surrogate", "policy_gradient"]
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from training.base_model import FrozenModel
 from training.engine.reports import RoundReport
 from training.rl.algorithms.ppo import PPO
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.rl.spaces import Spaces
 from training.scaling import AnyScaling
 from training.scaling.learned import Learned

@@ -8,7 +8,7 @@ from cloud.timing.calibration.samples import Learning, learners_clock
 from training.engine.messages import Call
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 
 _PASSES = 10
 _FEW, _MANY = 1, 8

@@ -10,7 +10,7 @@ import numpy as np
 
 from cloud.timing.calibration.samples import initial, recipe
 from training.rl.environments.catalogue import ENTRIES
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.spaces import Spaces
 

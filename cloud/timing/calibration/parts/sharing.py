@@ -13,7 +13,7 @@ from training.engine.messages import Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl.environments.catalogue import ENTRIES
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 
 # As patient as the part itself: where others keep the cores busy, processes start slowly.
 _LIMIT_S = 300.0

@@ -16,7 +16,7 @@ from training.engine.torch_loading import device
 from training.functions.body import WarmCache
 from training.functions.run import execute, warm_learner
 from training.rl.environments.catalogue import ENTRIES
-from training.rl.networks.architectures import CNN, MLP, Network
+from training.rl.networks import CNN, MLP, Network
 
 # Environment, network, trajectories of 256 steps each (pictures: of 64), minibatch, passes beyond the first.
 _HOPPER, _HUMANOID, _PICTURES = "Hopper-v5", "Humanoid-v5", "ALE/SpaceInvaders-v5"
