@@ -9,7 +9,7 @@ import numpy as np
 
 from training.rl.batch import Batch
 from training.rl.learner import LearnerState
-from training.rl.networks.architectures import MLP
+from training.rl.networks import MLP
 from training.rl.networks.inference import NumpyPolicy
 from training.rl.spaces import Spaces
 
