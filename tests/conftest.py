@@ -132,15 +132,21 @@ def _fresh_cache() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _data_sets_of_each_folder() -> Iterator[None]:
-    """What a test's process knows of data sets is not of the folder that another test had."""
+    """What a test's process knows of data sets is not of the folder that another test had.
+
+    Those that come with Starling are made once for all tests.
+    """
     from django.test.signals import setting_changed
 
+    from tests.shipped_once import shipped_once
     from training.data import library
+    from webapp.datasets.files import DataFolderStore
 
     def forget(setting: str, **_: object) -> None:
         if setting == "STARLING_DATA":
             library.forget()
 
+    library.use(DataFolderStore(), shipped_once)
     setting_changed.connect(forget)
     yield
     setting_changed.disconnect(forget)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.shipped_once import data_from
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
-from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import sparse_table
 from training.data.store import MemoryStore
@@ -53,10 +53,9 @@ def test_what_the_filter_holds_back_is_carried_over_and_nothing_is_lost() -> Non
 @pytest.fixture
 def clicks() -> Iterator[str]:
     """The hash of a small sparse data set."""
-    before, store = library.store(), MemoryStore()
-    library.use(store)
-    yield write_dataset(sparse_table(2000, 12), store).hash
-    library.use(before)  # type: ignore[arg-type]
+    store = MemoryStore()
+    with data_from(store):
+        yield write_dataset(sparse_table(2000, 12), store).hash
 
 
 def test_filter_and_local_steps_push_fewer_bytes_on_sparse_data(clicks: str) -> None:

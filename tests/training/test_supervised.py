@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.shipped_once import data_from
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import descent, tiny
@@ -245,12 +246,9 @@ def test_a_shard_that_was_changed_or_deleted_under_a_job_is_not_learned_from(
 ) -> None:
     manifest = descent().manifest
     shards = {} if changed is None else {ref.hash: changed for ref in manifest.shards}
-    library.use(MemoryStore(shards | {manifest.hash: manifest.encode()}))
-    try:
+    with data_from(MemoryStore(shards | {manifest.hash: manifest.encode()})):
         given = descent(data=manifest.hash)
         last = events_of(given, InlinePlatform())[-1]
-    finally:
-        library.use(MemoryStore())
     assert last.reason_code == "failing"
     assert last.reason.startswith("the data cannot be read: ")
     assert why in last.reason

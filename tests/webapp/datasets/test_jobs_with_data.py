@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,12 @@ from tests.signed_in import signed_in
 from tests.webapp.data_tables import ready
 from training.data import library
 from training.data.readers.choice import Choice
-from training.data.store import MemoryStore
 from training.engine.messages import BlobRef, Call
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.tasks.kinds import task_of
 from webapp.datasets import files, job_choice, queries, services
-from webapp.datasets.files import DataFolderStore, shipped_manifest
+from webapp.datasets.files import shipped_manifest
 from webapp.datasets.models import DataSet
 from webapp.jobs.launch.forecasts import forecast_of, learned_forecast
 from webapp.jobs.services import SpecRefused, submit_job
@@ -32,11 +30,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def data_folder(settings: Any, tmp_path: Path) -> Iterator[Path]:
+def data_folder(settings: Any, tmp_path: Path) -> Path:
     settings.STARLING_DATA = tmp_path
-    library.use(DataFolderStore(), shipped_manifest)
-    yield tmp_path
-    library.use(MemoryStore())
+    return tmp_path
 
 
 def job_spec(data_set: DataSet | str, **training: Any) -> JobSpec:
@@ -162,7 +158,7 @@ def test_functions_with_too_little_memory_for_their_call_are_refused_before_they
 
 
 def test_a_shipped_data_set_is_made_once_by_a_process_of_its_own(data_folder: Path) -> None:
-    made = library.manifest_of("digits")
+    made = shipped_manifest("digits")
     assert (made.rows + made.held_out_rows, made.picture) == (1797, (8, 8))
     assert (data_folder / "datasets" / "shipped" / "digits").read_text() == made.hash
     at_s = (files.shards() / made.shards[0].hash).stat().st_mtime_ns

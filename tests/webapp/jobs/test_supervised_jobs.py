@@ -15,10 +15,10 @@ from django.utils.html import strip_tags
 
 from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_job, make_project, make_running_job, make_spec
+from tests.shipped_once import data_from
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import events_of
 from tests.training.specs import descent
-from training.data import library
 from training.data.dataset import write_dataset
 from training.data.generated import dense_table
 from training.data.store import MemoryStore
@@ -288,13 +288,10 @@ def test_an_old_release_s_specs_are_still_of_reinforcement_learning(job: Job) ->
 
 
 def test_rows_that_do_not_fit_into_a_request_are_refused_with_their_field() -> None:
-    before, store = library.store(), MemoryStore()
-    library.use(store)
-    try:
+    store = MemoryStore()
+    with data_from(store):
         large = write_dataset(dense_table(90_000, 20), store).hash
         (problem,) = _too_many_rows(descent(data=large, minibatch=60_000))
         assert problem.path == "training.minibatch"
         assert problem.sentence.endswith("Take a smaller minibatch or fewer local steps.")
         assert list(_too_many_rows(descent(data=large))) == []
-    finally:
-        library.use(before)  # type: ignore[arg-type]
