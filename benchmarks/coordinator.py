@@ -133,7 +133,7 @@ def prepare() -> None:
     updated = execute(learning, None, WarmCache())
     made = {
         "trajectory": sampled.payload,
-        "env_state": sampled.env_state or b"",
+        "slot_state": sampled.slot_state or b"",
         "update": updated.payload,
     }
     encoded = {name: base64.b64encode(data).decode() for name, data in made.items()}

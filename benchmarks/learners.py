@@ -80,7 +80,7 @@ class _Platform:
             finished_s=self.now_s(),
             usage=result.usage,
             payload=result.payload,
-            env_state=result.env_state,
+            slot_state=result.slot_state,
         )
 
     def cancel(self, call_id: str) -> None:

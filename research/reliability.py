@@ -55,7 +55,7 @@ class _Fleet:
         """A round's batch, and the seconds that its slowest actor took."""
         training, weights = self._training, state.actor_weights(self._training.network)
         payloads, slowest_s = [], 0.0
-        for slot, env_state in enumerate(self._states):
+        for slot, slot_state in enumerate(self._states):
             request = RolloutRequest(
                 environment=training.environment,
                 environments=training.rollout.environments_per_actor,
@@ -71,12 +71,12 @@ class _Fleet:
                 seed=derive(training.seed, "reliability", self._name, round_no, slot),
                 deadline_s=training.rollout.deadline_s,
                 memory_mb=training.rollout.memory_mb,
-                env_state=env_state,
+                slot_state=slot_state,
             )
             began_s = time.process_time()
             found = rollout(call, request, weights, self._cache)
             slowest_s = max(slowest_s, time.process_time() - began_s)
-            self._states[slot] = found.env_state
+            self._states[slot] = found.slot_state
             payloads.append(found.payload)
         versions = range(state.version, state.version + 1)
         return Batch.of(payloads, versions, state.spaces), slowest_s

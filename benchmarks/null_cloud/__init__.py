@@ -37,7 +37,7 @@ class Prepared:
     """What a real rollout and a real update gave: payloads, the environments' state, the work."""
 
     trajectory: bytes
-    env_state: bytes
+    slot_state: bytes
     work: dict[str, Any]
     update: bytes
     update_work: dict[str, Any]
@@ -45,7 +45,7 @@ class Prepared:
     @staticmethod
     def from_json(document: dict[str, Any]) -> Prepared:
         """From JSON, where bytes are base64."""
-        made = {name: base64.b64decode(document[name]) for name in ("trajectory", "env_state", "update")}
+        made = {name: base64.b64decode(document[name]) for name in ("trajectory", "slot_state", "update")}
         return Prepared(**made, work=document["work"], update_work=document["update_work"])
 
 
@@ -54,7 +54,7 @@ class _Client:
 
     def __init__(self, prepared: Prepared) -> None:
         self._trajectory = decode(prepared.trajectory)
-        self._env_state = prepared.env_state
+        self._slot_state = prepared.slot_state
         self._work = Work.model_validate(prepared.work)
         self._log = base64.b64encode(_REPORT.encode()).decode()
         self.call: Call | None = None
@@ -73,7 +73,7 @@ class _Client:
             status="done",
             version=call.weights.version,
             payload=encode({**self._trajectory, "version": key[0], "slot": key[1]}),
-            env_state=self._env_state,
+            slot_state=self._slot_state,
             work=self._work,
             run_s=0.2,
             calls_before=1,

@@ -25,18 +25,18 @@ _FRAGMENTS = 12
 
 def main(settings: dict[str, Any]) -> dict[str, Any]:
     part, copies = Part(settings), settings["copies"]
-    warm_cache, policy, env_state = WarmCache(), NumpyPolicy(part.weights), None
+    warm_cache, policy, slot_state = WarmCache(), NumpyPolicy(part.weights), None
     made, others = (make_copies(part.spec.training.environment, copies) for _ in range(2))
     body_s, loop_s, inference_s, both_s = [], [], [], []
     for serial in range(1, _FRAGMENTS + 1):
-        call = part.rollout(0, serial, copies, env_state)
+        call = part.rollout(0, serial, copies, slot_state)
         if serial == 1:
             for bare in (made, others):
                 bare.begin([derive(call.seed, "reset", n) % 2**32 for n in range(copies)])
         began_s = time.process_time()
         result = execute(call, part.weights, warm_cache)
         body_s.append(time.process_time() - began_s)
-        env_state = result.env_state
+        slot_state = result.slot_state
         document = decode(result.payload)
         loop_s.append(_loop_s(made, document, policy, infers=False))
         inference_s.append(_inference_s(policy, call.seed, document["observations"]))

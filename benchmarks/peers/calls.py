@@ -27,7 +27,7 @@ class Part:
             version=0, sha256=hashlib.sha256(self.weights).hexdigest(), byte_count=len(self.weights)
         )
 
-    def rollout(self, slot: int, serial: int, copies: int, env_state: bytes | None) -> Call:
+    def rollout(self, slot: int, serial: int, copies: int, slot_state: bytes | None) -> Call:
         training = self.spec.training
         return Call(
             id=f"{slot}-{serial}",
@@ -44,5 +44,5 @@ class Part:
             deadline_s=300.0,
             memory_mb=1024,
             weights=self.reference,
-            env_state=env_state,
+            slot_state=slot_state,
         )

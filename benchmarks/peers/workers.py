@@ -44,7 +44,7 @@ class _Side:
             if outcome.status != "done":
                 raise RuntimeError(outcome.reason)
             slot = flying.pop(outcome.call_id)
-            self._states[slot] = outcome.env_state
+            self._states[slot] = outcome.slot_state
             if left:
                 submit(slot)
                 left -= 1

@@ -104,12 +104,12 @@ def measure_runs(plan: Plan, platform: Platform, weights: bytes, *, name: str = 
     """
     ref = platform.publish(0, weights)
     for size in plan.memory_mb:
-        env_state: bytes | None = None
+        slot_state: bytes | None = None
         for number in range(plan.calls):
-            changes = {"weights": ref, "env_state": env_state}
+            changes = {"weights": ref, "slot_state": slot_state}
             call = plan.call(size, number, name=name).model_copy(update=changes)
             outcome = _run(platform, call)
-            env_state = outcome.env_state
+            slot_state = outcome.slot_state
             run = _read(size, outcome)
             yield run
             if run.failure:

@@ -34,7 +34,7 @@ def result_of(call: Call, answer: Answer) -> Result:
     version = call.weights.version if call.weights is not None else None
     if answer.version != version:
         raise Refusal("version", f"sampled with version {answer.version}; version {version} was sent")
-    result = Result(answer.payload, answer.env_state, answer.work.usage())
+    result = Result(answer.payload, answer.slot_state, answer.work.usage())
     try:
         KINDS[call.kind].check(call, call.request, result)
     except BadAnswer as bad:

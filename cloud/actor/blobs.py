@@ -48,8 +48,8 @@ class BlobShelf:
 def bytes_in(call: Call) -> int:
     """Return the bytes sent to a function: weights, the state that its slot keeps and other inputs."""
     weights = call.weights.byte_count if call.weights is not None else 0
-    return weights + len(call.env_state or b"") + sum(map(len, call.inputs))
+    return weights + len(call.slot_state or b"") + sum(map(len, call.inputs))
 
 
-def bytes_out(payload: bytes, env_state: bytes | None) -> int:
-    return len(payload) + len(env_state or b"")
+def bytes_out(payload: bytes, slot_state: bytes | None) -> int:
+    return len(payload) + len(slot_state or b"")

@@ -105,7 +105,7 @@ class Actor:
             status="done",
             version=call.weights.version if call.weights is not None else None,
             payload=result.payload,
-            env_state=result.env_state,
+            slot_state=result.slot_state,
             work=Work.of(result.usage),
             run_s=time.perf_counter() - began_s,
             calls_before=self._calls,

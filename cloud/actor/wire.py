@@ -29,7 +29,7 @@ ANSWER_LIMIT_BYTES = 256 * 2**20
 RESULT_LIMIT_BYTES = (6 * 2**20 - 4096) // 4 * 3
 """Of an answer from AWS Lambda: a response may have 6 MiB as JSON, and base64 makes four bytes of three."""
 
-_APART = ("env_state", "inputs")
+_APART = ("slot_state", "inputs")
 _WORDS_SHOWN = 300
 _MOST_WORK = 10**15
 """Of anything that is counted: no call does more, and sums over a job stay numbers that a database stores."""
@@ -101,7 +101,7 @@ class Answer(Message):
     status: Literal["done", "failed", "refused"]
     version: int | None = None
     payload: bytes = b""
-    env_state: bytes | None = None
+    slot_state: bytes | None = None
     work: Work = Work()
     reason: str = Field("", max_length=8000)
     reason_code: str = Field("", max_length=40)
@@ -114,7 +114,7 @@ def pack_request(request: Request) -> bytes:
     """The call's weights, state and inputs as raw buffers."""
     document = request.model_dump(exclude={"call"})
     document["call"] = request.call.model_dump(exclude=set(_APART))
-    document["env_state"] = request.call.env_state
+    document["slot_state"] = request.call.slot_state
     document["inputs"] = list(request.call.inputs)
     # States of pictures are compressed where they are made, and numbers do not become smaller.
     return encode(document)

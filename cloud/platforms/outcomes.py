@@ -43,11 +43,11 @@ def call_outcome(
     call: Call, submitted_s: float, finished_s: float, result: Result | Failure, **measured: float | None
 ) -> Outcome:
     """Return the outcome of a call. `measured` are the fields of its usage that the platform measured."""
-    payload, env_state = (result.payload, result.env_state) if isinstance(result, Result) else (b"", None)
+    payload, slot_state = (result.payload, result.slot_state) if isinstance(result, Result) else (b"", None)
     usage = (result.usage if isinstance(result, Result) else Usage()).model_copy(
         update={
             "bytes_in": blobs.bytes_in(call),
-            "bytes_out": blobs.bytes_out(payload, env_state),
+            "bytes_out": blobs.bytes_out(payload, slot_state),
             "memory_mb": call.memory_mb,
             **measured,
         }
@@ -61,7 +61,7 @@ def call_outcome(
         finished_s=finished_s,
         usage=usage,
         payload=payload,
-        env_state=env_state,
+        slot_state=slot_state,
     )
 
 

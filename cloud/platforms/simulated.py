@@ -49,7 +49,7 @@ class _Flight:
         usage = (done.usage if done is not None else Usage()).model_copy(
             update={
                 "bytes_in": blobs.bytes_in(self.call),
-                "bytes_out": blobs.bytes_out(done.payload, done.env_state) if done is not None else 0,
+                "bytes_out": blobs.bytes_out(done.payload, done.slot_state) if done is not None else 0,
             }
         )
         return work_of(self.call, usage, broken=done is None)
@@ -200,7 +200,7 @@ def _outcome(flight: _Flight, trip: Trip, shares: tuple[float, float]) -> Outcom
         finished_s=trip.finished_ns / NS,
         usage=_usage(flight, trip, shares),
         payload=given.payload if given else b"",
-        env_state=given.env_state if given else None,
+        slot_state=given.slot_state if given else None,
         reason=failure.reason if failure else "",
         reason_code=failure.code if failure else "",
     )

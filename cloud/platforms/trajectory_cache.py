@@ -112,7 +112,7 @@ class TrajectoryCache:
             status="done",
             version=call.weights.version,
             payload=outcome.payload,
-            env_state=outcome.env_state,
+            slot_state=outcome.slot_state,
             work=Work.of(outcome.usage),
         )
         try:
@@ -150,7 +150,7 @@ class TrajectoryCache:
                 call.weights.sha256,
                 call.request.model_dump_json(),
                 str(call.seed),
-                hashlib.sha256(call.env_state or b"").hexdigest(),
+                hashlib.sha256(call.slot_state or b"").hexdigest(),
             ]
         )
         digest = hashlib.sha256(request.encode()).hexdigest()
@@ -218,7 +218,7 @@ def _outcome(call: Call, answer: Answer, now_s: float) -> Outcome:
     """
     usage = answer.work.usage().model_copy(
         update={
-            "bytes_out": blobs.bytes_out(answer.payload, answer.env_state),
+            "bytes_out": blobs.bytes_out(answer.payload, answer.slot_state),
             "billed_s": 0.0,
             "memory_mb": call.memory_mb,
         }
@@ -230,7 +230,7 @@ def _outcome(call: Call, answer: Answer, now_s: float) -> Outcome:
         finished_s=now_s,
         usage=usage,
         payload=answer.payload,
-        env_state=answer.env_state,
+        slot_state=answer.slot_state,
     )
 
 

@@ -49,7 +49,7 @@ class Done(Message):
     kind: Literal["done"] = "done"
     call_id: str
     payload: bytes
-    env_state: bytes | None
+    slot_state: bytes | None
     usage: Usage
     run_s: float
 

@@ -204,7 +204,7 @@ class WorkerPool:
                 continue
             task = self._running.pop(worker)
             if isinstance(message, frames.Done):
-                result: Result | Failure = Result(message.payload, message.env_state, message.usage)
+                result: Result | Failure = Result(message.payload, message.slot_state, message.usage)
             else:
                 result = Failure(message.reason_code, message.reason)
             self._finish(task, result, message.run_s)

@@ -56,7 +56,7 @@ def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache) -
     return frames.Done(
         call_id=call.id,
         payload=result.payload,
-        env_state=result.env_state,
+        slot_state=result.slot_state,
         usage=result.usage,
         run_s=time.perf_counter() - began_s,
     )

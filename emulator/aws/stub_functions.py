@@ -36,7 +36,7 @@ class StubFunction:
                 status="done",
                 version=call.weights.version if call.weights is not None else None,
                 payload=self.result.payload,
-                env_state=self.result.env_state,
+                slot_state=self.result.slot_state,
                 work=Work.of(self.result.usage),
                 run_s=self.seconds,
                 calls_before=1,
@@ -65,13 +65,13 @@ def encode_result(result: Result) -> dict[str, object]:
     """Return a result as JSON, for an emulator in another process."""
     return {
         "payload": base64.b64encode(result.payload).decode(),
-        "env_state": base64.b64encode(result.env_state).decode() if result.env_state is not None else None,
+        "slot_state": base64.b64encode(result.slot_state).decode() if result.slot_state is not None else None,
         "work": Work.of(result.usage).model_dump(),
     }
 
 
 def decode_result(document: dict[str, object]) -> Result:
-    state = document["env_state"]
+    state = document["slot_state"]
     return Result(
         base64.b64decode(str(document["payload"])),
         base64.b64decode(str(state)) if state is not None else None,

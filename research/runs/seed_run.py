@@ -304,10 +304,10 @@ def drawn_returns(spec: JobSpec, episodes: int) -> list[float]:
             seed=derive(training.seed, "drawn", number),
             deadline_s=training.rollout.deadline_s,
             memory_mb=training.rollout.memory_mb,
-            env_state=state,
+            slot_state=state,
         )
         result = rollout(call, request, weights, cache)
-        state = result.env_state
+        state = result.slot_state
         returns += [float(one) for one in decode(result.payload)["episode_returns"]]
     return returns[:episodes]
 

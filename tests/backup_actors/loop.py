@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.loops.loop import Loop
 from training.loops.state import EndRound, Landing, LoopState, MakeVersion, NothingWorks, Sample, Step, Update
 
@@ -19,7 +19,7 @@ class BackupState(LoopState):
         super().__init__(*given)
         self._sampling: dict[str, int] = {}
         self._late: dict[str, int] = {}
-        self._data: list[Trajectory] = []
+        self._data: list[Contribution] = []
         self._updating = ""
         self._dropped = 0
 
@@ -52,7 +52,7 @@ class BackupState(LoopState):
     def _land_sample(self, landing: Landing) -> Iterator[Step]:
         del self._sampling[landing.name]
         if landing.done:
-            self._data.append(Trajectory(landing.payload, self.version, landing.name))
+            self._data.append(Contribution(landing.payload, self.version, landing.name))
         if len(self._sampling) > 1 or (self._sampling and not self._data):
             return
         if not self._data:
@@ -60,7 +60,7 @@ class BackupState(LoopState):
         self._late, self._sampling = {**self._late, **self._sampling}, {}
         batch, self._data = tuple(self._data), []
         self._updating = self.name("update")
-        yield Update(self._updating, (*(trajectory.name for trajectory in batch), *self.after), batch)
+        yield Update(self._updating, (*(contribution.name for contribution in batch), *self.after), batch)
 
     def kept(self) -> dict[str, Any]:
         return {}

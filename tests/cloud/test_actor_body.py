@@ -43,8 +43,8 @@ def _rollout(name: str, **changes: Any) -> Call:
 def test_the_second_call_finds_everything_warm_and_gives_the_same() -> None:
     actor = Actor()
     first = _ask(actor, _rollout("a"))
-    warm = _ask(actor, _rollout("b", env_state=first.env_state))
-    cold = _ask(Actor(), _rollout("b", env_state=first.env_state))
+    warm = _ask(actor, _rollout("b", slot_state=first.slot_state))
+    cold = _ask(Actor(), _rollout("b", slot_state=first.slot_state))
     assert (first.calls_before, warm.calls_before) == (0, 1)
     assert warm.payload == cold.payload
 

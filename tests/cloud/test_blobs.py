@@ -32,7 +32,7 @@ def test_weights_that_are_published_again_are_the_latest() -> None:
 
 
 def test_what_a_call_sends_and_brings_is_counted() -> None:
-    call = calls.rollout("c", BlobShelf().publish(0, b"weights"), env_state=b"state", inputs=(b"one", b""))
+    call = calls.rollout("c", BlobShelf().publish(0, b"weights"), slot_state=b"state", inputs=(b"one", b""))
     assert bytes_in(call) == len("weights") + len("state") + len("one")
     assert bytes_in(calls.update("u", (b"four",))) == 4
     assert (bytes_out(b"payload", b"state"), bytes_out(b"payload", None)) == (12, 7)

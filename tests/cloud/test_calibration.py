@@ -129,9 +129,9 @@ def test_an_update_of_them_takes_the_requested_passes() -> None:
 def test_a_slots_calls_go_on_with_new_weights_each() -> None:
     slot = Slot(EnvironmentSpec(id="CartPole-v1"))
     first, weights = slot.call(8)
-    slot.env_state = execute(first, weights, WarmCache()).env_state
+    slot.slot_state = execute(first, weights, WarmCache()).slot_state
     second, _ = slot.call(8)
-    assert second.env_state == slot.env_state is not None
+    assert second.slot_state == slot.slot_state is not None
     assert first.weights != second.weights
 
 

@@ -274,7 +274,7 @@ def test_bytes_are_about_those_of_real_calls(name: str, copies: int) -> None:
     assert sizes.weights == pytest.approx(len(weights), rel=0.02)
     assert sizes.learner == pytest.approx(len(state.encode()), rel=0.02)
     assert sizes.trajectory == pytest.approx(len(result.payload), rel=0.05)
-    assert sizes.state == pytest.approx(len(result.env_state or b""), rel=0.25)
+    assert sizes.state == pytest.approx(len(result.slot_state or b""), rel=0.25)
     assert (sizes.policy_macs, sizes.pictures) == (result.usage.macs, result.usage.pictures)
 
 

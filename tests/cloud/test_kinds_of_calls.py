@@ -41,7 +41,7 @@ from training.calls import KINDS
 from training.engine.codec import decode, encode
 from training.engine.deadlines import Deadlines
 from training.engine.messages import Call, CallFailed, Event, RoundFinished
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
 from training.loops.driver import Driver
@@ -92,7 +92,7 @@ class _AddingState(SynchronousState):
             self._names.append(name)
             yield _Sum(name, after, actor)
 
-    def _wave_is_over(self) -> tuple[Trajectory, ...]:
+    def _wave_is_over(self) -> tuple[Contribution, ...]:
         super()._wave_is_over()
         return tuple(self._landed[slot] for slot in sorted(self._landed) if slot < self.plan.actors)
 
@@ -219,7 +219,7 @@ def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
     simulation = Simulation(place.profile, place.stack, Setting())
     flight = Flight(simulation, dict.fromkeys(KINDS, 3), next_attempt, None)
     before = flight.snapshot()
-    flight.gather([workload.call("add", f"add{n}", trajectories=2) for n in range(3)])
+    flight.gather([workload.call("add", f"add{n}", contributions=2) for n in range(3)])
     parts = Bill(place.tariff(training.rollout.memory_mb), training).parts(flight.snapshot() - before)
     assert parts["sums"] > 0
     assert parts["requests"] > 0

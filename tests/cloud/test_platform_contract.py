@@ -153,7 +153,7 @@ def test_outcomes_tell_work_and_times(platform: Platform) -> None:
     assert outcome.status == "done"
     assert (usage.env_steps, usage.inferences) == (32, 32)
     assert usage.bytes_in == ref.byte_count
-    assert usage.bytes_out == len(outcome.payload) + len(outcome.env_state or b"")
+    assert usage.bytes_out == len(outcome.payload) + len(outcome.slot_state or b"")
     assert usage.cold_start
     assert usage.run_s > 0
     assert usage.billed_s is not None
@@ -171,9 +171,9 @@ def test_a_fragment_goes_on_from_the_state_it_brings(platform: Platform) -> None
     first = gather(platform, 2)
     assert first["e1"].payload == first["e2"].payload
     platform.submit(calls.rollout("a", ref))
-    state = gather(platform, 1)["a"].env_state
-    platform.submit(calls.rollout("b1", ref, slot=1, env_state=state))
-    platform.submit(calls.rollout("b2", ref, slot=2, env_state=state))
+    state = gather(platform, 1)["a"].slot_state
+    platform.submit(calls.rollout("b1", ref, slot=1, slot_state=state))
+    platform.submit(calls.rollout("b2", ref, slot=2, slot_state=state))
     later = gather(platform, 2)
     seen = [decode(later[name].payload)["observations"] for name in ("b1", "b2")]
     assert (seen[0] == seen[1]).all()

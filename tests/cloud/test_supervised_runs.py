@@ -177,7 +177,7 @@ def test_an_honest_answer_is_taken(kind: str, significance: float) -> None:
     call, weights = of(descent(significance=significance), kind)
     result = _result(call, weights)
     KINDS[kind].check(call, call.request, result)
-    assert len(result.payload) + len(result.env_state or b"") <= KINDS[kind].answer_limit_bytes(
+    assert len(result.payload) + len(result.slot_state or b"") <= KINDS[kind].answer_limit_bytes(
         call, call.request
     )
 
@@ -278,7 +278,7 @@ def test_a_hostile_answer_is_refused(name: str) -> None:
     document = decode(result.payload)
     change(document)
     with pytest.raises(ValueError, match=words):
-        KINDS[kind].check(call, call.request, type(result)(encode(document), result.env_state, result.usage))
+        KINDS[kind].check(call, call.request, type(result)(encode(document), result.slot_state, result.usage))
 
 
 @pytest.mark.parametrize("kind", ["sgd", "merge", "score"])

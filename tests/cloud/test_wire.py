@@ -55,7 +55,7 @@ def good(call: Call) -> Answer:
 
 
 def test_a_call_travels_whole(ref: BlobRef) -> None:
-    call = calls.rollout("c1", ref, env_state=b"state", inputs=(b"one", b"", b"three"))
+    call = calls.rollout("c1", ref, slot_state=b"state", inputs=(b"one", b"", b"three"))
     request = wire.read_request(_request(call, packages=("more_worlds",), weights_url="https://x/y"))
     assert request.call == call
     assert (request.run, request.packages, request.weights_url) == (RUN, ("more_worlds",), "https://x/y")
@@ -233,8 +233,8 @@ def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: 
     _, result = answer_to(call, RUN, wire.pack_answer(answer))
     assert result is not None
     assert (decode(result.payload)["version"], decode(result.payload)["pass_no"]) == (0, 1)
-    assert result.env_state is not None
-    assert set(decode(result.env_state)) == {"advantages", "values"}
+    assert result.slot_state is not None
+    assert set(decode(result.slot_state)) == {"advantages", "values"}
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: 
         ({"run": "another"}, "run"),
         ({"call_id": "another"}, "call"),
         ({"version": 7}, "version"),
-        ({"env_state": None}, "gradient"),
-        ({"env_state": b"nonsense"}, "codec"),
+        ({"slot_state": None}, "gradient"),
+        ({"slot_state": b"nonsense"}, "codec"),
         ({"work": wire.Work(minibatches=1, samples=10**6)}, "work"),
         ({"payload": b""}, "codec"),
         ({"payload": encode({"g:policy.0.weight": np.zeros(10**7, np.float32)})}, "codec"),
@@ -315,8 +315,8 @@ def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, g
         ({"call_id": "c2"}, "call"),
         ({"version": 7}, "version"),
         ({"version": None}, "version"),
-        ({"env_state": encode({"states": [b"a", b"b"]})}, "state"),
-        ({"env_state": b"nonsense"}, "codec"),
+        ({"slot_state": encode({"states": [b"a", b"b"]})}, "state"),
+        ({"slot_state": b"nonsense"}, "codec"),
         ({"work": wire.Work(env_steps=17)}, "work"),
         ({"payload": b""}, "codec"),
     ],

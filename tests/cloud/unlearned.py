@@ -177,7 +177,7 @@ def _bodies(
 def _gradient(call: Call, request: GradientRequest, works: Workload) -> Result:
     """Return a gradient of nothing, as long as a real one."""
     data = len(call.inputs) - request.policies - request.anchors
-    like = works.call("gradient", "gradient", trajectories=data)
+    like = works.call("gradient", "gradient", contributions=data)
     last = request.pass_no == request.passes
     payload = {"env_steps": data * works.steps_a_call if last else 0, "last": last}
     filler = {"filler": bytes(like.bytes_out - len(encode(payload)))}

@@ -52,7 +52,7 @@ def _learned(folder: Path) -> tuple[Any, ...]:
     return (
         progress.learner,
         progress.weights,
-        progress.env_states,
+        progress.slot_states,
         progress.total_env_steps,
         progress.evaluation_means,
     )

@@ -71,12 +71,12 @@ class _OfQuadratics(CallKind[Any]):
 
     def check(self, call: Call, request: Any, result: Result) -> None:
         read_document(result.payload, self.answer_limit_bytes(call, request), None, "quadratic")
-        if result.env_state is not None:
+        if result.slot_state is not None:
             raise BadAnswer("quadratic", "a quadratic has no state")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         return Usage(
-            minibatches=1, samples=max(1, planned.trajectories), macs=1000, bytes_in=500, bytes_out=500
+            minibatches=1, samples=max(1, planned.contributions), macs=1000, bytes_in=500, bytes_out=500
         )
 
 

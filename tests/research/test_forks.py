@@ -39,7 +39,7 @@ def test_a_branch_like_the_base_run_is_the_base_run() -> None:
 
     ours, theirs = (Progress.decode(one, TRAINING) for one in (again[2], checkpoints[2]))
     assert ours.learner == theirs.learner
-    assert ours.env_states == theirs.env_states
+    assert ours.slot_states == theirs.slot_states
 
 
 def test_both_branches_of_a_replicate_share_prefix_and_chance() -> None:
@@ -54,7 +54,7 @@ def test_both_branches_of_a_replicate_share_prefix_and_chance() -> None:
     few, many = ([call for call in calls[actors] if call.kind == "rollout"] for actors in (2, 5))
     assert (len(few), len(many)) == (2, 5)
     for one, other in zip(few, many, strict=False):
-        assert (one.seed, one.weights, one.env_state) == (other.seed, other.weights, other.env_state)
+        assert (one.seed, one.weights, one.slot_state) == (other.seed, other.weights, other.slot_state)
     judge = [[call.request for call in calls[actors] if call.kind == "evaluate"] for actors in (2, 5)]
     episodes = [[seed for one in some for seed in one.episode_seeds] for some in judge]
     assert episodes[0] == episodes[1]

@@ -46,14 +46,14 @@ class Add(CallKind[AddRequest]):
 
     def check(self, call: Call, request: AddRequest, result: Result) -> None:
         read_document(result.payload, self.answer_limit_bytes(call, request), {"sum"}, "sum")
-        if result.payload != _sum_of(call) or result.env_state is not None:
+        if result.payload != _sum_of(call) or result.slot_state is not None:
             raise BadAnswer("sum", "this is not the sum of these numbers")
         if result.usage != self._usage(call, request):
             raise BadAnswer("work", "the reported work is not that of the numbers")
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         return Usage(
-            minibatches=1, samples=max(1, planned.trajectories), macs=MACS, bytes_in=100, bytes_out=100
+            minibatches=1, samples=max(1, planned.contributions), macs=MACS, bytes_in=100, bytes_out=100
         )
 
     def _usage(self, call: Call, request: AddRequest) -> Usage:

@@ -89,6 +89,6 @@ class ChancePlatform:
             status="done",
             usage=result.usage,
             payload=result.payload,
-            env_state=result.env_state,
+            slot_state=result.slot_state,
             **times,
         )

@@ -99,7 +99,7 @@ def gradient_call(
         deadline_s=60,
         memory_mb=1024,
         weights=named(state.version, blob),
-        env_state=start,
+        slot_state=start,
         inputs=(*trajectories, *policies, *anchors),
     )
     return call, blob
@@ -160,7 +160,7 @@ def learned_by_calls(
         )
         found = answered(call, blob)
         last = decode(found.payload)["last"]
-        start = start or found.env_state
+        start = start or found.slot_state
         applied = answered(apply_call(spec, state, [found.payload], round_no=round_no, ends_round=last))
         results += [found, applied]
         state = LearnerState.decode(decode(applied.payload)["state"])

@@ -81,7 +81,7 @@ class InlinePlatform:
             usage=result.usage,
             cost_picodollars=1000,
             payload=result.payload,
-            env_state=result.env_state,
+            slot_state=result.slot_state,
         )
 
     def cancel(self, call_id: str) -> None:

@@ -79,17 +79,17 @@ def check_data(platform: ChancePlatform, tasks: dict[str, list[Flown]]) -> None:
         if flown.outcome.status == "done"
     }
     states = {
-        flown.outcome.env_state: name
+        flown.outcome.slot_state: name
         for name, attempts in tasks.items()
         for flown in attempts
-        if flown.outcome.env_state
+        if flown.outcome.slot_state
     }
     for name, attempts in tasks.items():
         call = attempts[0].call
         before = ancestors(tasks, name)
         assert {made_by[payload] for payload in call.inputs[1:]} <= before
-        if call.env_state is not None:
-            assert states[call.env_state] in before
+        if call.slot_state is not None:
+            assert states[call.slot_state] in before
 
 
 @settings(max_examples=12, deadline=None)

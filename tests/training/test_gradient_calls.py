@@ -119,7 +119,7 @@ def test_what_is_due_once_a_round_waits_for_its_last_version_and_counts_each_sam
                 anchors=() if pass_no == 1 else (first,),
             )
             found = answered(call, blob)
-            starts[at] = starts[at] or found.env_state
+            starts[at] = starts[at] or found.slot_state
             payloads.append(found.payload)
         assert state.observation_moments.count == 0
         assert state.round_sums.divergences == 2 * (pass_no - 1)

@@ -127,15 +127,15 @@ def test_work_and_what_later_passes_need_are_checked():
         with pytest.raises(BadAnswer, match="are reported"):
             check(call, call.request, replace(result, usage=result.usage.model_copy(update=work)))
     with pytest.raises(BadAnswer, match="lacks or adds what later passes need"):
-        check(call, call.request, replace(result, env_state=None))
-    start = decode(result.env_state)
+        check(call, call.request, replace(result, slot_state=None))
+    start = decode(result.slot_state)
     for wrong, words in (
         ({**start, "values": start["values"] * np.nan}, "not finite"),
         ({**start, "values": start["values"][1:]}, "another shape"),
         ({"values": start["values"]}, "lacks or adds"),
     ):
         with pytest.raises(BadAnswer, match=words):
-            check(call, call.request, replace(result, env_state=encode(wrong)))
+            check(call, call.request, replace(result, slot_state=encode(wrong)))
     with pytest.raises(BadAnswer, match="cannot be read"):
         check(call, call.request, replace(result, payload=b"nonsense"))
 

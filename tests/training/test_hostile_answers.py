@@ -154,6 +154,6 @@ def test_no_part_of_a_state_in_an_answer_is_believed(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["sgd", "gradient"])
 def test_no_part_of_what_a_slot_keeps_is_believed(kind: str) -> None:
     _, result = honest(kind)
-    assert result.env_state is not None
-    odd = ((name, replace(result, env_state=data)) for name, data in changed(decode(result.env_state)))
+    assert result.slot_state is not None
+    odd = ((name, replace(result, slot_state=data)) for name, data in changed(decode(result.slot_state)))
     assert not believed(kind, odd)

@@ -12,7 +12,7 @@ from tests.training.specs import tiny
 from tests.training.stellaris_runs import QUICK, Recording, at_random, loop, reports
 from training.engine.codec import decode
 from training.engine.ports import Control
-from training.engine.replay import Slice, Slices, Trajectory
+from training.engine.replay import Contribution, Slice, Slices
 from training.engine.unfinished import Unfinished, WaitingGradient
 from training.loops.aggregation import fitting_learners
 from training.rl.learner import PublishedPolicy
@@ -109,7 +109,7 @@ def test_only_learners_with_data_are_called() -> None:
 
 
 def test_slices_go_out_failed_ones_first_then_new_ones_then_those_with_passes_left() -> None:
-    data = (Trajectory(b"x", 0),)
+    data = (Contribution(b"x", 0),)
     slices = Slices([Slice(1, data, passes=2), Slice(2, data), Slice(3, data, passes=1), Slice(4, data)])
     slices.give_back(Slice(5, data, passes=1))
     slices.give_back(Slice(6, data, failures=1))
@@ -121,7 +121,7 @@ def test_slices_go_out_failed_ones_first_then_new_ones_then_those_with_passes_le
 
 
 def test_what_is_unfinished_comes_back_from_bytes_as_it_was() -> None:
-    data = (Trajectory(b"one", 3), Trajectory(b"", 4))
+    data = (Contribution(b"one", 3), Contribution(b"", 4))
     whole = Unfinished(
         slices=(Slice(7, data, 2, b"kept", 1), Slice(8, data[:1])),
         gradients=(WaitingGradient(b"gradient", 4, 19, "r2-gradient19-n5"),),
@@ -141,7 +141,7 @@ def test_what_a_checkpoint_holds_of_slices_and_their_policies_stays_within_its_l
     """A policy counts once, with the first slice that needs it, and is kept for no other. By bytes as well: 64 slices
     of 100 KiB, each sampled by a policy of 1 MiB of its own, fit into 16 MiB as 14 slices.
     """
-    data = (Trajectory(b"one", 3), Trajectory(b"four", 4))
+    data = (Contribution(b"one", 3), Contribution(b"four", 4))
     whole = Unfinished(
         slices=(Slice(7, data[:1], 2, b"kept"), Slice(8, data)), policies={3: b"policy", 4: b"another"}
     )
@@ -151,7 +151,7 @@ def test_what_a_checkpoint_holds_of_slices_and_their_policies_stays_within_its_l
     assert first.policies == {3: b"policy"}
     assert whole.within(12) == Unfinished()
 
-    slices = tuple(Slice(n, (Trajectory(bytes(100 * 2**10), n),)) for n in range(64))
+    slices = tuple(Slice(n, (Contribution(bytes(100 * 2**10), n),)) for n in range(64))
     large = Unfinished(slices=slices, policies={n: bytes(2**20) for n in range(64)})
     held = large.within(16 * 2**20)
     assert len(held.slices) == len(held.policies) == 14

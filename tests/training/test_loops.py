@@ -13,7 +13,7 @@ from training.calls.update import UpdateRequest
 from training.engine.checkpoints import FileCheckpointStore, Progress
 from training.engine.codec import decode
 from training.engine.ports import CheckpointRef, Control
-from training.engine.replay import CircularBuffer, KeptBatch, Trajectory, newest_within
+from training.engine.replay import CircularBuffer, Contribution, KeptBatch, newest_within
 from training.engine.train import train
 from training.rl.learner import LearnerState
 
@@ -185,7 +185,7 @@ def test_a_use_that_came_to_nothing_is_given_back():
 
 
 def test_a_checkpoint_drops_the_oldest_data_beyond_its_limit():
-    waiting = tuple(Trajectory(bytes(10), version) for version in range(3))
+    waiting = tuple(Contribution(bytes(10), version) for version in range(3))
     replay = (KeptBatch(waiting[:1], 0, 1), KeptBatch(waiting[1:], 1, 1))
     assert newest_within(60, waiting, replay) == (waiting, replay)
     assert newest_within(59, waiting, replay) == (waiting, replay[1:])
@@ -280,8 +280,8 @@ def test_an_asynchronous_run_that_is_resumed_loses_no_data_and_learns_from_none_
             continue
         assert max(one.learned.values(), default=0) <= uses
         progress = Progress.decode(one.saved.data, spec)
-        held = {trajectory.payload for trajectory in progress.waiting}
-        again = {trajectory.payload for kept in progress.replay for trajectory in kept.batch}
+        held = {contribution.payload for contribution in progress.waiting}
+        again = {contribution.payload for kept in progress.replay for contribution in kept.batch}
         for payload in one.saved.sampled - held - again:
             # A batch is as old as the oldest in it.
             oldest = min(decode(other)["version"] for other in one.batches.get(payload, (payload,)))
@@ -289,9 +289,9 @@ def test_an_asynchronous_run_that_is_resumed_loses_no_data_and_learns_from_none_
             assert too_old or one.saved.learned[payload] == uses
         assert not held & set(one.saved.learned)
         assert all(
-            one.saved.learned[trajectory.payload] == kept.uses
+            one.saved.learned[contribution.payload] == kept.uses
             for kept in progress.replay
-            for trajectory in kept.batch
+            for contribution in kept.batch
         )
     assert one.process == 6
     assert one.saved is not None
@@ -304,7 +304,7 @@ def test_data_that_waits_before_the_first_round_is_kept_when_a_run_is_paused():
     assert one.saved is not None
     progress = Progress.decode(one.saved.data, one.spec)
     assert progress.round_no == 0
-    assert {trajectory.payload for trajectory in progress.waiting} == one.saved.sampled != set()
+    assert {contribution.payload for contribution in progress.waiting} == one.saved.sampled != set()
     assert one.play(order=lambda n: 0, events=10_000).reason_code == "rounds"
 
 

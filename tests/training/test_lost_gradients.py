@@ -297,7 +297,7 @@ def test_a_run_that_begins_with_another_runs_weights_takes_none_of_its_gradients
     kept = paused_with_gradients(spec)
     unfinished = Progress.decode(kept, spec).unfinished
     theirs = {one.payload for one in unfinished.gradients}
-    theirs |= {trajectory.payload for one in unfinished.slices for trajectory in one.trajectories}
+    theirs |= {contribution.payload for one in unfinished.slices for contribution in one.contributions}
     platform = Recording()
     events = events_of(spec.model_copy(update={"seed": 1}), platform, begin_with=kept)
     assert events[-1].reason_code == "rounds"
@@ -343,15 +343,15 @@ def test_a_checkpoint_holds_data_up_to_a_limit_and_says_what_it_leaves_out(
 
     whole, data = paused()
     held = Progress.decode(data, spec)
-    assert (whole.left_out, held.trajectories > 2) == (0, True)
+    assert (whole.left_out, held.contributions > 2) == (0, True)
     sizes = [
-        sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
+        sum(len(contribution.payload) for contribution in one.contributions) + len(one.prepared or b"")
         for one in held.unfinished.slices
     ]
     monkeypatch.setattr(checkpoints, "DATA_LIMIT_BYTES", sizes[0])
     less, data = paused()
     kept = Progress.decode(data, spec)
-    assert less.left_out == held.trajectories - kept.trajectories > 0
+    assert less.left_out == held.contributions - kept.contributions > 0
     assert kept.unfinished.slices == held.unfinished.slices[:1]
     assert whole.byte_count - less.byte_count >= sum(sizes[1:])
     assert events_of(spec, Recording(), resume=data)[-1].reason_code == "rounds"

@@ -37,7 +37,7 @@ def call_of(name, weights, *, serial=1, state=None, steps=40, copies=2, slot=0):
     )
     ref = BlobRef(version=0, sha256=hashlib.sha256(weights).hexdigest(), byte_count=len(weights))
     settings = {"where": "actor", "round_no": serial, "deadline_s": 60, "memory_mb": 1024}
-    return Call(id=f"{serial}", request=request, seed=serial, weights=ref, env_state=state, **settings)
+    return Call(id=f"{serial}", request=request, seed=serial, weights=ref, slot_state=state, **settings)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Hopper-v5", "ALE/Pong-v5"])
@@ -49,8 +49,8 @@ def test_warm_cold_and_elsewhere_are_the_same(name):
         here = execute(call_of(name, weights, serial=serial, state=state_here), weights, warm)
         there = execute(call_of(name, weights, serial=serial, state=state_there), weights, WarmCache())
         assert here.payload == there.payload
-        assert here.env_state == there.env_state
-        state_here, state_there = here.env_state, there.env_state
+        assert here.slot_state == there.slot_state
+        state_here, state_there = here.slot_state, there.slot_state
 
 
 def test_what_went_to_environments_and_to_the_policy_is_distinguished():
@@ -74,7 +74,7 @@ def test_many_slots_share_a_few_warm_environments():
             )
             result = execute(call, weights, shared)
             assert result.payload == execute(call, weights, WarmCache()).payload
-            states[slot] = result.env_state
+            states[slot] = result.slot_state
     (kept,) = shared.environments.values()
     assert len(kept) <= 32
 
@@ -113,7 +113,7 @@ def test_observations_follow_each_other_over_calls():
     weights = weights_of("Hopper-v5")
     first = execute(call_of("Hopper-v5", weights, serial=1, copies=1), weights, WarmCache())
     second = execute(
-        call_of("Hopper-v5", weights, serial=2, copies=1, state=first.env_state), weights, WarmCache()
+        call_of("Hopper-v5", weights, serial=2, copies=1, state=first.slot_state), weights, WarmCache()
     )
     np.testing.assert_array_equal(
         decode(first.payload)["last_observations"], decode(second.payload)["observations"][0]

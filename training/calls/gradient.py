@@ -82,7 +82,7 @@ class GradientRequest(CallRequest):
 
     The call's weights are the learner's parameters of one version (`LearnerState.for_gradients`). Its inputs are the
     trajectories in order of slot, then as many `policies` as learners fly, as actors have them, and `anchors`, those
-    of older versions that sampled the slice. `env_state` is what the first pass returned as its own.
+    of older versions that sampled the slice. `slot_state` is what the first pass returned as its own.
     `states` are returned with the gradient, to measure on them how far policies are apart; 0 for none.
     """
 
@@ -156,7 +156,7 @@ class Gradient(CallKind[GradientRequest]):
             shape = (min(request.states, facts["samples"]), *spaces.observation_shape)
             _check_array("what was seen", document["states"], "|u1" if spaces.pictures else "<f4", shape)
         _check_plain(call, request, document, facts, moments)
-        _check_start(result.env_state, request, document["last"], facts["shape"])
+        _check_start(result.slot_state, request, document["last"], facts["shape"])
         work = result.usage.minibatches, result.usage.samples, result.usage.macs, result.usage.pictures
         spaces = _spaces(request)
         if work != (1, facts["samples"], request.network.learner_macs(spaces), spaces.pictures):
@@ -166,14 +166,14 @@ class Gradient(CallKind[GradientRequest]):
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         rollout, sizes = planned.training.rollout, planned.sizes
-        samples = max(1, planned.trajectories * rollout.steps_per_call * rollout.environments_per_actor)
+        samples = max(1, planned.contributions * rollout.steps_per_call * rollout.environments_per_actor)
         return Usage(
             minibatches=1,
             samples=samples,
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
             bytes_in=sizes.parameters
-            + planned.trajectories * sizes.trajectory
+            + planned.contributions * sizes.trajectory
             + planned.policies * sizes.weights,
             bytes_out=sizes.gradient + _HEADER_BYTES,
         )

@@ -65,7 +65,7 @@ class Merge(CallKind[MergeRequest]):
         known = merge(call, request)
         if result.payload != known.payload:
             raise BadAnswer("merge", "the merge is not that of these pushes")
-        if result.env_state is not None:
+        if result.slot_state is not None:
             raise BadAnswer("state", "a merge has no state of its own")
         if (result.usage.minibatches, result.usage.samples, result.usage.macs) != (
             known.usage.minibatches,
@@ -81,12 +81,12 @@ class Merge(CallKind[MergeRequest]):
             expected_push_bytes(training),
             pushes.most_bytes(training.parameter_shapes),
         )
-        arrived = max(1, planned.trajectories * planned.fewer)
+        arrived = max(1, planned.contributions * planned.fewer)
         state_bytes = 4 * _STATE_COPIES[training.optimiser.kind] * numbers + _HEADER_BYTES
         return Usage(
             minibatches=arrived,
             samples=arrived,
             macs=numbers,
-            bytes_in=state_bytes // planned.fewer + planned.trajectories * push_bytes,
+            bytes_in=state_bytes // planned.fewer + planned.contributions * push_bytes,
             bytes_out=(state_bytes + weights_bytes) // planned.fewer,
         )

@@ -48,7 +48,7 @@ class PlannedCall:
 
     training: Any
     sizes: Sizes
-    trajectories: int = 0
+    contributions: int = 0
     policies: int = 0
     gradients: int = 0
     episodes: int = 0

@@ -99,7 +99,7 @@ class Rollout(CallKind[RolloutRequest]):
                 "trajectory", f"the trajectory is of version {document['version']!r}, not {version}"
             )
         _check_episodes(result.usage, document, prod(expected))
-        _check_state(result.env_state, request.environments)
+        _check_state(result.slot_state, request.environments)
 
     def expected_work(self, planned: PlannedCall) -> Usage:
         rollout, sizes = planned.training.rollout, planned.sizes

@@ -82,7 +82,7 @@ class ScoreRows(CallKind[ScoreRequest]):
             raise BadAnswer("score", "the classes are not those of the rows")
         if not np.allclose(judged.losses, losses_of(judged.probabilities, judged.targets), _LOSS_TOLERANCE):
             raise BadAnswer("score", "the losses are not those of the probabilities")
-        if result.env_state is not None:
+        if result.slot_state is not None:
             raise BadAnswer("state", "a score has no state")
         if (result.usage.samples, result.usage.macs) != (request.rows, request.model.macs(request.shape)):
             raise BadAnswer(

@@ -103,7 +103,7 @@ class Update(CallKind[UpdateRequest]):
         """Return passes over minibatches, as any algorithm makes them."""
         algorithm, sizes, rollout = planned.training.algorithm, planned.sizes, planned.training.rollout
         steps = rollout.steps_per_call * rollout.environments_per_actor
-        batch = max(1, planned.trajectories * planned.fewer * steps)
+        batch = max(1, planned.contributions * planned.fewer * steps)
         passes = int(getattr(algorithm, "epochs", 1))
         return Usage(
             minibatches=passes * ceil(batch / algorithm.minibatch_of(batch)),
@@ -111,7 +111,7 @@ class Update(CallKind[UpdateRequest]):
             macs=sizes.learner_macs,
             pictures=sizes.pictures,
             # A fleet that represents a larger one has lines that are as many times slower.
-            bytes_in=sizes.learner // planned.fewer + planned.trajectories * sizes.trajectory,
+            bytes_in=sizes.learner // planned.fewer + planned.contributions * sizes.trajectory,
             bytes_out=(sizes.learner + sizes.weights + _UPDATE_REPORT_BYTES) // planned.fewer,
         )
 

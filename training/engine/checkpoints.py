@@ -15,7 +15,7 @@ import numpy as np
 
 from training.engine.codec import CodecError, Document, decode, encode
 from training.engine.ports import CheckpointRef
-from training.engine.replay import KeptBatch, Trajectory, newest_within
+from training.engine.replay import Contribution, KeptBatch, newest_within
 from training.engine.reports import RoundReport
 from training.engine.unfinished import Unfinished
 from training.tasks.training import Training
@@ -36,7 +36,7 @@ class CheckpointError(ValueError):
 class Progress:
     """The state of a run between two versions, as a checkpoint stores it.
 
-    By slot: `env_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
+    By slot: `slot_states`, and `serials`, the number of the last fragment. Sampled but not learned from yet: `pending`
     in the pipelined loop, `waiting` in others. `replay` may be learned from again, `unfinished` is what learners that
     compute gradients have begun. What they hold, and `learner` and `weights`, only the task can read. Over
     epochs, the slices of the data before `first_slice` are done, and `slices_done` of those after.
@@ -51,15 +51,15 @@ class Progress:
     total_env_steps: int = 0
     elapsed_s: float = 0.0
     cost_picodollars: int = 0
-    env_states: dict[int, bytes] = field(default_factory=dict)
+    slot_states: dict[int, bytes] = field(default_factory=dict)
     pending: tuple[bytes, ...] = ()
     history: tuple[RoundReport, ...] = ()
     evaluation_means: tuple[float, ...] = ()
     evaluated_round: int = 0
     training_score: float | None = None
     serials: dict[int, int] = field(default_factory=dict)
-    waiting: tuple[Trajectory, ...] = ()
-    replay: tuple[KeptBatch[Trajectory], ...] = ()
+    waiting: tuple[Contribution, ...] = ()
+    replay: tuple[KeptBatch[Contribution], ...] = ()
     unfinished: Unfinished = field(default_factory=Unfinished)
     first_slice: int = 0
     slices_done: tuple[int, ...] = ()
@@ -71,9 +71,9 @@ class Progress:
         return bool(self.pending or self.waiting or begun or self.first_slice or self.slices_done)
 
     @property
-    def trajectories(self) -> int:
+    def contributions(self) -> int:
         """How many wait to be learned from, or to be learned from again in passes that are left."""
-        return len(self.waiting) + sum(len(one.trajectories) for one in self.unfinished.slices)
+        return len(self.waiting) + sum(len(one.contributions) for one in self.unfinished.slices)
 
     def within_limit(self) -> Progress:
         """Return what a checkpoint holds: all but the oldest waiting data and the last slices beyond a limit."""
@@ -93,8 +93,8 @@ class Progress:
                 "total_env_steps": self.total_env_steps,
                 "elapsed_s": self.elapsed_s,
                 "cost_picodollars": self.cost_picodollars,
-                "env_slots": list(self.env_states),
-                "env_states": list(self.env_states.values()),
+                "env_slots": list(self.slot_states),
+                "env_states": list(self.slot_states.values()),
                 "pending": list(self.pending),
                 "history": [report.model_dump_json() for report in self.history],
                 # A long run has more reports than a header may hold values.
@@ -102,8 +102,8 @@ class Progress:
                 "evaluated_round": self.evaluated_round,
                 "episode_return_mean": self.training_score,
                 "serials": [list(item) for item in self.serials.items()],
-                **_encode_trajectories("waiting", kept.waiting),
-                **_encode_trajectories("replay", [one for again in kept.replay for one in again.batch]),
+                **_encode_contributions("waiting", kept.waiting),
+                **_encode_contributions("replay", [one for again in kept.replay for one in again.batch]),
                 "replay_batches": [[len(again.batch), again.uses] for again in kept.replay],
                 "unfinished": kept.unfinished.encode(),
                 **self._position(),
@@ -153,7 +153,7 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
             total_env_steps=document["total_env_steps"],
             elapsed_s=document["elapsed_s"],
             cost_picodollars=document["cost_picodollars"],
-            env_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
+            slot_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),
             pending=tuple(document["pending"]),
             history=tuple(RoundReport.model_validate_json(report) for report in document["history"]),
             evaluation_means=tuple(map(float, document["evaluation_means"])),
@@ -161,7 +161,7 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
             training_score=document["episode_return_mean"],
             # Checkpoints of earlier releases have none of the following.
             serials=dict(document.get("serials", ())),
-            waiting=tuple(_decode_trajectories("waiting", document)),
+            waiting=tuple(_decode_contributions("waiting", document)),
             replay=tuple(_decode_batches(document)),
             unfinished=Unfinished.decode(document.get("unfinished", b"")),
             first_slice=document.get("first_slice", 0),
@@ -177,23 +177,23 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
     return progress, stored
 
 
-def _encode_trajectories(name: str, trajectories: Sequence[Trajectory]) -> Document:
+def _encode_contributions(name: str, contributions: Sequence[Contribution]) -> Document:
     return {
-        name: [one.payload for one in trajectories],
-        f"{name}_versions": [one.version for one in trajectories],
+        name: [one.payload for one in contributions],
+        f"{name}_versions": [one.version for one in contributions],
     }
 
 
-def _decode_trajectories(name: str, document: Document) -> list[Trajectory]:
+def _decode_contributions(name: str, document: Document) -> list[Contribution]:
     both = zip(document.get(name, ()), document.get(f"{name}_versions", ()), strict=True)
-    return [Trajectory(payload, version) for payload, version in both]
+    return [Contribution(payload, version) for payload, version in both]
 
 
-def _decode_batches(document: Document) -> Iterator[KeptBatch[Trajectory]]:
-    trajectories = iter(_decode_trajectories("replay", document))
+def _decode_batches(document: Document) -> Iterator[KeptBatch[Contribution]]:
+    contributions = iter(_decode_contributions("replay", document))
     for size, uses in document.get("replay_batches", ()):
-        batch = tuple(islice(trajectories, size))
-        yield KeptBatch(batch, min(trajectory.version for trajectory in batch), uses)
+        batch = tuple(islice(contributions, size))
+        yield KeptBatch(batch, min(contribution.version for contribution in batch), uses)
 
 
 class FileCheckpointStore:

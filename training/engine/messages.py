@@ -92,7 +92,7 @@ class Call(Message):
     deadline_s: float
     memory_mb: int
     weights: BlobRef | None = None
-    env_state: bytes | None = None
+    slot_state: bytes | None = None
     inputs: tuple[bytes, ...] = ()
     after: tuple[str, ...] = Field((), exclude=True)
     decision_macs: int = Field(0, exclude=True)
@@ -122,7 +122,7 @@ class Outcome(Message):
     usage: Usage = Usage()
     cost_picodollars: int | None = None
     payload: bytes = b""
-    env_state: bytes | None = None
+    slot_state: bytes | None = None
     reason: str = ""
     reason_code: str = ""
 
@@ -191,7 +191,7 @@ class CheckpointSaved(Message):
     byte_count: int
     best: bool = False
     left_out: int = 0
-    """Trajectories that wait and are not in it, as they have too many bytes together."""
+    """Contributions that wait and are not in it, as they have too many bytes together."""
 
 
 StopCode = Literal[

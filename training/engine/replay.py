@@ -1,4 +1,4 @@
-"""Sampled data that waits for the learner: trajectories by version, a circular buffer of batches to learn from again,
+"""Sampled data that waits for the learner: contributions by version, a circular buffer of batches to learn from again,
 and slices that learners take in several passes, each a limited number of times.
 """
 
@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """The answer of one call that samples, made with the policy of `version`.
+class Contribution:
+    """The answer of one call that makes data, with version `version`: what a kind of training learns from, a trajectory
+    or a push.
 
-    `name` is its task in this process, for the records; a trajectory from a checkpoint has none.
+    `name` is its task in this process, for the records; a contribution from a checkpoint has none.
     """
 
     payload: bytes
@@ -76,14 +77,14 @@ class CircularBuffer(Generic[Item]):
 
 @dataclass(frozen=True)
 class Slice:
-    """Trajectories that a learner takes together, in several passes.
+    """Contributions that a learner takes together, in several passes.
 
     `number` counts slices over the run: their chance is drawn from it. `passes` are done; the first one `prepared` what
     the later ones need. `failures` have happened since the last pass that was done.
     """
 
     number: int
-    trajectories: tuple[Trajectory, ...]
+    contributions: tuple[Contribution, ...]
     passes: int = 0
     prepared: bytes | None = None
     failures: int = 0
@@ -124,16 +125,16 @@ class Slices:
 
 
 def newest_within(
-    limit_bytes: int, waiting: tuple[Trajectory, ...], replay: tuple[KeptBatch[Trajectory], ...]
-) -> tuple[tuple[Trajectory, ...], tuple[KeptBatch[Trajectory], ...]]:
+    limit_bytes: int, waiting: tuple[Contribution, ...], replay: tuple[KeptBatch[Contribution], ...]
+) -> tuple[tuple[Contribution, ...], tuple[KeptBatch[Contribution], ...]]:
     """Return the newest of both that have no more bytes together; what waits comes before what was used already."""
     room = limit_bytes
-    for i, trajectory in reversed(list(enumerate(waiting))):
-        room -= len(trajectory.payload)
+    for i, contribution in reversed(list(enumerate(waiting))):
+        room -= len(contribution.payload)
         if room < 0:
             return waiting[i + 1 :], ()
     for i, kept in reversed(list(enumerate(replay))):
-        room -= sum(len(trajectory.payload) for trajectory in kept.batch)
+        room -= sum(len(contribution.payload) for contribution in kept.batch)
         if room < 0:
             return waiting, replay[i + 1 :]
     return waiting, replay

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from training.engine.codec import Document, decode, encode
-from training.engine.replay import Slice, Trajectory
+from training.engine.replay import Contribution, Slice
 
 _NOT_PREPARED = b""
 
@@ -48,8 +48,10 @@ class Unfinished:
         """Return it without the last slices, and policies of theirs alone, if all have more bytes than the limit."""
         room, kept, needed = limit_bytes, 0, set[int]()
         for one in self.slices:
-            versions = {trajectory.version for trajectory in one.trajectories} - needed
-            room -= sum(len(trajectory.payload) for trajectory in one.trajectories) + len(one.prepared or b"")
+            versions = {contribution.version for contribution in one.contributions} - needed
+            room -= sum(len(contribution.payload) for contribution in one.contributions) + len(
+                one.prepared or b""
+            )
             room -= sum(len(self.policies.get(version, b"")) for version in versions)
             if room < 0:
                 break
@@ -61,14 +63,14 @@ class Unfinished:
         """Return all of it. Nothing is empty bytes."""
         if self == Unfinished():
             return b""
-        trajectories = [trajectory for one in self.slices for trajectory in one.trajectories]
+        contributions = [contribution for one in self.slices for contribution in one.contributions]
         return encode(
             {
                 "slices": [
-                    [one.number, len(one.trajectories), one.passes, one.failures] for one in self.slices
+                    [one.number, len(one.contributions), one.passes, one.failures] for one in self.slices
                 ],
-                "trajectories": [trajectory.payload for trajectory in trajectories],
-                "trajectory_versions": [trajectory.version for trajectory in trajectories],
+                "trajectories": [contribution.payload for contribution in contributions],
+                "trajectory_versions": [contribution.version for contribution in contributions],
                 "prepared": [one.prepared or _NOT_PREPARED for one in self.slices],
                 "gradients": [one.payload for one in self.gradients],
                 "gradient_facts": [[one.version, one.order, one.name] for one in self.gradients],
@@ -105,9 +107,9 @@ class Unfinished:
 
 def _slices_in(document: Document) -> list[Slice]:
     both = zip(document["trajectories"], document["trajectory_versions"], strict=True)
-    trajectories = iter([Trajectory(payload, version) for payload, version in both])
+    contributions = iter([Contribution(payload, version) for payload, version in both])
     facts: Sequence[Any] = document["slices"]
     return [
-        Slice(number, tuple(islice(trajectories, size)), passes, prepared or None, failures)
+        Slice(number, tuple(islice(contributions, size)), passes, prepared or None, failures)
         for (number, size, passes, failures), prepared in zip(facts, document["prepared"], strict=True)
     ]

@@ -23,7 +23,7 @@ class Result:
     """
 
     payload: bytes
-    env_state: bytes | None
+    slot_state: bytes | None
     usage: Usage
 
 

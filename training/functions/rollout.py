@@ -69,7 +69,7 @@ def _environments(call: Call, request: RolloutRequest, warm_cache: WarmCache) ->
     Copies are taken out of the cache and put back when the fragment is done, so a call that fails in the middle
     leaves none in an unknown state. Any slot may use them, so a few serve any number of slots.
     """
-    wanted = "" if call.env_state is None else hashlib.sha256(call.env_state).hexdigest()
+    wanted = "" if call.slot_state is None else hashlib.sha256(call.slot_state).hexdigest()
     kept = warm_cache.environments.setdefault(_kind(request), {})
     warm: SlotEnvironments | None = kept.pop(wanted, None)
     if warm is not None and wanted:
@@ -81,7 +81,7 @@ def _environments(call: Call, request: RolloutRequest, warm_cache: WarmCache) ->
         if warm is not None
         else make_copies(request.environment, request.environments, warm_cache.cores)
     )
-    return _reset(copies, call) if call.env_state is None else _restored(copies, call.env_state)
+    return _reset(copies, call) if call.slot_state is None else _restored(copies, call.slot_state)
 
 
 def _kind(request: RolloutRequest) -> str:

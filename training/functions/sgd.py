@@ -74,8 +74,8 @@ def _descend(request: SgdRequest, parameters: Parameters, rows: Rows) -> tuple[f
 def _filtered(
     call: Call, request: SgdRequest, parameters: Parameters, gradient: Parameters
 ) -> tuple[Parameters, Parameters]:
-    if call.env_state is not None:
-        before = pushes.decode_carried(call.env_state, pushes.shapes_of(request.model, request.shape))
+    if call.slot_state is not None:
+        before = pushes.decode_carried(call.slot_state, pushes.shapes_of(request.model, request.shape))
         gradient = {name: slope + before[name] for name, slope in gradient.items()}
     return pushes.filtered(
         gradient, parameters, learning_rate=request.learning_rate, significance=request.significance

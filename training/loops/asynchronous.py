@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import CircularBuffer, Trajectory
+from training.engine.replay import CircularBuffer, Contribution
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -54,11 +54,11 @@ class AsynchronousState(LoopState):
         self._learned_last = ""
         self._ready = list(progress.waiting)
         self._updating = ""
-        self._batch: tuple[Trajectory, ...] = ()
+        self._batch: tuple[Contribution, ...] = ()
         self._is_new = False
         self._dropped = 0
         self._failures_in_a_row = 0
-        self._replay: CircularBuffer[Trajectory] = CircularBuffer(*job.replay, progress.replay)
+        self._replay: CircularBuffer[Contribution] = CircularBuffer(*job.replay, progress.replay)
         self._kept = True
 
     @property
@@ -99,7 +99,7 @@ class AsynchronousState(LoopState):
         if self._updating:
             return
         oldest = self._oldest_allowed
-        fresh = [trajectory for trajectory in self._ready if trajectory.version >= oldest]
+        fresh = [contribution for contribution in self._ready if contribution.version >= oldest]
         self._dropped += len(self._ready) - len(fresh)
         self._ready = fresh
         if len(fresh) >= self._per_update:
@@ -109,7 +109,7 @@ class AsynchronousState(LoopState):
             self._batch, self._is_new = self._replay.take(oldest) or (), False
         if self._batch:
             self._updating = self.name("update")
-            after = (*(trajectory.name for trajectory in self._batch), self._learned_last, *self.after)
+            after = (*(contribution.name for contribution in self._batch), self._learned_last, *self.after)
             yield Update(self._updating, after, self._batch)
 
     def begin_round(self, plan: Plan) -> None:
@@ -129,7 +129,7 @@ class AsynchronousState(LoopState):
         self._sampled_last[slot] = landing.name
         if landing.done:
             self._failures_in_a_row = 0
-            self._ready.append(Trajectory(landing.payload, version, landing.name))
+            self._ready.append(Contribution(landing.payload, version, landing.name))
             self._kept = False
             return
         self._failures_in_a_row += 1
@@ -147,7 +147,7 @@ class AsynchronousState(LoopState):
             raise NothingWorks(f"an update failed: {landing.reason}")
         self._learned_last = landing.name
         if self._is_new:
-            self._replay.put(batch, min(trajectory.version for trajectory in batch))
+            self._replay.put(batch, min(contribution.version for contribution in batch))
         self._made(landing.samples if self._is_new else 0)
         yield MakeVersion(landing.name, replayed=not self._is_new)
         self._round_ended()
@@ -207,7 +207,7 @@ class Asynchronous(Loop):
     def learns_from(self, actors: int) -> int:
         return self.trajectories_per_update or actors
 
-    def learning_from(self, trajectories: float) -> Self:
+    def learning_from(self, contributions: float) -> Self:
         if self.trajectories_per_update is None:
             return self
-        return self.model_copy(update={"trajectories_per_update": max(1, math.ceil(trajectories))})
+        return self.model_copy(update={"trajectories_per_update": max(1, math.ceil(contributions))})

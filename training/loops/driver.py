@@ -42,7 +42,7 @@ class Driver:
         self.run = run
         loop = run.spec.loop
         self.loop = loop.decides(loop, job_of(run), run.progress, run.plan(), run.name)
-        self.states = dict(run.progress.env_states)
+        self.states = dict(run.progress.slot_states)
         self.started_s = run.now_s()
         self._slots: dict[str, int] = {}
         self._made: dict[str, Made] = {}
@@ -112,8 +112,8 @@ class Driver:
             in_vain = landed.reason_code in FAULTS_NOT_RETRIED
             return Landing(landed.name, done=False, reason=landed.reason, in_vain=in_vain, stopping=stopping)
         found = self._done(landed, outcome) if slot is None else Landing(landed.name, True, outcome.payload)
-        if slot is not None and outcome.env_state is not None:
-            self.states[slot] = outcome.env_state
+        if slot is not None and outcome.slot_state is not None:
+            self.states[slot] = outcome.slot_state
         return found._replace(stopping=stopping, failure=self.run.task.failure_in(outcome.payload))
 
     def _done(self, landed: Landed, outcome: Outcome) -> Landing:
@@ -150,7 +150,7 @@ class Driver:
                 run.flight.launch(call, run.attempts(call), step.after)
             case Update():
                 self._learned_from_s = run.now_s()
-                call = run.learn(step.name, [trajectory.payload for trajectory in step.batch])
+                call = run.learn(step.name, [contribution.payload for contribution in step.batch])
                 run.flight.launch(call, run.attempts(call), step.after)
             case MakeVersion():
                 self.make_version(self._made.pop(step.name), replayed=step.replayed)
@@ -162,7 +162,7 @@ class Driver:
         self.run.new_version(made.outcome, made.result, replayed=replayed)
 
     def _keep(self) -> None:
-        self.run.keep(env_states=dict(sorted(self.states.items())), **self.kept())
+        self.run.keep(slot_states=dict(sorted(self.states.items())), **self.kept())
 
     def kept(self) -> dict[str, Any]:
         """What a checkpoint holds of the loop."""
@@ -190,7 +190,7 @@ class Driver:
             started_s=self.started_s,
             collect_s=self._collect_s(now_s),
             dropped_trajectories=step.dropped_trajectories,
-            env_states=dict(sorted(self.states.items())),
+            slot_states=dict(sorted(self.states.items())),
             **self.kept(),
         )
         self.started_s = now_s

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -40,7 +40,7 @@ _FAILURES_ALLOWED_PER_FUNCTION = 3
 class _Push(NamedTuple):
     """What a function pushed, which waits for its merge. One from a checkpoint has no slot."""
 
-    trajectory: Trajectory
+    contribution: Contribution
     number: int = -1
     slot: int | None = None
 
@@ -125,9 +125,9 @@ class EpochState(LoopState):
     def _merge(self) -> Update:
         self._batch, self._waiting = sorted(self._waiting, key=lambda push: push.number), []
         self._merging = self.name("update")
-        trajectories = tuple(push.trajectory for push in self._batch)
-        after = (*(trajectory.name for trajectory in trajectories), self._merged_last, *self.after)
-        return Update(self._merging, after, trajectories)
+        contributions = tuple(push.contribution for push in self._batch)
+        after = (*(contribution.name for contribution in contributions), self._merged_last, *self.after)
+        return Update(self._merging, after, contributions)
 
     def begin_round(self, plan: Plan) -> None:
         """Continue with as many functions as the next epoch's plan has."""
@@ -158,8 +158,8 @@ class EpochState(LoopState):
         slot, number, version = self._sampling.pop(landing.name)
         if landing.done:
             self._failures_in_a_row = 0
-            trajectory = Trajectory(landing.payload, version, landing.name)
-            self._waiting.append(_Push(trajectory, number, slot))
+            contribution = Contribution(landing.payload, version, landing.name)
+            self._waiting.append(_Push(contribution, number, slot))
             self._finish(number)
             return
         self.last_failure = landing.reason
@@ -207,7 +207,7 @@ class EpochState(LoopState):
         return {
             "first_slice": self._first,
             "slices_done": tuple(sorted(self._done)),
-            "waiting": tuple(push.trajectory for push in self._waiting),
+            "waiting": tuple(push.contribution for push in self._waiting),
         }
 
 

@@ -58,7 +58,7 @@ class GradientDriver(Driver):
             payload=outcome.payload,
             samples=gradient["env_steps"],
             last=gradient["last"],
-            prepared=outcome.env_state,
+            prepared=outcome.slot_state,
             finite=_is_finite(gradient),
             origin=landed,
         )
@@ -86,9 +86,9 @@ class GradientDriver(Driver):
             where=self._choice.where,
             seed=derive(run.spec.seed, "update", one.number),
             weights=self._parameters,
-            env_state=one.prepared,
+            slot_state=one.prepared,
             inputs=(
-                *(trajectory.payload for trajectory in one.trajectories),
+                *(contribution.payload for contribution in one.contributions),
                 *(self._policies[version] for version in (*others, *anchors)),
             ),
         )
@@ -149,7 +149,7 @@ class GradientDriver(Driver):
             collect_s=max(0.0, now_s - self.started_s - report.learning_s),
             dropped_trajectories=step.dropped_trajectories,
             gradients=report,
-            env_states=dict(sorted(self.states.items())),
+            slot_states=dict(sorted(self.states.items())),
             **self.kept(),
         )
         self._fraction_done = run.fraction_done()

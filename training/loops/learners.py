@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from training.engine.replay import Slice, Slices, Trajectory
+from training.engine.replay import Contribution, Slice, Slices
 from training.engine.unfinished import Unfinished, WaitingGradient
 from training.loops.aggregation import GradientQueue, QueuedGradient, calibrated
 from training.loops.state import (
@@ -46,8 +46,8 @@ class Learners:
     """Slices, gradients in flight and in the queue, and the call that applies them. `clock` counts the versions.
 
     A learner whose gradient is held goes on at once; one whose gradient is being applied waits for the version that is
-    made of it, unless the job says that learners do not wait. `trajectories_lost` and `lost_in_a_row` count
-    trajectories that were given up, since the last round and since the last version. `versions` are those that
+    made of it, unless the job says that learners do not wait. `contributions_lost` and `lost_in_a_row` count
+    contributions that were given up, since the last round and since the last version. `versions` are those that
     calls may still need; the driver keeps their weights.
     """
 
@@ -85,7 +85,7 @@ class Learners:
         self._largest = kept.largest_staleness if alike else None
         self._calibrated_round = kept.calibrated_round if alike else 0
         self._staleness: list[float] = []
-        self.trajectories_lost = self.lost_in_a_row = self.queue_most = 0
+        self.contributions_lost = self.lost_in_a_row = self.queue_most = 0
         self._failed = failed
 
     @property
@@ -129,10 +129,10 @@ class Learners:
         """What the mean staleness of a release must not exceed in this round; infinite while it is being measured."""
         return self._loop.bound(round_no, self._largest, self._calibrated_round)
 
-    def cut(self, trajectories: tuple[Trajectory, ...]) -> None:
+    def cut(self, contributions: tuple[Contribution, ...]) -> None:
         """Make a slice of these, for all its passes."""
         self._slices_made += 1
-        self.slices.put(Slice(self._slices_made, trajectories))
+        self.slices.put(Slice(self._slices_made, contributions))
 
     def send(self, after: tuple[str, ...]) -> Iterator[ComputeGradient]:
         """Send a slice to every idle learner, with the newest version."""
@@ -146,9 +146,11 @@ class Learners:
             if self._loop.truncated.reads_policies
             else ()
         )
-        sampled = {trajectory.version for trajectory in one.trajectories} & (self.versions - {self.clock})
+        sampled = {contribution.version for contribution in one.contributions} & (
+            self.versions - {self.clock}
+        )
         anchors = tuple(sorted(sampled)) if self._job.keeps_sampling_policy else ()
-        before = [trajectory.name for trajectory in one.trajectories]
+        before = [contribution.name for contribution in one.contributions]
         if one.number in self._last_of_slice:
             before = [self._last_of_slice[one.number]]
         name = self._name(f"gradient{number}")
@@ -221,8 +223,8 @@ class Learners:
     def _give_up(self, one: Slice, reason: str) -> None:
         self._failed(reason)
         self._last_of_slice.pop(one.number, None)
-        self.trajectories_lost += len(one.trajectories)
-        self.lost_in_a_row += len(one.trajectories)
+        self.contributions_lost += len(one.contributions)
+        self.lost_in_a_row += len(one.contributions)
 
     def release(
         self, round_no: int, after: tuple[str, ...], *, all_of_round: bool, wanted: float
@@ -286,7 +288,7 @@ class Learners:
         needed = {self.clock, *self._queue.flying_versions}
         if self._job.keeps_sampling_policy:
             needed |= {
-                trajectory.version for one in self.unfinished_slices for trajectory in one.trajectories
+                contribution.version for one in self.unfinished_slices for contribution in one.contributions
             }
             needed.update(sampled)
         self.versions &= needed
@@ -308,7 +310,7 @@ class Learners:
         """
         gradients = sorted((*self._queue.waiting, *self._applied), key=lambda one: one.number)
         slices = (*(sent.slice for sent in self._flying.values()), *self.slices.waiting)
-        versions = {trajectory.version for one in slices for trajectory in one.trajectories}
+        versions = {contribution.version for one in slices for contribution in one.contributions}
         keeps = self._job.keeps_sampling_policy
         return Unfinished(
             slices=slices,

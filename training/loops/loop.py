@@ -49,9 +49,9 @@ class Loop(FrozenModel):
         return 0
 
     def learns_from(self, actors: int) -> int:
-        """Return how many trajectories an update learns from in a round of this many actors."""
+        """Return how many contributions an update learns from in a round of this many actors."""
         return actors
 
-    def learning_from(self, trajectories: float) -> Self:
-        """Return the same loop with updates by so many trajectories, where they do not follow from the actors."""
+    def learning_from(self, contributions: float) -> Self:
+        """Return the same loop with updates by so many contributions, where they do not follow from the actors."""
         return self

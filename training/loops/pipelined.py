@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.loops.loop import Loop
 from training.loops.state import EndRound, Job, KeepData, Landing, MakeVersion, PlanAgain, Step
 from training.loops.synchronous import WaveState
@@ -25,7 +25,7 @@ class PipelinedState(WaveState):
         self, loop: Any, job: Job, progress: Progress, plan: Plan, name: Callable[[str], str]
     ) -> None:
         super().__init__(loop, job, progress, plan, name)
-        self._pending = tuple(Trajectory(payload, self.version) for payload in progress.pending)
+        self._pending = tuple(Contribution(payload, self.version) for payload in progress.pending)
         self._updated: Landing | None = None
 
     def send(self) -> Iterator[Step]:
@@ -62,7 +62,7 @@ class PipelinedState(WaveState):
         yield EndRound()
 
     def kept(self) -> dict[str, Any]:
-        return {"pending": tuple(trajectory.payload for trajectory in self._pending)}
+        return {"pending": tuple(contribution.payload for contribution in self._pending)}
 
 
 class Pipelined(Loop):

@@ -102,7 +102,7 @@ class Run:
         self._memory_mb = plan.memory_mb
         return replace(plan, why=self.spec.declaration.say(plan.why))
 
-    def sample(self, name: str, slot: int, number: int, env_state: bytes | None) -> Call:
+    def sample(self, name: str, slot: int, number: int, slot_state: bytes | None) -> Call:
         """Return a call that makes data for `slot` with the newest version. `number` counts the slot's calls over the
         run, or slices of the data.
         """
@@ -114,7 +114,7 @@ class Run:
             where="actor",
             seed=derive(seed, "slice", number) if over_epochs else derive(seed, "rollout", slot, number),
             weights=self._weights,
-            env_state=env_state,
+            slot_state=slot_state,
             inputs=self.task.inputs_of(request),
         )
 
@@ -319,7 +319,7 @@ class Run:
             name=saved.name,
             sha256=saved.sha256,
             byte_count=saved.byte_count,
-            left_out=self.progress.trajectories - self.progress.within_limit().trajectories,
+            left_out=self.progress.contributions - self.progress.within_limit().contributions,
         )
 
     def _save_best(self, progress: Progress) -> Iterator[Event]:

@@ -1,6 +1,6 @@
 """The staleness-aware loop (Stellaris, Yu et al., SC 2024): learners are functions too, and none waits for another.
 
-Actors sample. Some trajectories make a slice, which a learner takes in several passes: each pass is a call that
+Actors sample. Some contributions make a slice, which a learner takes in several passes: each pass is a call that
 returns a gradient, computed with the newest version. Gradients wait in a queue until they are recent enough on average;
 then one call makes the next version of all of them. No data, no learner, no pay. The clock counts versions. A round is
 a number of samples that were learned from in all their passes, however many versions that makes.
@@ -19,7 +19,7 @@ from math import inf
 from typing import Any
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.loops.aggregation import fitting_learners
 from training.loops.learners import Learners
 from training.loops.state import Busy, EndRound, Job, Landing, LoopState, NothingWorks, Sample, Step
@@ -30,7 +30,7 @@ from training.scaling.plan import Plan
 class StalenessAwareState(LoopState):
     """All that is in flight, and the rounds that come of it.
 
-    `_sampling` are fragments in flight by task, with slot and version. Trajectories that are in no slice yet: those
+    `_sampling` are fragments in flight by task, with slot and version. Contributions that are in no slice yet: those
     `_left_over` from earlier waves, which come first, and those of this one that `_landed`, by slot.
     """
 
@@ -42,8 +42,8 @@ class StalenessAwareState(LoopState):
         self._serials = dict(progress.serials)
         self._sampling: dict[str, tuple[int, int]] = {}
         self._sampled_last: dict[int, str] = {}
-        self._left_over: list[Trajectory] = list(progress.waiting)
-        self._landed: list[tuple[int, Trajectory]] = []
+        self._left_over: list[Contribution] = list(progress.waiting)
+        self._landed: list[tuple[int, Contribution]] = []
         self._failures_in_a_row = 0
         self._barren_waves = 0
         self._before_wave = self._gained
@@ -68,9 +68,9 @@ class StalenessAwareState(LoopState):
         )
 
     @property
-    def _waiting(self) -> list[Trajectory]:
+    def _waiting(self) -> list[Contribution]:
         landed = sorted(self._landed, key=lambda one: one[0])
-        return [*self._left_over, *(trajectory for _, trajectory in landed)]
+        return [*self._left_over, *(contribution for _, contribution in landed)]
 
     @property
     def _a_round(self) -> int:
@@ -79,9 +79,9 @@ class StalenessAwareState(LoopState):
     @property
     def _under_way(self) -> int:
         """The samples that are not counted yet: in flight, waiting, or in passes."""
-        trajectories = sum(len(one.trajectories) for one in self.learners.unfinished_slices)
-        trajectories += len(self._waiting) + len(self._sampling)
-        return trajectories * self.job.progress_a_call + self.learners.uncounted_samples
+        contributions = sum(len(one.contributions) for one in self.learners.unfinished_slices)
+        contributions += len(self._waiting) + len(self._sampling)
+        return contributions * self.job.progress_a_call + self.learners.uncounted_samples
 
     @property
     def _enough(self) -> bool:
@@ -209,13 +209,13 @@ class StalenessAwareState(LoopState):
             self._fail(landing.reason)
             return
         self._failures_in_a_row = 0
-        self._landed.append((slot, Trajectory(landing.payload, version, landing.name)))
+        self._landed.append((slot, Contribution(landing.payload, version, landing.name)))
 
     def _land_version(self, landing: Landing) -> Step:
         self._made(landing.samples)
         made = self.learners.land_version(landing)
         sampled = [version for _, version in self._sampling.values()]
-        self.learners.forget_versions(sampled + [trajectory.version for trajectory in self._waiting])
+        self.learners.forget_versions(sampled + [contribution.version for contribution in self._waiting])
         return made
 
     def _take_gradients(self, before: tuple[str, ...]) -> Iterator[Step]:
@@ -249,7 +249,7 @@ class StalenessAwareState(LoopState):
         learners.calibrate(self.round_no + 1)
         self._round_ended()
         self._kept = True
-        lost, learners.trajectories_lost = learners.trajectories_lost, 0
+        lost, learners.contributions_lost = learners.contributions_lost, 0
         most, learners.queue_most = learners.queue_most, 0
         yield EndRound(lost, None if bound == inf else bound, most)
 

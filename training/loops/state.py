@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from training.engine.checkpoints import Progress
-from training.engine.replay import Slice, Trajectory
+from training.engine.replay import Contribution, Slice
 from training.loops.aggregation import Release
 from training.scaling.plan import Plan
 
@@ -55,11 +55,11 @@ class Sample(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Send a call that makes the next version of these trajectories."""
+    """Send a call that makes the next version of these contributions."""
 
     name: str
     after: tuple[str, ...]
-    batch: tuple[Trajectory, ...]
+    batch: tuple[Contribution, ...]
 
 
 class ComputeGradient(NamedTuple):

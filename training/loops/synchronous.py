@@ -1,7 +1,7 @@
 """The synchronous loop: the learner waits for all actors, then all actors get the new policy.
 
 The same seed gives the same weights with any number of workers, in whatever order they answer: calls are numbered by
-slot, their state and seeds travel with them, and the learner takes trajectories in order of slot.
+slot, their state and seeds travel with them, and the learner takes contributions in order of slot.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
-from training.engine.replay import Trajectory
+from training.engine.replay import Contribution
 from training.loops.loop import Loop
 from training.loops.state import (
     EndRound,
@@ -40,7 +40,7 @@ class WaveState(LoopState):
         self._sampling: dict[str, int] = {}
         self._updating = ""
         self._names: list[str] = []
-        self._landed: dict[int, Trajectory] = {}
+        self._landed: dict[int, Contribution] = {}
         self._reasons: dict[int, str] = {}
         self._barren_waves = 0
 
@@ -53,18 +53,18 @@ class WaveState(LoopState):
         for name, slot in self._sampling.items():
             yield Sample(name, after, slot, number)
 
-    def _update(self, batch: tuple[Trajectory, ...]) -> Update:
+    def _update(self, batch: tuple[Contribution, ...]) -> Update:
         self._updating = self.name("update")
         return Update(self._updating, self.after, batch)
 
     def _land_sample(self, landing: Landing) -> None:
         slot = self._sampling.pop(landing.name)
         if landing.done:
-            self._landed[slot] = Trajectory(landing.payload, self.version, landing.name)
+            self._landed[slot] = Contribution(landing.payload, self.version, landing.name)
         else:
             self._reasons[slot] = landing.reason
 
-    def _wave_is_over(self) -> tuple[Trajectory, ...]:
+    def _wave_is_over(self) -> tuple[Contribution, ...]:
         """Return what the wave brought, in order of slot. What follows depends on all of its calls."""
         self.after = tuple(self._names)
         for _, reason in sorted(self._reasons.items()):

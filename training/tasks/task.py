@@ -126,9 +126,9 @@ class Task(ABC, Generic[SpecOfKind]):
         """Return the request of a call that computes a gradient in a slice's pass.
 
         Its inputs are the slice's data, as many policies of other learners in flight, and as many `anchors`, older
-        policies that sampled the slice. Its `env_state` is what the first pass returned for the later ones. Its payload
-        is a document with at least `last`, whether no pass follows, and `env_steps`, the progress that counts once it
-        is applied.
+        policies that sampled the slice. Its `slot_state` is what the first pass returned for the later ones. Its
+        payload is a document with at least `last`, whether no pass follows, and `env_steps`, the progress that counts
+        once it is applied.
         """
         raise NotImplementedError(f"{self.kind} does not learn by gradients")
 

@@ -36,7 +36,7 @@ def _answer(message: frames.Run) -> frames.Done:
     return frames.Done(
         call_id=message.call.id,
         payload=payload,
-        env_state=None,
+        slot_state=None,
         usage=Usage(),
         run_s=time.perf_counter() - began_s,
     )

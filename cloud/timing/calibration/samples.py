@@ -53,7 +53,7 @@ class Slot:
         self.spaces = spaces_of(environment)
         self.network = network or network_for(self.spaces)
         self.copies = copies
-        self.env_state: bytes | None = None
+        self.slot_state: bytes | None = None
         self.serial = 0
         algorithm = recipe(self.spaces)
         self._published = [
@@ -81,7 +81,7 @@ class Slot:
                 deadline_s=DEADLINE_S,
                 memory_mb=1024,
                 weights=reference,
-                env_state=self.env_state,
+                slot_state=self.slot_state,
             ),
             weights,
         )
@@ -158,7 +158,7 @@ class Learning:
         )
         digest = hashlib.sha256(self.parameters).hexdigest()
         weights = BlobRef(version=self._state.version, sha256=digest, byte_count=len(self.parameters))
-        return _learners_call(request, self._slice, env_state=start, weights=weights)
+        return _learners_call(request, self._slice, slot_state=start, weights=weights)
 
     def apply(self, gradients: tuple[bytes, ...]) -> Call:
         """Return the call that makes a version of gradients."""

@@ -120,8 +120,8 @@ class Rounds:
 
     def _gradient(self, step: ComputeGradient) -> Work:
         others = len(step.others) + len(step.anchors)
-        size = len(step.slice.trajectories)
-        return self._works.call("gradient", step.name, trajectories=size, policies=others)
+        size = len(step.slice.contributions)
+        return self._works.call("gradient", step.name, contributions=size, policies=others)
 
     def _apply(self, step: ApplyGradients) -> Work:
         return self._works.call("apply", step.name, gradients=len(step.release.gradients))
@@ -134,7 +134,7 @@ class Rounds:
                 samples = self._samples[work.name] = len(step.batch) * self._works.steps_a_call
             case ComputeGradient():
                 last = step.slice.passes + 1 >= self._works.task.passes
-                samples = len(step.slice.trajectories) * self._works.steps_a_call if last else 0
+                samples = len(step.slice.contributions) * self._works.steps_a_call if last else 0
                 self._samples[step.number] = samples
             case ApplyGradients():
                 numbers = [gradient.number for gradient in step.release.gradients]

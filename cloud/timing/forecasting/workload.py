@@ -65,7 +65,7 @@ class Workload:
         kind: str,
         name: str,
         *,
-        trajectories: int = 0,
+        contributions: int = 0,
         gradients: int = 0,
         policies: int = 0,
         episodes: int = 0,
@@ -74,7 +74,7 @@ class Workload:
         sharing: int = 0,
     ) -> Work:
         """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
-        key = kind, trajectories, gradients, policies, episodes, env_steps, share, sharing
+        key = kind, contributions, gradients, policies, episodes, env_steps, share, sharing
         found = self._named.get((key, name))
         if found is not None:
             return found
@@ -82,7 +82,7 @@ class Workload:
         if like is None:
             planned = replace(
                 self._planned,
-                trajectories=trajectories,
+                contributions=contributions,
                 gradients=gradients,
                 policies=policies,
                 episodes=episodes,
@@ -100,9 +100,9 @@ class Workload:
     def sampling(self, name: str) -> Work:
         return self.call(self.task.sampling, name)
 
-    def update(self, name: str, trajectories: int) -> Work:
+    def update(self, name: str, contributions: int) -> Work:
         """Return an update by this many trajectories."""
-        return self.call(self.task.learning, name, trajectories=trajectories)
+        return self.call(self.task.learning, name, contributions=contributions)
 
     def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
         """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""

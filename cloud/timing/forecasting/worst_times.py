@@ -108,7 +108,7 @@ def _gradient_times(
     # At worst each trajectory was sampled by another policy, to which its samples are held.
     sampled = loop.trajectories_per_gradient if works.task.keeps_sampling_policy else 0
     policies = loop.learners + sampled
-    work = works.call("gradient", "first", trajectories=loop.trajectories_per_gradient, policies=policies)
+    work = works.call("gradient", "first", contributions=loop.trajectories_per_gradient, policies=policies)
     way_s = _way_s(configuration.profile.network, work, loop.learners) + coordinator_s
     if work.where == "actor":
         run_s = start_s + min(work.deadline_s, _MORE_WORK * speeds.run_ns(work, _WORST_LUCK) / NS)

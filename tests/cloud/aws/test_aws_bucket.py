@@ -103,7 +103,7 @@ def test_natures_network_reaches_a_function_by_an_address_that_is_read_once(
             platform.submit(call.model_copy(update={"weights": ref, "memory_mb": lambdas.MEMORY_MB}))
             (outcome,) = gather(platform, 1).values()
             assert outcome.status == "done", outcome.reason
-            slot.env_state = outcome.env_state
+            slot.slot_state = outcome.slot_state
         assert len(aws.storage.buckets[NAME]) == aws.storage.reads == 2
     finally:
         platform.close()

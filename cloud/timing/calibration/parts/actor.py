@@ -43,14 +43,14 @@ def _turn(slot: Slot, warm_cache: WarmCache, bare: Copies, steps: int) -> dict[s
     began_s = time.process_time()
     result = execute(call, weights, warm_cache)
     body_s = time.process_time() - began_s
-    slot.env_state = result.env_state
+    slot.slot_state = result.slot_state
     document = decode(result.payload)
     policy = NumpyPolicy(weights)
     stepping_s, resetting_s = _bare_s(bare, document, policy.discrete)
     inference_s = _inference_s(policy, document, call.seed)
     return {
         "steps": steps,
-        "bytes_out": len(result.payload) + len(result.env_state or b""),
+        "bytes_out": len(result.payload) + len(result.slot_state or b""),
         "body_us": body_s * 1e6,
         "stepping_us": stepping_s * 1e6,
         "resetting_us": resetting_s * 1e6,

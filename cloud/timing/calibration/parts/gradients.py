@@ -28,7 +28,7 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
 def _measured(learning: Learning, repeats: int) -> dict[str, Any]:
     parameters = learning.parameters
     first = learning.gradient(1, None)
-    later = learning.gradient(2, execute(first, parameters, WarmCache()).env_state)
+    later = learning.gradient(2, execute(first, parameters, WarmCache()).slot_state)
     computed = execute(later, parameters, WarmCache())
     steps = {f"apply_{count}": learning.apply((computed.payload,) * count) for count in (_FEW, _MANY)}
     results = {name: execute(call, None, WarmCache()) for name, call in steps.items()}
@@ -57,5 +57,5 @@ def _work(call: Call, result: Result, weights_bytes: int = 0) -> dict[str, Any]:
         "minibatches": usage.minibatches,
         "samples": usage.samples,
         "macs": usage.macs,
-        "bytes_in": sum(map(len, call.inputs)) + len(call.env_state or b"") + weights_bytes,
+        "bytes_in": sum(map(len, call.inputs)) + len(call.slot_state or b"") + weights_bytes,
     }

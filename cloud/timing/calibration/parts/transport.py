@@ -120,5 +120,5 @@ def _ran_s(pool: _Pool, slots: list[Slot]) -> list[float]:
     ended = pool.run(calls)
     for execution in ended:
         if isinstance(execution.result, Result):
-            slots[int(execution.call_id.split("-")[0])].env_state = execution.result.env_state
+            slots[int(execution.call_id.split("-")[0])].slot_state = execution.result.slot_state
     return [execution.run_s for execution in ended]
