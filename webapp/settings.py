@@ -222,6 +222,7 @@ CELERY_BEAT_SCHEDULER = "webapp.celery:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     # Unread ticks say nothing new: they expire instead of piling up while no worker runs.
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
+    "background": {"task": "webapp.background.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "abtests": {"task": "webapp.abtests.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "datasets": {"task": "webapp.datasets.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "surfaces": {"task": "webapp.surfaces.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},

@@ -6,18 +6,22 @@ name, because messages of an older version may still be on their way.
 
 import logging
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from celery import shared_task
 
 from webapp.abtests import engine
 from webapp.alerts import anomalies, disk_space, mail_consent, outbox, rules, sources
 from webapp.alerts import services as alerts
+from webapp.background import TASK
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, connection_test
 from webapp.connections.models import Connection
 from webapp.datasets import reading
 from webapp.gateway import services as mailboxes
+from webapp.jobs.policies.films import FILMING
 from webapp.leaderboard import results
 from webapp.predictions import services as predictions
 from webapp.reports import report_builds, schedules
@@ -27,6 +31,8 @@ from webapp.resources import late_reports, scanner
 log = logging.getLogger(__name__)
 # Two turns of A/B tests at once would only wait for each other.
 _one_turn_of_tests = threading.Lock()
+LIFE_CYCLES = {one.name: one for one in (FILMING,)}
+"""What the worker does beside jobs, by the name of its table."""
 _TURN_OF_ALERTS = (
     sources.raise_crossings,
     sources.raise_job_ends,
@@ -38,14 +44,30 @@ _TURN_OF_ALERTS = (
 )
 
 
+def _run_all(parts: Iterable[Callable[[], object]]) -> None:
+    for part in parts:
+        try:
+            part()
+        except Exception:  # one that fails must not stop the others
+            log.exception("%s failed and is tried again at the next turn", part)
+
+
+@shared_task(name=TASK)
+def run_background(kind: str, pk: Any) -> None:
+    """Work a row off: a film, a surface, a report, a bill, a data set."""
+    LIFE_CYCLES[kind].run(pk)
+
+
+@shared_task(name="webapp.background.tick")
+def recover_background() -> None:
+    """Every few seconds: continue what lost messages and dead workers left behind."""
+    _run_all(one.recover for one in LIFE_CYCLES.values())
+
+
 @shared_task(name="webapp.alerts.tasks.tick")
 def turn_alerts() -> None:
     """Every two seconds: raise new alerts, release deliveries of dead senders, and send what is due."""
-    for part in _TURN_OF_ALERTS:
-        try:
-            part()
-        except Exception:  # a source that fails must not stop the others
-            log.exception("alerts: %s failed and is tried again at the next turn", part.__name__)
+    _run_all(_TURN_OF_ALERTS)
 
 
 @shared_task(name="webapp.alerts.tasks.send_due")

@@ -159,13 +159,13 @@ def test_a_film_that_finds_no_room_is_made_once_there_is_room(disk: Disk) -> Non
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     before = disk.files()
     disk.fill()
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     film.refresh_from_db()
     assert film.state == FilmState.QUEUED
     assert FULL in film.reason
     assert disk.files() == before
     disk.empty()
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     film.refresh_from_db()
     assert (film.state, film.reason) == (FilmState.READY, "")
     assert film_path(film).is_file()

@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.functional import cached_property
 
+from webapp.background import BackgroundWork
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
 from webapp.money.amounts import Unreal, unreal_word
@@ -358,7 +359,7 @@ class FilmState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class Film(models.Model):
+class Film(BackgroundWork):
     """A video of an episode of a checkpoint's policy; one for each checkpoint.
 
     `asked_by`: the user who requested it; None for a short one after an evaluation. `file` and `facts` (frames,
@@ -370,8 +371,6 @@ class Film(models.Model):
     sha256 = models.CharField(max_length=64)
     round_no = models.BigIntegerField()
     state = models.CharField(max_length=10, choices=FilmState, default=FilmState.QUEUED)
-    reason = models.TextField(blank=True, default="")
-    since = models.DateTimeField()
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )

@@ -26,7 +26,6 @@ from webapp.jobs.billing import bills
 from webapp.jobs.billing.burn_rate import announce_expected_limits
 from webapp.jobs.launch.forecasts import forecast_recent_job
 from webapp.jobs.models import Desired, Job
-from webapp.jobs.policies.films import make_film, recover_films
 from webapp.jobs.running.database_wait import DatabaseWait
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
@@ -204,7 +203,6 @@ def tick() -> None:
     """Every few seconds: repair what lost messages and dead processes left behind."""
     resume_with_storage()
     check_jobs()
-    recover_films()
     bills.queue_due_bills()
     announce_expected_limits()
     forecast_recent_job()
@@ -214,12 +212,6 @@ def tick() -> None:
 def draw_up_bill(job_id: str) -> None:
     """Draw a job's bill up by part, if that is due."""
     bills.draw_up_bill(job_id)
-
-
-@shared_task(name="webapp.jobs.tasks.film")
-def film(film_id: int) -> None:
-    """Make a requested film of a policy."""
-    make_film(film_id)
 
 
 @worker_ready.connect

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import DatabaseError, transaction
 
 from training.engine.messages import CheckpointSaved
-from webapp.celery import send_hint
+from webapp.background import send, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import TERMINAL
 from webapp.jobs.models import Film, FilmState, Job
@@ -49,7 +49,7 @@ def _queue(job_id: str, saved: CheckpointSaved, clock: Clock) -> None:
     wanted = {"checkpoint": saved.name, "round_no": saved.round_no, "since": clock.now()}
     film, made = Film.objects.get_or_create(job_id=job_id, sha256=saved.sha256, defaults=wanted)
     if made:
-        transaction.on_commit(lambda: send_hint("webapp.jobs.tasks.film", film.pk), robust=True)
+        send_on_commit(film)
 
 
 def send_waiting_film(job_id: str) -> None:
@@ -57,7 +57,7 @@ def send_waiting_film(job_id: str) -> None:
     for film_id in Film.objects.filter(job_id=job_id, asked_by=None, state=FilmState.QUEUED).values_list(
         "pk", flat=True
     ):
-        send_hint("webapp.jobs.tasks.film", film_id)
+        send(Film, film_id)
 
 
 def allowed_cpu_s(film: Film, clock: Clock) -> float:
@@ -102,11 +102,6 @@ def _expected_s(job: Job) -> float:
     made = last.report["total_env_steps"] - first.report["total_env_steps"]
     ahead = max(0, limit - last.report["total_env_steps"])
     return (last.at - first.at).total_seconds() * ahead / made if made > 0 else 0.0
-
-
-def put_off(film: Film, clock: Clock) -> None:
-    """Let the film wait until its job has run longer, or has ended."""
-    Film.objects.filter(pk=film.pk, state=FilmState.QUEUED).update(since=clock.now())
 
 
 def thin_out(job_id: str) -> None:

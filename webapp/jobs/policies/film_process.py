@@ -21,6 +21,7 @@ from django.conf import settings
 
 from cloud.workers.processes import bound_to_this_process
 from training.rl.policies.film import ShortFilm, still_of
+from webapp.background import Postponed, WorkRefused
 from webapp.jobs.models import Film
 from webapp.storage_faults import storage_fault
 from webapp.worker_stop import worker_stop
@@ -33,26 +34,18 @@ _DRAWING = ("SDL_VIDEODRIVER=dummy", "PYGAME_HIDE_SUPPORT_PROMPT=1", "OMP_NUM_TH
 _ON_LINUX = ("MUJOCO_GL=egl",)
 
 
-class FilmFailed(Exception):
+class FilmFailed(WorkRefused):
     """No film was made. The text says why, as a sentence for users."""
-
-
-class FilmNotStored(FilmFailed):
-    """The disk cannot be written now. The text says why, and what to do."""
-
-
-class FilmInterrupted(Exception):
-    """The worker stopped during filming."""
 
 
 def shoot(checkpoint: Path, file: Path, *, seed: int = 0, within_s: float = WITHIN_S) -> dict[str, Any]:
     """Film a policy into `file`; returns what `training.rl.policies.film.FilmFacts` holds.
 
-    FilmFailed for any failure. FilmInterrupted if the worker stops meanwhile.
+    Raises FilmFailed, OSError if the disk cannot be written, and Postponed if the worker stops meanwhile.
     """
     done = _run(_command(str(checkpoint), str(file), "--seed", str(seed)), within_s)
     if worker_stop.requested and done.returncode < 0:
-        raise FilmInterrupted
+        raise Postponed
     return _facts(_last_line(done.stdout), done.returncode, done.stderr)
 
 
@@ -99,8 +92,8 @@ def _facts(answer: dict[str, Any] | None, returncode: int, errors: str) -> dict[
     if answer is None:
         raise FilmFailed(_unexplained(returncode, errors))
     if "error" in answer:
-        if (fault := storage_fault(OSError(answer.get("errno"), answer["error"]))) is not None:
-            raise FilmNotStored(f"{fault.why} It is made once the disk can be written.")
+        if storage_fault(error := OSError(answer.get("errno"), answer["error"])) is not None:
+            raise error
         raise FilmFailed(str(answer["error"]))
     return answer
 
@@ -174,7 +167,7 @@ class ShortFilms:
             return _facts(answer, 0, "")
         _, errors = process.communicate()
         if worker_stop.requested and process.returncode < 0:
-            raise FilmInterrupted
+            raise Postponed
         return _facts(None, process.returncode, errors)
 
     def _end(self) -> None:

@@ -100,9 +100,9 @@ def learned(*, films_wanted: bool) -> tuple[Job, bytes]:
 def test_films_change_no_weights_and_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     hints: list[tuple[int, str]] = []
 
-    def hint(task: str, args: list[int], **_: Any) -> None:
-        if task == "webapp.jobs.tasks.film":
-            hints.append((args[0], Job.objects.get(films=args[0]).observed))
+    def hint(task: str, args: list[Any], **_: Any) -> None:
+        if args[0] == "jobs.film":
+            hints.append((args[1], Job.objects.get(films=args[1]).observed))
 
     monkeypatch.setattr(celery_app, "send_task", hint)
     (filmed, weights), (plain, same_weights) = learned(films_wanted=True), learned(films_wanted=False)
@@ -211,12 +211,12 @@ def test_a_film_waits_for_time_and_is_drawn_at_its_jobs_end(
     job = started(clock, rounds=2)
     film = waiting(job)
     draw_by(answers({"cpu_s": 1.4, "byte_count": 1}), tmp_path, monkeypatch)
-    films.make_film(film.pk, clock=clock)
+    films.FILMING.run(film.pk, clock=clock)
     film.refresh_from_db()
     assert film.state == FilmState.QUEUED
     ready(job, 1, cpu_s=0.3, used_cpu_s=0.3)
     Job.objects.filter(pk=job.pk).update(observed="succeeded", finished_at=clock.now())
-    films.make_film(film.pk, clock=clock)
+    films.FILMING.run(film.pk, clock=clock)
     film.refresh_from_db()
     # It took none of the job's time, so that what films took while it ran stays as it was.
     assert (film.state, film.facts["cpu_s"], film.facts["used_cpu_s"]) == (FilmState.READY, 1.4, 0.3)
@@ -245,7 +245,7 @@ def test_a_film_whose_checkpoint_is_gone_is_forgotten(
     film = waiting(job)
     draw_by(answers({"error": "Checkpoint cannot be read."}), tmp_path, monkeypatch)
     clock.moment += timedelta(hours=1)
-    films.make_film(film.pk, clock=clock)
+    films.FILMING.run(film.pk, clock=clock)
     assert not job.films.exists()
 
 
@@ -262,7 +262,7 @@ def test_a_deleted_jobs_film_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(films.short_films, "shoot", deleted_meanwhile)
     clock.moment += timedelta(hours=1)
-    films.make_film(film.pk, clock=clock)
+    films.FILMING.run(film.pk, clock=clock)
     assert not film_path(film).parent.joinpath(job.pk).exists()
 
 

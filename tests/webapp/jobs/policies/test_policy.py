@@ -97,7 +97,7 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def requested(hints: dict[str, list[int]]) -> list[int]:
     """The films that the worker was asked for."""
-    return hints["webapp.jobs.tasks.film"]
+    return hints["jobs.film"]
 
 
 # Taking it away
@@ -223,7 +223,7 @@ def test_a_film_is_queued_made_and_shown(
     fragment = client.get(address(job, "policy")).content.decode()
     assert "Queued" in fragment
     assert 'data-policy-pending="yes"' in fragment
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     film.refresh_from_db()
     assert film.state == FilmState.READY
     fragment = client.get(address(job, "policy")).content.decode()
@@ -243,14 +243,14 @@ def test_a_film_that_fails_says_why_and_can_be_tried_again(
     job = job_with_checkpoints(project, 1)
     chosen = policies.list_checkpoints(job)[0]
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     page = client.get(address(job, "checkpoints/")).content.decode()
     assert "No film of round 1: MuJoCo cannot draw without a screen on this machine." in page
     assert "Film again" in page
     film = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     assert (film.state, film.reason) == (FilmState.QUEUED, "")
     draw_by(draws(PICTURE, FACTS), tmp_path, monkeypatch)
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     again = films.ask_for_film(job=job, chosen=chosen, user=job.created_by)
     assert again.state == FilmState.READY  # one that is there is not made twice
 
@@ -263,18 +263,18 @@ def test_lost_messages_and_dead_workers_leave_no_film_waiting_for_ever(
     film = films.ask_for_film(
         job=job, chosen=policies.list_checkpoints(job)[0], user=job.created_by, clock=clock
     )
-    films.recover_films(clock=clock)
+    films.FILMING.recover(clock=clock)
     assert requested == []
     clock.forward(5)
-    films.recover_films(clock=clock)
+    films.FILMING.recover(clock=clock)
     assert requested == [film.pk]
     Film.objects.filter(pk=film.pk).update(state=FilmState.FILMING, since=clock.now())
-    films.make_film(film.pk, clock=clock)  # a message that comes twice
+    films.FILMING.run(film.pk, clock=clock)  # a message that comes twice
     assert Film.objects.get().state == FilmState.FILMING
-    clock.moment += films.GIVEN_UP_AFTER + timedelta(seconds=1)
-    films.recover_films(clock=clock)
+    clock.moment += films.FILMING.silent_for + timedelta(seconds=1)
+    films.FILMING.recover(clock=clock)
     film.refresh_from_db()
-    assert (film.state, film.reason) == (FilmState.FAILED, films.INTERRUPTED)
+    assert (film.state, film.reason) == (FilmState.FAILED, films.FILMING.interrupted)
 
 
 # Films: drawing

@@ -201,7 +201,7 @@ def test_a_film_that_a_stop_cuts_off_is_made_by_the_next_worker(stopped: WorkerS
         since=job.since,
         asked_by=job.created_by,
     )
-    films.make_film(film.pk)
+    films.FILMING.run(film.pk)
     film.refresh_from_db()
     assert (film.state, film.reason) == (FilmState.QUEUED, "")
 
