@@ -129,7 +129,7 @@ class LifeCycle(ABC, Generic[Row]):
             return
         try:
             if (attempt := self.begin(pk, clock)) is not None:
-                self._attempt(attempt)
+                self.work(attempt)
             self.finish(pk)
         except TakenOver:
             log.warning("%s %s was given up or has another worker now", self.name, pk)
@@ -146,7 +146,8 @@ class LifeCycle(ABC, Generic[Row]):
         row.save(update_fields=["state", "attempt", "since"])
         return Attempt(row, clock)
 
-    def _attempt(self, attempt: Attempt[Row]) -> None:
+    def work(self, attempt: Attempt[Row]) -> None:
+        """Do the work of an attempt that has begun. Raises TakenOver."""
         try:
             self.do(attempt)
         except TakenOver:

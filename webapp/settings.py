@@ -224,8 +224,6 @@ CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "webapp.jobs.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "background": {"task": "webapp.background.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "abtests": {"task": "webapp.abtests.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
-    "datasets": {"task": "webapp.datasets.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
-    "surfaces": {"task": "webapp.surfaces.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "leaderboard": {"task": "webapp.leaderboard.tasks.tick", "schedule": 15.0, "options": {"expires": 15.0}},
     "predictions": {"task": "webapp.predictions.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},
     "schedulers": {"task": "webapp.schedulers.tasks.tick", "schedule": 5.0, "options": {"expires": 5.0}},

@@ -19,19 +19,21 @@ from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
 from webapp.connections import account_setup, connection_test
 from webapp.connections.models import Connection
-from webapp.datasets import reading
+from webapp.datasets.reading import READING
 from webapp.gateway import services as mailboxes
 from webapp.jobs.policies.films import FILMING
 from webapp.leaderboard import results
 from webapp.predictions import services as predictions
-from webapp.reports import report_builds, schedules
-from webapp.reports.bills import bill_reading
+from webapp.reports import schedules
+from webapp.reports.bills.bill_reading import BILL_READING
+from webapp.reports.report_builds import BUILDING
 from webapp.resources import late_reports, scanner
+from webapp.surfaces.measuring import SURVEYING
 
 log = logging.getLogger(__name__)
 # Two turns of A/B tests at once would only wait for each other.
 _one_turn_of_tests = threading.Lock()
-LIFE_CYCLES = {one.name: one for one in (FILMING,)}
+LIFE_CYCLES = {one.name: one for one in (FILMING, SURVEYING, BUILDING, BILL_READING, READING)}
 """What the worker does beside jobs, by the name of its table."""
 _TURN_OF_ALERTS = (
     sources.raise_crossings,
@@ -105,21 +107,9 @@ def tidy_mailboxes() -> None:
 
 
 @shared_task(name="webapp.reports.tasks.tick")
-def look_after_reports() -> None:
-    """Every ten seconds: repair what lost messages and dead workers left behind, and send e-mails that are due."""
-    report_builds.look_after_files()
-    bill_reading.look_after_bills()
+def send_reports() -> None:
+    """Every ten seconds: send the e-mails of reports that are due."""
     schedules.send_due()
-
-
-@shared_task(name="webapp.reports.tasks.build_report")
-def build_report(file_id: int) -> None:
-    report_builds.build(file_id)
-
-
-@shared_task(name="webapp.reports.tasks.read_cloud_bill")
-def read_cloud_bill(bill_id: int) -> None:
-    bill_reading.read_bill(bill_id)
 
 
 @shared_task(name="webapp.resources.tasks.look")
@@ -144,17 +134,6 @@ def scan_account(connection_id: str) -> None:
 def read_log(job_id: str) -> None:
     """Look up a job's assumed charges in its cloud's log."""
     late_reports.read(job_id)
-
-
-@shared_task(name="webapp.datasets.tasks.read")
-def read_data_set(data_set_id: int) -> None:
-    reading.read(data_set_id)
-
-
-@shared_task(name="webapp.datasets.tasks.tick")
-def look_after_data_sets() -> None:
-    """Every few seconds: continue what lost messages and dead workers left behind."""
-    reading.look_after_data_sets()
 
 
 @shared_task(name="webapp.abtests.tasks.tick")

@@ -44,6 +44,6 @@ def hand_over(project: Any, pieces: Iterable[str | bytes], *, packed: bool = Fal
 def read(project: Any, pieces: Iterable[str | bytes], *, packed: bool = False) -> CloudBill:
     """The bill once the worker has read it."""
     bill = hand_over(project, pieces, packed=packed)
-    bill_reading.read_bill(bill.pk)
+    bill_reading.BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     return bill

@@ -9,6 +9,7 @@ import pytest
 
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
+from webapp.background import TASK
 from webapp.celery import app as celery_app
 
 
@@ -34,11 +35,13 @@ def aws(account: tuple[AwsEmulator, DemoAccount], settings: Any, tmp_path: Path)
 
 @pytest.fixture
 def hints(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
-    """What the worker is asked to do, by task, instead of messages to a broker: the first argument of each."""
+    """What the worker is asked to do, by task or kind of background work, instead of messages to a broker: the
+    first argument of each."""
     sent: dict[str, list[Any]] = defaultdict(list)
 
     def send(task: str, args: list[Any], **_: Any) -> None:
-        sent[task].append(args[0] if args else None)
+        kind, *rest = args if task == TASK else (task, *args)
+        sent[kind].append(rest[0] if rest else None)
 
     monkeypatch.setattr(celery_app, "send_task", send)
     return sent

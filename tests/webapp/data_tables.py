@@ -63,7 +63,7 @@ def upload(
 
 def worker_reads(data_set: DataSet) -> DataSet:
     """What the worker does, in this process: starting another takes longer than all the rest."""
-    reading.read(data_set.pk, ask=answer)
+    reading.DataReading(answer).run(data_set.pk)
     return DataSet.objects.filter(pk=data_set.pk).first() or data_set
 
 

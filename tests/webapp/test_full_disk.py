@@ -179,14 +179,14 @@ def test_a_report_that_finds_no_room_says_so_and_leaves_no_file(disk: Disk) -> N
     report = report_builds.request_file(question=question, format_key="pdf", user=project.people.first())
     report_builds.folder()
     disk.fill()
-    report_builds.build(report.pk)
+    report_builds.BUILDING.run(report.pk)
     report.refresh_from_db()
     assert report.state == FileState.FAILED
     assert report.reason == f"{FULL} Build it again once the disk can be written."
     assert disk.files() == set()
     disk.empty()
     again = report_builds.request_file(question=question, format_key="pdf", user=report.asked_by)
-    report_builds.build(again.pk)
+    report_builds.BUILDING.run(again.pk)
     again.refresh_from_db()
     assert (again.state, disk.files()) == (FileState.READY, {f"reports/{again.file}"})
     assert ReportFile.objects.exclude(pk=again.pk).get().file == ""

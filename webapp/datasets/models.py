@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.background import BackgroundWork
+
 
 class DataState(models.TextChoices):
     QUEUED = "queued", "Waiting"
@@ -16,7 +18,7 @@ class DataState(models.TextChoices):
     DELETING = "deleting", "Being deleted"
 
 
-class DataSet(models.Model):
+class DataSet(BackgroundWork):
     """An uploaded table. `survey` says what is in it, once it is read; `choice` what is to be learned of it, once that
     was chosen; `manifest` names its shards, and `facts` describes them, once they are stored.
     """
@@ -26,16 +28,12 @@ class DataSet(models.Model):
     file_name = models.CharField(max_length=200)
     byte_count = models.BigIntegerField()
     state = models.CharField(max_length=10, choices=DataState, default=DataState.QUEUED)
-    reason = models.TextField(blank=True, default="")
     survey = models.JSONField(null=True, blank=True)
     choice = models.JSONField(null=True, blank=True)
     manifest = models.CharField(max_length=64, blank=True, default="")
     facts = models.JSONField(default=dict, blank=True)
-    attempt = models.IntegerField(default=0)
-    """Counts the workers that began to read it; only the last of them may write."""
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     uploaded_at = models.DateTimeField()
-    since = models.DateTimeField()
 
     class Meta:
         indexes = [

@@ -15,125 +15,76 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 
 from cloud.workers.processes import bound_to_this_process
 from training.data.manifest import Manifest
-from webapp.celery import send_hint
-from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.background import Attempt, LifeCycle, Postponed, TakenOver, WorkRefused
+from webapp.clock import Clock
 from webapp.datasets import files
 from webapp.datasets.models import DataSet, DataState
-from webapp.datasets.services import READ
 from webapp.jobs.models import Job
-from webapp.storage_faults import storage_fault
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)
 
 WITHIN_S = 900.0
-RESEND_AFTER = timedelta(seconds=4)
-GIVEN_UP_AFTER = timedelta(seconds=WITHIN_S + 60)
-_AT_ONCE = 10
 _SURROUNDINGS = ("OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
-# Reading keeps a core busy, and training needs the cores more. Shards are stored and deleted one data set at a time.
-_one_at_a_time = threading.Lock()
-
 
 Reader = Callable[[Sequence[str], str], dict[str, Any]]
 """Takes the arguments and the standard input of `training.data.readers`, and returns what it prints."""
 
 
-class _Interrupted(Exception):
-    """The worker stops; the table is read again by the next."""
+class DataReading(LifeCycle[DataSet]):
+    """Reads tables and removes what was deleted. `ask` reads a table, by default in a process of its own."""
 
+    model = DataSet
+    working = DataState.READING
+    silent_for = timedelta(seconds=WITHIN_S + 60)
+    resumes = "It goes on once the disk can be written."
+    unforeseen = "It could not be read ({}). The worker's log says more."
+    waiting = (DataState.QUEUED, DataState.DELETING)
 
-class _Refused(Exception):
-    """The text says what is wrong with the table."""
+    def __init__(self, ask: Reader | None = None) -> None:
+        super().__init__()
+        self._ask = ask
 
+    def begin(self, pk: Any, clock: Clock) -> Attempt[DataSet] | None:
+        if (deleted := self.rows.filter(pk=pk, state=DataState.DELETING).first()) is not None:
+            _remove(deleted)
+        return super().begin(pk, clock)
 
-def read(data_set_id: int, *, ask: Reader | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Do what the row waits for. Does nothing while this worker reads another table.
+    def do(self, attempt: Attempt[DataSet]) -> None:
+        if attempt.row.choice is None:
+            self._survey(attempt)
+        else:
+            self._prepare(attempt)
 
-    `ask` reads the table, by default in a process of its own.
-    """
-    if not _one_at_a_time.acquire(blocking=False):
-        return
-    try:
-        row = DataSet.objects.filter(pk=data_set_id).first()
-        if row is not None and row.state == DataState.DELETING:
-            _remove(row)
-        elif (attempt := _Attempt.begin(data_set_id, clock)) is not None:
-            attempt.run(ask or ask_process)
-    finally:
-        _one_at_a_time.release()
-
-
-class _Attempt:
-    """One reading. Only the last attempt of a row writes to it."""
-
-    def __init__(self, row: DataSet, clock: Clock) -> None:
-        self._row, self._clock = row, clock
-
-    @classmethod
-    def begin(cls, data_set_id: int, clock: Clock) -> _Attempt | None:
-        """Take the row if it waits; None if it does not."""
-        with transaction.atomic():
-            row = DataSet.objects.select_for_update().filter(pk=data_set_id, state=DataState.QUEUED).first()
-            if row is None:
-                return None
-            row.state, row.attempt, row.since = DataState.READING, row.attempt + 1, clock.now()
-            row.save(update_fields=["state", "attempt", "since"])
-        return cls(row, clock)
-
-    def run(self, ask: Reader) -> None:
-        chosen = self._row.choice is not None
-        try:
-            if chosen:
-                self._prepare(ask)
-            else:
-                self._survey(ask)
-        except _Interrupted:
-            self._write(state=DataState.QUEUED)
-        except _Refused as refusal:
-            self._refuse(str(refusal), chosen)
-        except Exception as error:
-            if (fault := storage_fault(error)) is not None:
-                log.warning("data set %s is read again later: %s", self._row.pk, error)
-                self._write(
-                    state=DataState.QUEUED, reason=f"{fault.why} It goes on once the disk can be written."
-                )
-                return
-            log.exception("data set %s", self._row.pk)
-            self._refuse(
-                f"It could not be read ({type(error).__name__}). The worker's log says more.", chosen
-            )
-
-    def _survey(self, ask: Reader) -> None:
-        path = files.upload_path(self._row.pk)
-        answer = _unless_refused(ask(["survey", str(path)], ""))
+    def _survey(self, attempt: Attempt[DataSet]) -> None:
+        row = attempt.row
+        answer = self._answer(["survey", str(files.upload_path(row.pk))], "")
         if "format" in answer:  # it says itself what is learned: there is nothing to choose
-            request = {"name": self._row.name, "file_name": self._row.file_name}
-            self._store(ask, ["known", answer["format"]], request)
+            request = {"name": row.name, "file_name": row.file_name}
+            self._store(attempt, ["known", answer["format"]], request)
             return
-        self._write(state=DataState.CHOOSING, survey=answer["survey"], reason="")
+        attempt.write(state=DataState.CHOOSING, survey=answer["survey"], reason="")
 
-    def _prepare(self, ask: Reader) -> None:
-        row = self._row
+    def _prepare(self, attempt: Attempt[DataSet]) -> None:
+        row = attempt.row
         request = {
             "survey": row.survey,
             "choice": row.choice,
             "name": row.name,
             "source": f"{row.file_name}, uploaded {row.uploaded_at:%Y-%m-%d}",
         }
-        self._store(ask, ["prepare"], request)
+        self._store(attempt, ["prepare"], request)
 
-    def _store(self, ask: Reader, way: list[str], request: dict[str, Any]) -> None:
+    def _store(self, attempt: Attempt[DataSet], way: list[str], request: dict[str, Any]) -> None:
         """Store the shards that the process makes of the table; then the data set is ready."""
-        row, path = self._row, files.upload_path(self._row.pk)
+        row, path = attempt.row, files.upload_path(attempt.row.pk)
         folder = files.prepared_folder(row.pk, row.attempt)
         try:
-            answer = _unless_refused(ask([*way, str(path), str(folder)], json.dumps(request)))
+            answer = self._answer([*way, str(path), str(folder)], json.dumps(request))
             manifest = files.take_over(folder, answer["manifest"])
         finally:
             files.remove(folder)
@@ -150,34 +101,38 @@ class _Attempt:
             "held_out_class_counts": list(manifest.held_out_class_counts),
             "picture": manifest.picture,
         }
-        if self._write(state=DataState.READY, manifest=manifest.hash, facts=facts, reason=""):
-            path.unlink(missing_ok=True)
-        else:
-            _remove_shards(manifest, DataSet.objects.all())
+        try:
+            attempt.write(state=DataState.READY, manifest=manifest.hash, facts=facts, reason="")
+        except TakenOver:
+            _remove_shards(manifest, self.rows)
+            raise
+        path.unlink(missing_ok=True)
 
-    def _refuse(self, words: str, chosen: bool) -> None:
+    def _answer(self, arguments: Sequence[str], given: str) -> dict[str, Any]:
+        answer = (self._ask or ask_process)(arguments, given)
+        if "refused" in answer:
+            raise WorkRefused(str(answer["refused"]))
+        if "errno" in answer:
+            raise OSError(answer["errno"], answer["error"])
+        return answer
+
+    def fail(self, attempt: Attempt[DataSet], reason: str) -> None:
         """After a choice the table waits for another one; before it, the file is of no use."""
-        state = DataState.CHOOSING if chosen else DataState.FAILED
-        if self._write(state=state, choice=None, reason=words) and not chosen:
-            files.upload_path(self._row.pk).unlink(missing_ok=True)
+        if attempt.row.choice is not None:
+            attempt.write(state=DataState.CHOOSING, choice=None, reason=reason)
+            return
+        super().fail(attempt, reason)
+        files.upload_path(attempt.row.pk).unlink(missing_ok=True)
 
-    def _write(self, **changes: Any) -> bool:
-        """Write to the row if this is its last attempt; otherwise return False."""
-        row = self._row
-        mine = DataSet.objects.filter(pk=row.pk, attempt=row.attempt, state=DataState.READING)
-        return bool(mine.update(**changes, since=self._clock.now()))
+    def tidy(self, now: datetime) -> None:
+        _remove_leftovers(now)
 
 
-def _unless_refused(answer: dict[str, Any]) -> dict[str, Any]:
-    if "refused" in answer:
-        raise _Refused(str(answer["refused"]))
-    if "errno" in answer:
-        raise OSError(answer["errno"], answer["error"])
-    return answer
+READING = DataReading()
 
 
 def ask_process(arguments: Sequence[str], given: str) -> dict[str, Any]:
-    """What the process that reads prints. Raises _Refused if it ended without an answer, or _Interrupted."""
+    """What the process that reads prints. Raises WorkRefused if it ended without an answer."""
     command = [sys.executable, "-m", "training.data.readers", *arguments]
     whole = bound_to_this_process(["env", *_SURROUNDINGS, "nice", "-n", "10", *command])
     process = subprocess.Popen(
@@ -198,10 +153,10 @@ def ask_process(arguments: Sequence[str], given: str) -> dict[str, Any]:
         process.kill()
         process.wait()
     if worker_stop.requested and process.returncode < 0:
-        raise _Interrupted
+        raise Postponed
     if process.returncode != 0:
         log.error("reading %s ended with %s: %s", arguments, process.returncode, errors[-2000:])
-        raise _Refused(
+        raise WorkRefused(
             f"The process that read the table ended with exit code {process.returncode}. It may be too large: upload a"
             " part of it."
         )
@@ -229,22 +184,6 @@ def _remove_shards(manifest: Manifest, others: QuerySet[DataSet]) -> None:
         names -= files.names_of(kept) if kept is not None else set()
     for name in names:
         (files.shards() / name).unlink(missing_ok=True)
-
-
-def look_after_data_sets(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Queue tables that a dead worker left behind, send lost messages again, and remove files that no row needs."""
-    now = clock.now()
-    lost = DataSet.objects.filter(state=DataState.READING, since__lt=now - GIVEN_UP_AFTER)
-    lost.update(state=DataState.QUEUED, since=now - RESEND_AFTER)
-    _remove_leftovers(now)
-    if _one_at_a_time.locked():
-        return
-    waiting = DataSet.objects.filter(
-        state__in=(DataState.QUEUED, DataState.DELETING), since__lte=now - RESEND_AFTER
-    )
-    for data_set_id in waiting.order_by("since").values_list("pk", flat=True)[:_AT_ONCE]:
-        if not send_hint(READ, data_set_id):
-            return
 
 
 def _remove_leftovers(now: datetime) -> None:

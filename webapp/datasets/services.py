@@ -8,13 +8,12 @@ from django.db import transaction
 
 from training.data.readers.choice import Choice, ChoiceProblem, check
 from training.data.readers.survey import TableSurvey
-from webapp.celery import send_hint
+from webapp.background import send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.datasets import files, queries
 from webapp.datasets.models import DataSet, DataState
 from webapp.formatting import format_file_size, plural
 
-READ = "webapp.datasets.tasks.read"
 MOST_IN_A_PROJECT = 100
 MOST_KEPT_BYTES = 20_000_000_000
 """Of the tables and data sets of a project, on the disk that the database shares."""
@@ -69,7 +68,7 @@ def accept_file(
                 since=now,
             )
             kept.replace(files.upload_path(made.pk))
-            _tell_worker(made)
+            send_on_commit(made)
     finally:
         kept.unlink(missing_ok=True)
     return made
@@ -109,7 +108,7 @@ def choose(*, data_set: DataSet, choice: Choice, clock: Clock = SYSTEM_CLOCK) ->
         waits = DataSet.objects.filter(pk=data_set.pk, state=DataState.CHOOSING)
         if not waits.update(**changed, since=clock.now()):
             raise DataRefused("Someone else chose at the same time.")
-        _tell_worker(data_set)
+        send_on_commit(data_set)
     data_set.refresh_from_db()
     return data_set
 
@@ -129,8 +128,4 @@ def delete(*, data_set: DataSet, clock: Clock = SYSTEM_CLOCK) -> None:
         # The worker removes the rest. It may be busy for long, and the table is of no use to it.
         path = files.upload_path(data_set.pk)
         transaction.on_commit(lambda: path.unlink(missing_ok=True), robust=True)
-        _tell_worker(data_set)
-
-
-def _tell_worker(data_set: DataSet) -> None:
-    transaction.on_commit(lambda: send_hint(READ, data_set.pk), robust=True)
+        send_on_commit(data_set)

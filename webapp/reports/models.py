@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.background import BackgroundWork
+
 
 class FileState(models.TextChoices):
     QUEUED = "queued", "Waiting"
@@ -14,17 +16,15 @@ class FileState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class ReportFile(models.Model):
+class ReportFile(BackgroundWork):
     """A report that is too large for one request, so the worker builds it. `question` is a `Question` as JSON."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, null=True, related_name="+")
     question = models.JSONField()
     format = models.CharField(max_length=10)
     state = models.CharField(max_length=10, choices=FileState, default=FileState.QUEUED)
-    reason = models.TextField(blank=True, default="")
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()
-    since = models.DateTimeField()
     rows_done = models.BigIntegerField(default=0)
     rows_of = models.BigIntegerField(default=0)
     file = models.CharField(max_length=200, blank=True, default="")
@@ -90,7 +90,7 @@ class Sending(models.Model):
         return f"{self.first_day} to {self.last_day}: {self.state}"
 
 
-class CloudBill(models.Model):
+class CloudBill(BackgroundWork):
     """An uploaded bill of a cloud, read once."""
 
     project = models.ForeignKey("accounts.Project", on_delete=models.CASCADE, related_name="+")
@@ -98,15 +98,11 @@ class CloudBill(models.Model):
     name = models.CharField(max_length=200)
     layout = models.CharField(max_length=30)
     state = models.CharField(max_length=10, choices=FileState, default=FileState.QUEUED)
-    reason = models.TextField(blank=True, default="")
     row_count = models.BigIntegerField(default=0)
     kept_count = models.BigIntegerField(default=0)
-    attempt = models.IntegerField(default=0)
-    """Counts the workers that began to read it; only the last of them may write."""
     replace_anyway = models.BooleanField(default=False)
     """Whether it may replace stored periods although it is older, or looks like a part."""
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    since = models.DateTimeField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "sha256"], name="cloud_bill_once")]

@@ -1,14 +1,10 @@
-"""Large reports: requested on a page, built by the worker one at a time, kept for a week. The row is the truth.
-
-A lost message costs seconds: `look_after_files` sends it again. A report of a worker that died is built again.
-"""
+"""Large reports: requested on a page, built by the worker one at a time, kept for a week."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +15,7 @@ from django.db.models import Q
 from webapp.accounts.models import Project
 from webapp.alerts.models import Kind, Severity
 from webapp.alerts.services import raise_alert
-from webapp.celery import send_hint
+from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.reports.cells import charge_count
 from webapp.reports.files.formats import FORMATS, make
@@ -30,7 +26,6 @@ from webapp.storage_faults import storage_fault
 log = logging.getLogger(__name__)
 
 KEPT_FOR = timedelta(days=7)
-RESEND_AFTER = timedelta(seconds=5)
 SILENT_FOR = timedelta(seconds=120)
 """A worker reports its progress every few seconds; after this long without progress it is gone."""
 WAITED_FOR = timedelta(seconds=60)
@@ -38,9 +33,6 @@ WAITED_FOR = timedelta(seconds=60)
 MOST_UNFINISHED = 5
 _REPORT_EVERY_ROWS = 10_000
 _FILES_AT_ONCE = 10
-_BUILD = "webapp.reports.tasks.build_report"
-# A build keeps a core busy, and training needs the cores more.
-_one_at_a_time = threading.Lock()
 
 
 class TooMany(ValueError):
@@ -78,59 +70,8 @@ def request_file(
         since=now,
         rows_of=charge_count(question),
     )
-    transaction.on_commit(lambda: send_hint(_BUILD, made.pk), robust=True)
+    send_on_commit(made)
     return made
-
-
-def build(file_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Build the report if it is queued. Does nothing while this worker builds another."""
-    if not _one_at_a_time.acquire(blocking=False):
-        return
-    try:
-        queued = ReportFile.objects.filter(pk=file_id, state=FileState.QUEUED)
-        if queued.update(state=FileState.BUILDING, since=clock.now(), rows_done=0):
-            _build(ReportFile.objects.select_related("project").get(pk=file_id), clock)
-    finally:
-        _one_at_a_time.release()
-
-
-def _build(report: ReportFile, clock: Clock) -> None:
-    mine = ReportFile.objects.filter(pk=report.pk, state=FileState.BUILDING)
-    question = Question.model_validate(report.question)
-    name = f"{report.pk}{FORMATS[report.format].suffix}"
-    path, reported = folder() / name, 0
-
-    def on_progress(rows: int) -> None:
-        nonlocal reported
-        if rows - reported >= _REPORT_EVERY_ROWS:
-            reported = rows
-            mine.update(rows_done=rows, since=clock.now())
-
-    try:
-        whose = owner_name(report.project)
-        make(question, report.format, path, whose=whose, made_at=clock.now(), on_progress=on_progress)
-    except Exception as error:
-        log.exception("report %s", report.pk)
-        with suppress(OSError):  # a disk that cannot be written any more
-            path.unlink(missing_ok=True)
-        if (fault := storage_fault(error)) is not None:
-            reason = f"{fault.why} Build it again once the disk can be written."
-        else:
-            reason = (
-                f"It could not be built ({type(error).__name__}). Build it again; the worker's log says more."
-            )
-        mine.update(state=FileState.FAILED, reason=reason, since=clock.now())
-        return
-    changes: dict[str, Any] = {
-        "state": FileState.READY,
-        "file": name,
-        "byte_count": path.stat().st_size,
-        "rows_done": report.rows_of,
-        "since": clock.now(),
-        "expires_at": clock.now() + KEPT_FOR,
-    }
-    if mine.update(**changes) and clock.now() - report.asked_at >= WAITED_FOR:
-        _notify(report, question, clock)
 
 
 def _notify(report: ReportFile, question: Question, clock: Clock) -> None:
@@ -151,18 +92,51 @@ def owner_name(project: Project | None) -> str:
     return f"project {project.name}" if project else "this installation"
 
 
-def look_after_files(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Queue reports that a dead worker left behind, send lost messages again, and delete old files."""
-    now = clock.now()
-    lost = ReportFile.objects.filter(state=FileState.BUILDING, since__lt=now - SILENT_FOR)
-    lost.update(state=FileState.QUEUED, since=now - RESEND_AFTER)
-    for old in ReportFile.objects.filter(expires_at__lt=now)[:_FILES_AT_ONCE]:
-        (folder() / old.file).unlink(missing_ok=True)
-        old.delete()
-    ReportFile.objects.filter(state=FileState.FAILED, since__lt=now - KEPT_FOR).delete()
-    if _one_at_a_time.locked():
-        return
-    waiting = ReportFile.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
-    for file_id in waiting.order_by("since").values_list("pk", flat=True)[:_FILES_AT_ONCE]:
-        if not send_hint(_BUILD, file_id):
-            break
+class Building(LifeCycle[ReportFile]):
+    model = ReportFile
+    working = FileState.BUILDING
+    silent_for = SILENT_FOR
+    unforeseen = "It could not be built ({}). Build it again; the worker's log says more."
+
+    def do(self, attempt: Attempt[ReportFile]) -> None:
+        report, clock, reported = attempt.row, attempt.clock, 0
+        question = Question.model_validate(report.question)
+        name = f"{report.pk}{FORMATS[report.format].suffix}"
+        path = folder() / name
+
+        def on_progress(rows: int) -> None:
+            nonlocal reported
+            if rows - reported >= _REPORT_EVERY_ROWS:
+                reported = rows
+                attempt.write(rows_done=rows)
+
+        try:
+            whose = owner_name(report.project)
+            make(question, report.format, path, whose=whose, made_at=clock.now(), on_progress=on_progress)
+        except Exception as error:
+            with suppress(OSError):  # a disk that cannot be written any more
+                path.unlink(missing_ok=True)
+            if (fault := storage_fault(error)) is None:
+                raise
+            log.exception("report %s", report.pk)
+            raise WorkRefused(f"{fault.why} Build it again once the disk can be written.") from None
+        attempt.write(
+            state=FileState.READY,
+            reason="",
+            file=name,
+            byte_count=path.stat().st_size,
+            rows_done=report.rows_of,
+            expires_at=clock.now() + KEPT_FOR,
+        )
+        if clock.now() - report.asked_at >= WAITED_FOR:
+            _notify(report, question, clock)
+
+    def tidy(self, now: datetime) -> None:
+        """Delete old files."""
+        for old in self.rows.filter(expires_at__lt=now)[:_FILES_AT_ONCE]:
+            (folder() / old.file).unlink(missing_ok=True)
+            old.delete()
+        self.rows.filter(state=FileState.FAILED, since__lt=now - KEPT_FOR).delete()
+
+
+BUILDING = Building()

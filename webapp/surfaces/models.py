@@ -1,4 +1,4 @@
-"""The table of reward surfaces. Written only by `services` and `tasks`."""
+"""The table of reward surfaces. Written only by `services` and `measuring`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.background import BackgroundWork
+
 
 class SurfaceState(models.TextChoices):
     QUEUED = "queued", "Queued"
@@ -16,7 +18,7 @@ class SurfaceState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class Surface(models.Model):
+class Surface(BackgroundWork):
     """One grid around one checkpoint's policy: its settings, and each point once it is known.
 
     `eigenvalues` are those of the two directions, `offsets` where the grid's lines lie, `points` holds the return at
@@ -32,8 +34,6 @@ class Surface(models.Model):
     episodes = models.IntegerField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=10, choices=SurfaceState, default=SurfaceState.QUEUED)
-    reason = models.TextField(blank=True, default="")
-    since = models.DateTimeField()
     eigenvalues = models.JSONField(default=list, blank=True)
     offsets = models.JSONField(default=list, blank=True)
     points = models.JSONField(default=list, blank=True)

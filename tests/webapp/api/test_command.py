@@ -260,7 +260,7 @@ class TestAgainstTheApi:
         request = json.loads(capsys.readouterr().out)
         assert (request["format"], request["state"]) == ("csv", "queued")
         assert ReportFile.objects.get().question["job"] == job.pk
-        report_builds.build(request["id"])
+        report_builds.BUILDING.run(request["id"])
         assert main(["reports", "show", str(request["id"]), "--wait"]) == 0
         assert "ready" in capsys.readouterr().out
         file = tmp_path / "november.csv"

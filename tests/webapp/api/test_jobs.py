@@ -22,7 +22,7 @@ from tests.webapp.api_callers import ApiCaller
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.runner import run_job
 from webapp.money.amounts import exact_usd
-from webapp.reports.report_builds import build, folder
+from webapp.reports.report_builds import BUILDING, folder
 
 pytestmark = pytest.mark.django_db
 
@@ -241,7 +241,7 @@ def test_a_runs_cost_is_the_same_in_api_page_reports_and_ledger(mine: Mine) -> N
     answer = mine.call.post(f"/projects/{mine.project.slug}/reports", question)
     assert answer.status_code == 202
     assert mine.call.get(answer.headers["Location"]).json()["file"] is None
-    build(answer.json()["id"])
+    BUILDING.run(answer.json()["id"])
     ready = mine.call.get(answer.headers["Location"]).json()
     assert ready["state"] == "ready"
     file = mine.call.get(ready["file"])

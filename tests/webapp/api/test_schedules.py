@@ -77,7 +77,7 @@ def test_a_bill_is_handed_over_read_and_stands_beside_ours() -> None:
     writer.writerow(scene.cur())
     handed = call.post(f"{base}/bills", Upload("november.csv", out.getvalue().encode()))
     assert (handed.status_code, handed.json()["state"]) == (202, "queued"), handed.content
-    bill_reading.read_bill(CloudBill.objects.get().pk)
+    bill_reading.BILL_READING.run(CloudBill.objects.get().pk)
     body = call.get(handed.headers["Location"]).json()
     assert (body["name"], body["state"], body["layout"], body["lines_kept"]) == (
         "november.csv",

@@ -24,10 +24,10 @@ from training.data.manifest import Manifest
 from training.data.readers.__main__ import answer
 from training.data.readers.choice import Choice
 from training.data.store import read_rows
+from webapp import background
 from webapp.clock import SYSTEM_CLOCK
 from webapp.datasets import files, queries, reading, services
 from webapp.datasets.models import DataSet, DataState
-from webapp.datasets.services import READ
 from webapp.job_states import Observed
 from webapp.jobs.models import Job
 
@@ -66,7 +66,7 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     assert (made.name, made.state) == ("Flowers", DataState.QUEUED)
     assert "data-waiting" in page(client, project, made)
 
-    reading.read(made.pk)
+    reading.READING.run(made.pk)
     text = page(client, project, made)
     assert "Choose the column to predict." in text
     assert "120 rows of 4 columns, divided by commas." in text
@@ -88,7 +88,7 @@ def test_a_table_becomes_a_data_set_in_the_window() -> None:
     assert (made.state, made.choice) == (DataState.CHOOSING, None)
 
     assert client.post(choose, {**fields, "target": "kind"}).status_code == 302
-    reading.read(made.pk)
+    reading.READING.run(made.pk)
     made.refresh_from_db()
     assert (made.state, made.reason) == (DataState.READY, "")
     manifest = files.read_manifest(made.manifest)
@@ -190,7 +190,7 @@ def test_a_file_in_a_known_format_is_ready_without_a_choice() -> None:
     uploaded = SimpleUploadedFile("mnist.zip", zipped(mnist()))
     client.post(reverse("datasets:upload", args=[project.slug]), {"file": uploaded})
     made = DataSet.objects.get()
-    reading.read(made.pk)
+    reading.READING.run(made.pk)
     made.refresh_from_db()
     assert (made.name, made.state, made.reason) == ("mnist", DataState.READY, "")
     assert (made.facts["rows"], made.facts["picture"]) == (24, [4, 5])
@@ -232,7 +232,7 @@ def test_a_data_set_deleted_while_it_is_made_leaves_nothing_on_the_disk() -> Non
         services.delete(data_set=made)
         return found
 
-    reading.read(made.pk, ask=deleting)
+    reading.DataReading(deleting).run(made.pk)
     assert DataSet.objects.get().state == DataState.DELETING
     worker_reads(made)
     assert not DataSet.objects.exists()
@@ -248,7 +248,7 @@ def test_a_process_that_ends_too_early_leaves_nothing_beside_the_table() -> None
         (Path(arguments[2]) / "scratch").mkdir()
         raise OSError("killed")
 
-    reading.read(made.pk, ask=ending)
+    reading.DataReading(ending).run(made.pk)
     made.refresh_from_db()
     assert made.state == DataState.CHOOSING
     assert list(files.uploads().iterdir()) == [files.upload_path(made.pk)]
@@ -257,11 +257,12 @@ def test_a_process_that_ends_too_early_leaves_nothing_beside_the_table() -> None
 
 def test_an_earlier_attempt_removes_nothing_that_the_last_one_needs() -> None:
     made = upload(make_project())
-    earlier = reading._Attempt.begin(made.pk, SYSTEM_CLOCK)
+    earlier = reading.READING.begin(made.pk, SYSTEM_CLOCK)
     assert earlier is not None
     DataSet.objects.update(state=DataState.QUEUED)
-    assert reading._Attempt.begin(made.pk, SYSTEM_CLOCK) is not None
-    earlier.run(lambda arguments, given: {"refused": "It cannot be read."})
+    assert reading.READING.begin(made.pk, SYSTEM_CLOCK) is not None
+    with pytest.raises(background.TakenOver):
+        reading.DataReading(lambda arguments, given: {"refused": "It cannot be read."}).work(earlier)
     assert files.upload_path(made.pk).exists()
     made.refresh_from_db()
     assert made.state == DataState.READING
@@ -296,9 +297,9 @@ def test_what_dead_processes_left_is_removed_after_an_hour() -> None:
     (folder := files.prepared_folder(999, 1)).mkdir()
     (folder / "shard").write_bytes(b"a")
     kept = files.upload_path(waiting.pk)
-    reading.look_after_data_sets()
+    reading.READING.recover()
     assert all(path.exists() for path in (*left, folder, kept)), "they may still be in use"
-    reading.look_after_data_sets(clock=FixedClock(SYSTEM_CLOCK.now() + timedelta(hours=2)))
+    reading.READING.recover(clock=FixedClock(SYSTEM_CLOCK.now() + timedelta(hours=2)))
     assert list(files.uploads().iterdir()) == [kept]
 
 
@@ -354,18 +355,19 @@ def test_a_page_says_that_shards_are_gone() -> None:
 def test_a_worker_that_died_and_a_lost_message_delay_nothing_for_long(
     hints: dict[str, list[int]],
 ) -> None:
-    sent = hints[READ]
+    sent = hints["datasets.dataset"]
     made = upload(make_project())
-    reading.look_after_data_sets()
+    reading.READING.recover()
     assert not sent, "its message is on its way"
-    attempt = reading._Attempt.begin(made.pk, SYSTEM_CLOCK)
+    attempt = reading.READING.begin(made.pk, SYSTEM_CLOCK)
     assert attempt is not None
-    assert reading._Attempt.begin(made.pk, SYSTEM_CLOCK) is None
+    assert reading.READING.begin(made.pk, SYSTEM_CLOCK) is None
     DataSet.objects.update(since=SYSTEM_CLOCK.now() - timedelta(hours=1))
-    reading.look_after_data_sets()
+    reading.READING.recover()
     assert sent == [made.pk]
     worker_reads(made)
-    attempt.run(answer)
+    with pytest.raises(background.TakenOver):
+        reading.DataReading(answer).work(attempt)
     made.refresh_from_db()
     assert (made.state, made.attempt) == (DataState.CHOOSING, 2)
 

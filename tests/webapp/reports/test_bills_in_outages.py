@@ -26,14 +26,14 @@ def test_a_bill_whose_lines_find_no_room_waits_until_there_is_some(settings: Any
         project=scene.project, user=scene.owner, name="bill.csv", file=file, size=size
     )
     mend = fill()
-    bill_reading.read_bill(bill.pk)
+    bill_reading.BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     assert bill.state == FileState.QUEUED
     assert bill.reason == "The disk of this installation is full. It is read once the disk can be written."
     assert list(tmp_path.rglob(f"{bill.pk}.csv"))
     assert not BilledLine.objects.exists()
     mend()
-    bill_reading.read_bill(bill.pk)
+    bill_reading.BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     assert (bill.state, bill.reason, bill.row_count) == (FileState.READY, "", 2000)
     assert CloudBill.objects.count() == 1

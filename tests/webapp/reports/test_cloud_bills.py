@@ -87,7 +87,7 @@ class Scene:
             size=len(data),
             replace_anyway=self.replace_anyway,
         )
-        bill_reading.read_bill(bill.pk)
+        bill_reading.BILL_READING.run(bill.pk)
         bill.refresh_from_db()
         return bill
 
@@ -271,7 +271,7 @@ def test_owners_hand_bills_over_and_members_look(scene: Scene, client: Any) -> N
     client.post(new, {"file": text})
     bill = CloudBill.objects.get()
     assert (bill.name, bill.state) == ("november.csv", FileState.QUEUED)
-    bill_reading.read_bill(bill.pk)
+    bill_reading.BILL_READING.run(bill.pk)
     page = client.get(look).content.decode()
     assert "AWS Cost and Usage Report: 1 of 1 lines" in page
     assert exact_usd(scene.metered)

@@ -70,7 +70,7 @@ def test_a_small_file_that_unpacks_without_end_is_refused_early(
 ) -> None:
     bill = hand_over(make_project(), made(), packed=True)
     with memory_peak() as peak:
-        calls = calls_in(lambda: bill_reading.read_bill(bill.pk))
+        calls = calls_in(lambda: bill_reading.BILL_READING.run(bill.pk))
     bill.refresh_from_db()
     assert bill.state == FileState.FAILED
     assert words in bill.reason
@@ -82,7 +82,7 @@ def test_a_small_file_that_unpacks_without_end_is_refused_early(
 def test_lines_are_not_kept_while_others_are_read(made: Callable[[], Iterator[str]]) -> None:
     bill = hand_over(make_project(), made())
     with memory_peak() as peak:
-        bill_reading.read_bill(bill.pk)
+        bill_reading.BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     assert (bill.state, bill.reason) == (FileState.READY, "")
     assert peak.grown_bytes <= SLACK_BYTES

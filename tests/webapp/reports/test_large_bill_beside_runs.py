@@ -18,7 +18,7 @@ from tests.webapp.bill_lines import CUR, cur_line, hand_over
 from tests.work import repeated
 from webapp.jobs.models import Job
 from webapp.jobs.running.leases import RENEW_EVERY
-from webapp.reports.bills.bill_reading import read_bill
+from webapp.reports.bills.bill_reading import BILL_READING
 from webapp.reports.models import FileState
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -67,7 +67,7 @@ def test_no_lease_is_renewed_late_while_a_large_bill_is_read(
             what="all three run",
         )
         stack.enter_context(leases_watched(seen))
-        read_bill(bill.pk)
+        BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     assert (bill.state, bill.kept_count) == (FileState.READY, times)
     renewed = [later - earlier for times in seen.values() for earlier, later in pairwise(times)]

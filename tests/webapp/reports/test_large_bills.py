@@ -18,10 +18,11 @@ from hypothesis.extra.django import TestCase
 
 from tests.factories import make_project
 from tests.webapp.bill_lines import CUR, FOCUS, cur_line, focus_line, hand_over, read
+from webapp.background import TakenOver
 from webapp.clock import SYSTEM_CLOCK
 from webapp.reports.bills.bill_lines import BillLine
-from webapp.reports.bills.bill_reading import look_after_bills, read_bill
-from webapp.reports.bills.bill_storing import Attempt, Survey, TakenOver, survey_lines, tidy
+from webapp.reports.bills.bill_reading import BILL_READING
+from webapp.reports.bills.bill_storing import BillAttempt, Survey, survey_lines, tidy
 from webapp.reports.models import BilledLine, CloudBill, FileState
 
 
@@ -43,17 +44,22 @@ def line(key: str, usd: int, account: str = "") -> BillLine:
     return BillLine(resource=key, tags={}, picodollars=usd * 10**12, **fields)
 
 
+def begin(bill_id: int) -> BillAttempt | None:
+    attempt = BILL_READING.begin(bill_id, SYSTEM_CLOCK)
+    return BillAttempt(attempt) if attempt is not None else None
+
+
 def stored(
     project: Any,
     lines: list[BillLine],
     bill: CloudBill | None = None,
     passing: Callable[[BillLine], object] = lambda line: None,
-) -> Attempt:
+) -> BillAttempt:
     """A worker that has written the lines of a bill, and not said yet how that ended."""
     fields = {"name": "", "imported_by": project.people.get(), "since": SYSTEM_CLOCK.now()}
     fields["replace_anyway"] = True
     bill = bill or CloudBill.objects.create(project=project, sha256=secrets.token_hex(32), **fields)
-    attempt = Attempt.begin(bill.pk, SYSTEM_CLOCK)
+    attempt = begin(bill.pk)
     assert attempt is not None
     attempt.store((line for line in lines if not passing(line)), survey_lines(lines))
     return attempt
@@ -89,7 +95,7 @@ def test_no_write_of_a_bill_holds_the_lock_for_long() -> None:
     for usd, count in (("0.01", 5000), ("0.2", 500)):
         bill = hand_over(project, [CUR, *(cur_line(at, usd) for at in range(count))])
         with writes_watched(held_s):
-            read_bill(bill.pk)
+            BILL_READING.run(bill.pk)
     assert BilledLine.objects.filter(project=project, period__bill=bill).count() == 500
     assert BilledLine.every.filter(project=project).count() == 500
     assert len(held_s) > 10
@@ -117,7 +123,7 @@ def test_two_projects_may_hand_over_the_same_file() -> None:
     pieces = [CUR, cur_line("a", 3)]
     bills = [hand_over(project, pieces) for project in (first, second)]
     for bill in bills:
-        read_bill(bill.pk)
+        BILL_READING.run(bill.pk)
     assert amounts(first) == amounts(second) == {"arn:a": 3}
 
 
@@ -126,10 +132,10 @@ def test_a_file_handed_over_while_it_is_read_is_read_once() -> None:
     project = make_project()
     pieces = [CUR, cur_line("a", 3)]
     bill = hand_over(project, pieces)
-    assert Attempt.begin(bill.pk, SYSTEM_CLOCK)
+    assert begin(bill.pk)
     again = hand_over(project, pieces)
     assert (again.pk, again.state) == (bill.pk, FileState.BUILDING)
-    assert Attempt.begin(bill.pk, SYSTEM_CLOCK) is None
+    assert begin(bill.pk) is None
 
 
 @pytest.mark.django_db
@@ -137,22 +143,22 @@ def test_bills_of_one_project_are_read_one_after_the_other() -> None:
     """Both may have the same line, and which of the two counts is for the later one to say."""
     project = make_project()
     first, second = (hand_over(project, [CUR, cur_line("a", usd)]) for usd in (1, 2))
-    attempt = Attempt.begin(first.pk, SYSTEM_CLOCK)
+    attempt = begin(first.pk)
     assert attempt
-    assert Attempt.begin(second.pk, SYSTEM_CLOCK) is None
+    assert begin(second.pk) is None
     attempt.write(state=FileState.FAILED)
-    assert Attempt.begin(second.pk, SYSTEM_CLOCK)
+    assert begin(second.pk)
 
 
 @pytest.mark.django_db
 def test_a_worker_that_was_thought_dead_writes_nothing_more() -> None:
     project = make_project()
     bill = hand_over(project, [CUR, cur_line("a", 3)])
-    slow = Attempt.begin(bill.pk, SYSTEM_CLOCK)
+    slow = begin(bill.pk)
     assert slow
     CloudBill.objects.update(since=SYSTEM_CLOCK.now() - timedelta(hours=1))
-    look_after_bills()
-    read_bill(bill.pk)
+    BILL_READING.recover()
+    BILL_READING.run(bill.pk)
     with pytest.raises(TakenOver):
         slow.store([], Survey())
     with pytest.raises(TakenOver):

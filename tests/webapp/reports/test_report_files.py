@@ -15,6 +15,7 @@ from tests.factories import FixedClock, make_project, make_running_job, make_spe
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.settled import DAY, many_charges
 from webapp.alerts.models import Alert, Kind
+from webapp.background import TASK
 from webapp.celery import app
 from webapp.money.amounts import exact_usd
 from webapp.reports import query_params, report_builds
@@ -62,8 +63,8 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
     client.force_login(scene.owner)
     assert client.get(scene.address(report)).status_code == 404
 
-    report_builds.build(report.pk, clock=scene.clock)
-    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
     report.refresh_from_db()
     assert (report.state, report.rows_done) == (FileState.READY, 2500)
     answer = client.get(scene.address(report))
@@ -78,7 +79,7 @@ def test_a_report_is_built_once_told_and_handed_to_members(scene: Scene, client:
 def test_a_person_who_has_waited_for_long_gets_an_alert(scene: Scene) -> None:
     report = scene.ask("focus")
     scene.clock.forward(report_builds.WAITED_FOR.total_seconds())
-    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
     alert = Alert.objects.get(kind=Kind.REPORT)
     assert (alert.project, alert.severity) == (scene.project, "info")
 
@@ -87,7 +88,7 @@ def test_a_report_that_a_program_asks_for_raises_no_alert(scene: Scene) -> None:
     caller = ApiCaller(scene.owner)
     query = {"first_day": "2026-11-03", "last_day": "2026-11-03", "format": "csv", "prices": "simulated"}
     made = caller.post(f"/projects/{scene.project.slug}/reports", query).json()
-    report_builds.build(made["id"])
+    report_builds.BUILDING.run(made["id"])
     assert caller.get(f"/projects/{scene.project.slug}/reports/{made['id']}").json()["state"] == "ready"
     assert not Alert.objects.exists()
 
@@ -120,12 +121,12 @@ def test_the_page_leaves_only_large_files_to_the_worker(
 def test_what_a_dead_worker_left_is_built_again(scene: Scene) -> None:
     report = scene.ask()
     ReportFile.objects.update(state=FileState.BUILDING)
-    report_builds.look_after_files(clock=scene.clock)
+    report_builds.BUILDING.recover(clock=scene.clock)
     report.refresh_from_db()
     assert report.state == FileState.BUILDING, "it may still be at work"
     scene.clock.forward(report_builds.SILENT_FOR.total_seconds() + 1)
-    report_builds.look_after_files(clock=scene.clock)
-    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.BUILDING.recover(clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
     report.refresh_from_db()
     assert report.state == FileState.READY
 
@@ -133,22 +134,22 @@ def test_what_a_dead_worker_left_is_built_again(scene: Scene) -> None:
 def test_the_worker_does_what_messages_and_the_beat_say(scene: Scene) -> None:
     report = scene.ask()
     app.loader.import_default_modules()
-    assert settings.CELERY_BEAT_SCHEDULE["reports"]["task"] in app.tasks
-    app.tasks["webapp.reports.tasks.build_report"](report.pk)
-    app.tasks["webapp.reports.tasks.read_cloud_bill"](0)
-    app.tasks["webapp.reports.tasks.tick"]()
+    for beat in ("reports", "background"):
+        app.tasks[settings.CELERY_BEAT_SCHEDULE[beat]["task"]]()
+    app.tasks[TASK]("reports.reportfile", report.pk)
+    app.tasks[TASK]("reports.cloudbill", 0)
     report.refresh_from_db()
     assert report.state == FileState.READY
 
 
 def test_a_report_goes_after_a_week_with_its_file(scene: Scene) -> None:
     report = scene.ask()
-    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
     report.refresh_from_db()
     path = report_builds.folder() / report.file
     assert path.stat().st_size == report.byte_count
     scene.clock.forward(report_builds.KEPT_FOR.total_seconds() + 1)
-    report_builds.look_after_files(clock=scene.clock)
+    report_builds.BUILDING.recover(clock=scene.clock)
     assert not path.exists()
     assert not ReportFile.objects.exists()
 
@@ -164,7 +165,7 @@ def test_one_that_cannot_be_built_says_so(scene: Scene) -> None:
     report = scene.ask()
     in_its_place = report_builds.folder() / f"{report.pk}{FORMATS[report.format].suffix}"
     in_its_place.mkdir()
-    report_builds.build(report.pk, clock=scene.clock)
+    report_builds.BUILDING.run(report.pk, clock=scene.clock)
     in_its_place.rmdir()
     report.refresh_from_db()
     assert report.state == FileState.FAILED

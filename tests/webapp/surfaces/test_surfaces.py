@@ -12,8 +12,8 @@ from django.test import Client
 from tests.factories import FixedClock, make_project, make_user
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.jobs.policies import downloads as policies
-from webapp.surfaces import services, tasks
 from webapp.surfaces.heat_map import picture
+from webapp.surfaces.measuring import SURVEYING
 from webapp.surfaces.models import Surface, SurfaceState
 from webapp.surfaces.services import request_surface
 
@@ -44,7 +44,7 @@ def test_a_surface_is_measured_point_by_point_and_drawn() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
     surface = _requested(job)
     assert "data-waiting" in _page(job)
-    tasks.survey(surface.pk)
+    SURVEYING.run(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.reason, surface.done) == (SurfaceState.READY, "", 9)
     assert surface.offsets == [-0.5, 0.0, 0.5]
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_is_gone_or_broken_is_reported() -> None:
     job = job_with_checkpoints(make_project(make_user()), 1)
     surface = _requested(job)
     policies.checkpoint_path(job.pk, surface.checkpoint).write_bytes(b"nothing")
-    tasks.survey(surface.pk)
+    SURVEYING.run(surface.pk)
     surface.refresh_from_db()
     assert surface.state == SurfaceState.FAILED
     assert "checkpoint" in surface.reason
@@ -93,14 +93,14 @@ def test_one_whose_worker_is_gone_is_given_up() -> None:
     surface = _requested(job, clock=clock)
     Surface.objects.filter(pk=surface.pk).update(state=SurfaceState.SURVEYING)
     clock.forward(timedelta(minutes=11).total_seconds())
-    services.look_after_surfaces(clock=clock)
+    SURVEYING.recover(clock=clock)
     surface.refresh_from_db()
     assert surface.state == SurfaceState.SURVEYING
     clock.forward(timedelta(minutes=2).total_seconds())
-    services.look_after_surfaces(clock=clock)
+    SURVEYING.recover(clock=clock)
     surface.refresh_from_db()
-    assert (surface.state, surface.reason) == (SurfaceState.FAILED, services.INTERRUPTED)
-    tasks.survey(surface.pk)
+    assert (surface.state, surface.reason) == (SurfaceState.FAILED, SURVEYING.interrupted)
+    SURVEYING.run(surface.pk)
     assert not Surface.objects.exclude(state=SurfaceState.FAILED).exists()
 
 

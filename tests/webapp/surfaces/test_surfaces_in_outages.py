@@ -12,7 +12,7 @@ from tests.factories import make_project, make_user
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from tests.webapp.spoiled_database import fill
 from webapp.jobs.policies.downloads import checkpoint
-from webapp.surfaces import tasks
+from webapp.surfaces.measuring import SURVEYING
 from webapp.surfaces.models import Surface, SurfaceState
 from webapp.surfaces.services import request_surface
 
@@ -29,10 +29,10 @@ def test_a_surface_that_finds_no_room_is_measured_once_there_is_some(settings: A
     # It leaves no room for points in its page of four kilobytes.
     Surface.objects.filter(pk=surface.pk).update(reason="x" * 3600)
     mend = fill()
-    tasks.survey(surface.pk)
+    SURVEYING.run(surface.pk)
     surface.refresh_from_db()
     assert surface.state == SurfaceState.QUEUED
     mend()
-    tasks.survey(surface.pk)
+    SURVEYING.run(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.done) == (SurfaceState.READY, 81)

@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from webapp.background import WorkRefused
+
 MOST_LETTERS = 4_000_000_000
 """After unpacking."""
 LONGEST_RECORD = 2**18
@@ -18,7 +20,7 @@ _FOLD_COUNTS_FROM = 1_000_000
 _FOLD_LOOKED_AT_EVERY = 250_000
 
 
-class BillRefused(ValueError):
+class BillRefused(WorkRefused):
     """The file cannot be read; the message says where, why and what to do."""
 
 

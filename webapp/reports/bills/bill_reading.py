@@ -6,8 +6,7 @@ Reading the same file again changes nothing. A later file replaces all lines of 
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
+from datetime import datetime
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any, BinaryIO
@@ -15,21 +14,17 @@ from typing import Any, BinaryIO
 from django.db import transaction
 
 from webapp.accounts.models import Project
-from webapp.celery import send_hint
+from webapp.background import Attempt, LifeCycle, WorkRefused, send_on_commit
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.reports.bills.bill_file import BillRefused, open_bill
+from webapp.reports.bills.bill_file import open_bill
 from webapp.reports.bills.bill_lines import Layout, read_lines
-from webapp.reports.bills.bill_storing import Attempt, TakenOver, survey_lines, tidy
+from webapp.reports.bills.bill_storing import BillAttempt, survey_lines, tidy
 from webapp.reports.bills.difference import report_if_far
 from webapp.reports.models import BilledLine, CloudBill, FileState
-from webapp.reports.report_builds import RESEND_AFTER, SILENT_FOR, folder
+from webapp.reports.report_builds import SILENT_FOR, folder
 from webapp.storage_faults import storage_fault
 
-log = logging.getLogger(__name__)
-
 MOST_UPLOADED_BYTES = 200_000_000
-_READ = "webapp.reports.tasks.read_cloud_bill"
-_one_at_a_time = threading.Lock()
 
 
 class NotTaken(ValueError):
@@ -66,7 +61,7 @@ def accept_bill(
                 failed.update(
                     state=FileState.QUEUED, reason="", since=clock.now(), replace_anyway=replace_anyway
                 )
-            transaction.on_commit(lambda: send_hint(_READ, bill.pk), robust=True)
+            send_on_commit(bill)
     finally:
         kept.unlink(missing_ok=True)
     bill.refresh_from_db()
@@ -98,57 +93,56 @@ def _too_large() -> NotTaken:
     return NotTaken(f"The file has more than {limit} MB. Pack it with gzip, or export less at a time.")
 
 
-def read_bill(bill_id: int, *, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Read the bill if it is queued, and remove what an earlier reading left behind.
+class BillReading(LifeCycle[CloudBill]):
+    model = CloudBill
+    working = FileState.BUILDING
+    silent_for = SILENT_FOR
+    resumes = "It is read once the disk can be written."
+    unforeseen = "It could not be read ({}). The worker's log says more."
 
-    Does nothing while this worker reads another bill.
-    """
-    if not _one_at_a_time.acquire(blocking=False):
-        return
-    try:
-        if attempt := Attempt.begin(bill_id, clock):
-            _read(attempt)
-        if bill := CloudBill.objects.filter(pk=bill_id).first():
-            tidy(bill)
-    except TakenOver:
-        log.warning("bill %s is read by another worker now", bill_id)
-    finally:
-        _one_at_a_time.release()
+    def may_begin(self, row: CloudBill, clock: Clock) -> bool:
+        """Not while another bill of the project is read: both may share lines."""
+        Project.objects.select_for_update().filter(pk=row.project_id).first()
+        return not self.rows.filter(project_id=row.project_id, state=FileState.BUILDING).exists()
 
-
-def _read(attempt: Attempt) -> None:
-    path = _path(attempt.bill)
-    try:
-        layout, row_count = _store(attempt, path)
-        kept_count = BilledLine.every.filter(period__bill=attempt.bill).count()
-    except TakenOver:
-        raise
-    except BillRefused as error:
-        words = str(error)
-    except Exception as error:
-        if (fault := storage_fault(error)) is not None:
-            log.warning("bill %s is read again later: %s", attempt.bill.pk, error)
-            attempt.write(
-                state=FileState.QUEUED, reason=f"{fault.why} It is read once the disk can be written."
-            )
-            return
-        if isinstance(error, OSError | UnicodeDecodeError | EOFError):
-            words = f"The file cannot be read ({type(error).__name__}). Export it again and upload that file."
-        else:
-            log.exception("bill %s", attempt.bill.pk)
-            words = f"It could not be read ({type(error).__name__}). The worker's log says more."
-    else:
+    def do(self, attempt: Attempt[CloudBill]) -> None:
+        bill = attempt.row
+        try:
+            layout, row_count = _store(BillAttempt(attempt), _path(bill))
+        except (OSError, UnicodeDecodeError, EOFError) as error:
+            if storage_fault(error) is not None:
+                raise
+            raise WorkRefused(
+                f"The file cannot be read ({type(error).__name__}). Export it again and upload that file."
+            ) from None
+        kept_count = BilledLine.every.filter(period__bill=bill).count()
         done = {"layout": layout.key, "row_count": row_count, "kept_count": kept_count}
         attempt.write(state=FileState.READY, reason="", **done)
-        path.unlink(missing_ok=True)
-        report_if_far(attempt.bill, attempt.clock)
-        return
-    # Before the row says failed: from then on the file may be uploaded again.
-    path.unlink(missing_ok=True)
-    attempt.write(state=FileState.FAILED, reason=words)
+        _path(bill).unlink(missing_ok=True)
+        report_if_far(bill, attempt.clock)
+
+    def fail(self, attempt: Attempt[CloudBill], reason: str) -> None:
+        # Before the row says failed: from then on the file may be uploaded again.
+        attempt.write()
+        _path(attempt.row).unlink(missing_ok=True)
+        super().fail(attempt, reason)
+
+    def finish(self, pk: Any) -> None:
+        """Remove what an earlier reading left behind."""
+        if (bill := self.rows.filter(pk=pk).first()) is not None:
+            tidy(bill)
+
+    def due(self, now: datetime) -> list[Any]:
+        untidy = self.rows.filter(state=FileState.FAILED, periods__isnull=False)
+        outdated = self.rows.filter(state=FileState.READY, replaced__lines__isnull=False)
+        keys = [found.distinct().values_list("pk", flat=True)[:10] for found in (untidy, outdated)]
+        return [*super().due(now), *keys[0], *keys[1]]
 
 
-def _store(attempt: Attempt, path: Path) -> tuple[Layout, int]:
+BILL_READING = BillReading()
+
+
+def _store(attempt: BillAttempt, path: Path) -> tuple[Layout, int]:
     """Read the file twice: once to see that all of it can be read, then to write its lines."""
     with open_bill(path) as text:
         layout, lines = read_lines(text)
@@ -157,22 +151,6 @@ def _store(attempt: Attempt, path: Path) -> tuple[Layout, int]:
         _, lines = read_lines(text)
         attempt.store(attempt.keep_alive(lines), survey)
     return layout, survey.row_count
-
-
-def look_after_bills(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Queue bills that a dead worker left behind, and send lost messages again."""
-    now = clock.now()
-    lost = CloudBill.objects.filter(state=FileState.BUILDING, since__lt=now - SILENT_FOR)
-    lost.update(state=FileState.QUEUED, since=now - RESEND_AFTER)
-    if _one_at_a_time.locked():
-        return
-    waiting = CloudBill.objects.filter(state=FileState.QUEUED, since__lte=now - RESEND_AFTER)
-    untidy = CloudBill.objects.filter(state=FileState.FAILED, periods__isnull=False)
-    outdated = CloudBill.objects.filter(state=FileState.READY, replaced__lines__isnull=False)
-    for found in (waiting.order_by("since"), untidy.distinct(), outdated.distinct()):
-        for bill_id in found.values_list("pk", flat=True)[:10]:
-            if not send_hint(_READ, bill_id):
-                return
 
 
 def _folder() -> Path:

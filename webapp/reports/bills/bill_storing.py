@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import TruncDate
 
 from cloud.accounts.register import TAG_RUN, is_ours, run_of
-from webapp.accounts.models import Project
-from webapp.clock import Clock
+from webapp.background import Attempt, TakenOver
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_file import BillRefused
@@ -31,38 +29,12 @@ _MOST_PERIODS = 10_000
 _ALIVE_EVERY_LINES = 20_000
 
 
-class TakenOver(Exception):
-    """Another worker reads this bill now, because this one was taken for dead."""
+class BillAttempt:
+    """Writes the lines of a bill. Raises TakenOver once a later reading has begun."""
 
-
-class Attempt:
-    """One worker's reading of one bill. Each write raises TakenOver once a later reading has begun."""
-
-    def __init__(self, bill: CloudBill, clock: Clock) -> None:
-        self.bill = bill
-        self.clock = clock
-        self._mine = CloudBill.objects.filter(pk=bill.pk, state=FileState.BUILDING, attempt=bill.attempt)
-
-    @classmethod
-    def begin(cls, bill_id: int, clock: Clock) -> Attempt | None:
-        """None if the bill is not queued or another bill of the project is being read, as both may share lines."""
-        with transaction.atomic():
-            project_id = CloudBill.objects.filter(pk=bill_id).values_list("project_id", flat=True).first()
-            if project_id is None:
-                return None
-            Project.objects.select_for_update().filter(pk=project_id).first()
-            if CloudBill.objects.filter(project_id=project_id, state=FileState.BUILDING).exists():
-                return None
-            waiting = CloudBill.objects.filter(pk=bill_id, state=FileState.QUEUED)
-            changes: dict[str, Any] = {"state": FileState.BUILDING, "since": clock.now()}
-            if not waiting.update(attempt=F("attempt") + 1, **changes):
-                return None
-        return cls(CloudBill.objects.get(pk=bill_id), clock)
-
-    def write(self, **changes: Any) -> None:
-        """Write `changes` to the bill's row, and that this worker is alive. Raises TakenOver."""
-        if not self._mine.update(since=self.clock.now(), **changes):
-            raise TakenOver
+    def __init__(self, attempt: Attempt[CloudBill]) -> None:
+        self.bill = attempt.row
+        self.write = attempt.write
 
     def keep_alive(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
         for number, line in enumerate(lines, 1):

@@ -21,7 +21,8 @@ from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.recovery import hand_back
 from webapp.jobs.running.runner import run_job
 from webapp.schedulers import leases as scheduler_leases
-from webapp.surfaces import tasks as surface_tasks
+from webapp.surfaces import measuring
+from webapp.surfaces.measuring import SURVEYING
 from webapp.surfaces.models import Surface, SurfaceState
 from webapp.worker_stop import WorkerStop
 
@@ -173,7 +174,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> WorkerStop:
     stop = WorkerStop()
     stop.ask()
     monkeypatch.setattr("webapp.jobs.policies.film_process.worker_stop", stop)
-    monkeypatch.setattr(surface_tasks, "worker_stop", stop)
+    monkeypatch.setattr(measuring, "worker_stop", stop)
     return stop
 
 
@@ -219,7 +220,7 @@ def test_a_surface_that_a_stop_cuts_off_is_measured_by_the_next_worker(stopped: 
         since=job.since,
         asked_by=job.created_by,
     )
-    surface_tasks.survey(surface.pk)
+    SURVEYING.run(surface.pk)
     surface.refresh_from_db()
     assert (surface.state, surface.reason, surface.points, surface.done) == (SurfaceState.QUEUED, "", [], 0)
 
