@@ -19,6 +19,7 @@ from django.utils.functional import cached_property
 from webapp.background import BackgroundWork
 from webapp.job_states import Observed
 from webapp.jobs.reasons import ReasonCode
+from webapp.leases import Leased
 from webapp.money.amounts import Unreal, unreal_word
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class JobGroup(models.Model):
         return self.name
 
 
-class Job(models.Model):
+class Job(Leased):
     """One training run: its spec, its desired and observed state, and its latest figures.
 
     `algorithm`, `environment` and `cloud` repeat the spec, for queries. An archived job is left out of lists;
@@ -128,9 +129,6 @@ class Job(models.Model):
     since = models.DateTimeField()
     last_seq = models.BigIntegerField(default=0)
 
-    lease_owner = models.CharField(max_length=100, blank=True, default="")
-    lease_epoch = models.BigIntegerField(default=0)
-    lease_expires_at = models.DateTimeField(null=True, blank=True)
     crashes = models.IntegerField(default=0)
     losses = models.IntegerField(default=0)
 

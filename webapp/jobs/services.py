@@ -33,8 +33,8 @@ from webapp.jobs.reasons import (
     stopped_by_budget,
     waits_for_storage,
 )
-from webapp.jobs.running.leases import NOT_HELD, is_idle
 from webapp.jobs.spec import JobSpec, Limits
+from webapp.leases import NOT_HELD, is_idle
 from webapp.money.amounts import display_least_usd
 from webapp.money.budgets import NoRoom, attach, lock_project, set_aside
 from webapp.money.models import Account

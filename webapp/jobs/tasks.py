@@ -29,9 +29,9 @@ from webapp.jobs.models import Desired, Job
 from webapp.jobs.running.database_wait import DatabaseWait
 from webapp.jobs.running.graceful_exit import LEAVE_WITHIN_S
 from webapp.jobs.running.job_slots import core_places, core_sentence, needs_core, places, waiting_for_core
-from webapp.jobs.running.leases import is_idle, new_owner
 from webapp.jobs.running.recovery import check_jobs, hand_back, record_exit
 from webapp.jobs.running.storage_wait import leave_to_others, resume_with_storage
+from webapp.leases import is_idle, new_owner
 from webapp.worker_stop import worker_stop
 
 log = logging.getLogger(__name__)

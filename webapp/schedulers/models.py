@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from training.scheduling.agents import AnyAgent, read_agent_spec
 from training.scheduling.judging import Agent
+from webapp.leases import Leased
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -46,7 +47,7 @@ class TrainingState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-class SchedulerTraining(models.Model):
+class SchedulerTraining(Leased):
     """One training: its settings, its progress, and its present agent.
 
     `recorded_until` is the last episode row that rehearsals draw from: a resumed training rehearses with the same ones.
@@ -84,10 +85,6 @@ class SchedulerTraining(models.Model):
     best_number = models.IntegerField(default=0)
     best_score = models.FloatField(null=True)
     best_learner = models.BinaryField(null=True)
-
-    lease_owner = models.CharField(max_length=100, blank=True, default="")
-    lease_epoch = models.BigIntegerField(default=0)
-    lease_expires_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-asked_at", "-pk"]

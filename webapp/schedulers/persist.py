@@ -13,6 +13,7 @@ from training.rl.learner import LearnerState
 from training.scaling.agent_weights import as_text
 from training.scheduling.judging import Agent, better
 from webapp.clock import SYSTEM_CLOCK, Clock
+from webapp.leases import LeaseLost
 from webapp.schedulers import leases
 from webapp.schedulers.models import (
     JUDGED,
@@ -46,7 +47,7 @@ def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
 def store_version(training: SchedulerTraining, epoch: int, *, clock: Clock = SYSTEM_CLOCK) -> Version:
     """Store the next version of the scheduler of that name, which is created if new. Raises LeaseLost."""
     if not leases.held(training.pk, epoch).select_for_update().exists():
-        raise leases.LeaseLost
+        raise LeaseLost
     spec = training.parsed_spec
     scheduler, _ = Scheduler.objects.get_or_create(
         project=training.project, name=training.name, defaults={"created_at": clock.now()}

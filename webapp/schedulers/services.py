@@ -19,10 +19,10 @@ from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_problems import Problem
 from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.project_choices import data_sets
-from webapp.jobs.running.leases import idle, is_idle
 from webapp.jobs.spec import JobSpec
+from webapp.leases import expire_dead, idle, is_idle
 from webapp.money.amounts import picodollars
-from webapp.schedulers import leases, queries
+from webapp.schedulers import queries
 from webapp.schedulers.leases import ACTIVE
 from webapp.schedulers.models import Scheduler, SchedulerTraining, TrainingState, Version
 from webapp.schedulers.request import (
@@ -211,7 +211,7 @@ def remove_scheduler(*, scheduler: Scheduler) -> None:
 
 def look_after_trainings(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Send messages again for trainings that wait or whose process is gone."""
-    leases.free_leases_of_the_dead(clock=clock)
+    expire_dead(SchedulerTraining, clock=clock)
     now = clock.shared_now()
     waiting = SchedulerTraining.objects.filter(idle(now), state__in=ACTIVE, since__lte=now - RESEND_AFTER)
     waiting.filter(stop_asked=True).update(

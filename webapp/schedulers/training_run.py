@@ -18,9 +18,8 @@ from training.engine.reports import RoundReport
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.running.database_wait import DatabaseWait
-from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat
+from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost, renew
 from webapp.schedulers import leases, persist, queries
-from webapp.schedulers.leases import LeaseLost
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.trainer import (
     Interrupted,
@@ -59,7 +58,9 @@ def run_training(
         return 0
     run = wait(partial(_Run, training_id, epoch, hand_over, on_step, clock, wait))
     try:
-        with Heartbeat(f"scheduler training {training_id}", epoch, lambda: leases.renew(training_id, epoch)):
+        with Heartbeat(
+            f"scheduler training {training_id}", partial(renew, SchedulerTraining, training_id, epoch)
+        ):
             run.train()
     except Interrupted:
         run.interrupted()

@@ -25,8 +25,9 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.comparing.groups import different_paths, flattened
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason, ReasonCode
-from webapp.jobs.running.leases import NOT_HELD, take_lease
+from webapp.jobs.running.leases import take_lease
 from webapp.jobs.running.runner import run_job
+from webapp.leases import NOT_HELD
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Budget
 from webapp.money.services import close_books

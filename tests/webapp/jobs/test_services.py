@@ -23,7 +23,7 @@ from webapp.job_states import SUCCESSORS, TERMINAL, IllegalTransition, Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Event, Job
 from webapp.jobs.reasons import StateChange
-from webapp.jobs.running.leases import LEASE_TTL, renew_lease, take_lease
+from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.services import (
     JobFinished,
@@ -35,6 +35,7 @@ from webapp.jobs.services import (
     stop_job,
     submit_job,
 )
+from webapp.leases import LEASE_TTL
 from webapp.money.budgets import create_budget
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account

@@ -12,8 +12,8 @@ from tests.ledger_contract import reservation, settlement
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Checkpoint, Event, Job, Round
-from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder
+from webapp.leases import LEASE_TTL
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account, Charge
 

@@ -12,8 +12,8 @@ from tests.factories import FixedClock, make_connection, make_project, release_l
 from tests.webapp.held import make_lambda_job, run_of
 from webapp.connections.services import ConnectionRefused, remove_connection
 from webapp.jobs.models import Job
-from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.services import stop_idle, stop_job
+from webapp.leases import LEASE_TTL
 from webapp.resources.models import Holding, State
 from webapp.resources.register import DatabaseRegister
 

@@ -18,12 +18,9 @@ from webapp.job_states import TERMINAL, require_allowed
 from webapp.jobs.charts.figures import PACKING, packed
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.reasons import StateChange
+from webapp.leases import LeaseLost, held
 
 Changes = Mapping[str, Any]
-
-
-class LeaseLost(Exception):
-    """The lease of this write is no longer held: another process runs the job now, or none does."""
 
 
 class Entry(NamedTuple):
@@ -93,5 +90,4 @@ def transition(
 
 
 def _writable(job_id: str, epoch: int | None) -> Any:
-    rows = Job.objects.filter(pk=job_id)
-    return rows if epoch is None else rows.filter(lease_epoch=epoch).exclude(lease_owner="")
+    return Job.objects.filter(pk=job_id) if epoch is None else held(Job, job_id, epoch)

@@ -10,7 +10,7 @@ from cloud.workers.executor import cores
 from webapp.formatting import plural
 from webapp.job_states import Observed
 from webapp.jobs.models import Desired, Job
-from webapp.jobs.running.leases import idle
+from webapp.leases import idle
 
 _THREADS_LEFT_FOR_OTHERS = 4
 """Each watched job holds a thread of the worker; periodic tasks need some too."""

@@ -32,7 +32,7 @@ from webapp.jobs.events.event_log import Entry, append_events, transition
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.reasons import OF_ENGINE, Reason
-from webapp.jobs.running.leases import NOT_HELD
+from webapp.leases import NOT_HELD
 from webapp.money.amounts import exact_usd
 from webapp.money.models import Account
 from webapp.money.services import close_books

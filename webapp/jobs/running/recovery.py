@@ -20,20 +20,22 @@ from cloud.platforms.options import COMPUTE_HERE
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.doorbell import ask_to_launch
 from webapp.job_states import ACTIVE, TERMINAL, Observed
-from webapp.jobs.events.event_log import LeaseLost, append_events, note, transition
+from webapp.jobs.events.event_log import append_events, note, transition
 from webapp.jobs.models import Checkpoint, Desired, EventKind, Job, Round
 from webapp.jobs.reasons import Reason, ReasonCode, StateChange, fail_after_retries
 from webapp.jobs.running.checkpoint_files import CheckpointsUnreadable, checkpoint_folder
-from webapp.jobs.running.leases import (
+from webapp.jobs.services import stop_idle
+from webapp.leases import (
     CRASHED_EXIT,
     LEASE_LOST_EXIT,
     LEASE_TTL,
     NOT_HELD,
+    LeaseLost,
+    expire_dead,
     find_liveness,
     idle,
     is_idle,
 )
-from webapp.jobs.services import stop_idle
 from webapp.money.models import Charge, ChargeState
 from webapp.money.services import close_books, settle_leftovers
 
@@ -225,7 +227,7 @@ def end_run(*, job_id: str, epoch: int, why: StateChange, clock: Clock = SYSTEM_
 
 def check_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
     """Cancel, pause, restart and queue jobs that need it, and book what dead runs left open."""
-    expire_dead_leases(clock=clock)
+    expire_dead(Job, clock=clock)
     now = clock.shared_now()
     for job in _to_stop(now):
         stop_idle(job.pk, clock=clock)
@@ -248,15 +250,6 @@ def check_jobs(*, clock: Clock = SYSTEM_CLOCK) -> None:
             break  # no broker: the next check tries again
     for job in _owing(now):
         settle_leftovers(job_id=job.pk, before_epoch=job.lease_epoch + (not job.lease_owner), clock=clock)
-
-
-def expire_dead_leases(*, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Expire the leases of workers that are known to have ended: their jobs died with them."""
-    now = clock.shared_now()
-    held = Job.objects.filter(lease_expires_at__gt=now).exclude(lease_owner="")
-    for job_id, owner in held.values_list("pk", "lease_owner"):
-        if find_liveness(owner) == "gone":
-            Job.objects.filter(pk=job_id, lease_owner=owner).update(lease_expires_at=now)
 
 
 def _why_lost(job: Job) -> StateChange:

@@ -36,7 +36,6 @@ from webapp.gateway.coordinator import MailboxClosed, open_mailbox
 from webapp.job_states import TERMINAL
 from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
-from webapp.jobs.events.event_log import LeaseLost
 from webapp.jobs.launch.job_memory import limit_process, memory_obstacle, memory_of
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
@@ -58,7 +57,7 @@ from webapp.jobs.running.database_wait import (
     patient_holder,
     patient_mailbox,
 )
-from webapp.jobs.running.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, take_lease
+from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.platform_notes import Notes
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import begin_run, end_run, resume_point, run_ended
@@ -66,6 +65,7 @@ from webapp.jobs.running.run_log import RunLog
 from webapp.jobs.running.storage_wait import StorageWait
 from webapp.jobs.running.tracking import Trackers
 from webapp.jobs.services import limits
+from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost
 from webapp.money.ledger import DatabaseLedger, LedgerClosed
 from webapp.money.queries import Limit, limits_of
 
@@ -117,7 +117,7 @@ def run_job(
     ended = partial(run_ended, job_id=job_id, epoch=epoch, clock=clock)
     with RunLog(job_id) as run_log, ExitStack() as left:
         try:
-            with Heartbeat(job_id, epoch):
+            with Heartbeat(job_id, partial(renew_lease, job_id=job_id, epoch=epoch)):
                 run = wait(partial(_Run, job_id, epoch, hand_over, holder_of, clock, run_log, wait))
                 left.callback(run.trackers.close)
                 if own_process:

@@ -11,7 +11,8 @@ from django.db.migrations.executor import MigrationExecutor
 from webapp.accounts.models import User
 from webapp.accounts.services import create_person, one_time_sign_in_path
 from webapp.data_folder import FolderRefused, close_contents
-from webapp.jobs.running.recovery import expire_dead_leases
+from webapp.jobs.models import Job
+from webapp.leases import expire_dead
 from webapp.management.command import LineCommand
 from webapp.static_files import collect_if_changed
 
@@ -39,7 +40,7 @@ class Command(LineCommand):
             self.stdout.write("The database is up to date.")
         if count := collect_if_changed():
             self.stdout.write(f"{count} static files collected.")
-        expire_dead_leases()
+        expire_dead(Job)
         self._look_at_the_clouds()
         if options["demo"] and not User.objects.exists():
             create_demo()

@@ -21,8 +21,9 @@ from webapp.gateway.store import Caller, DatabaseStore
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.jobs.running import recovery
 from webapp.jobs.running.database_wait import DatabaseWait, patient_holder, patient_mailbox
-from webapp.jobs.running.leases import LEASE_TTL, new_owner, renew_lease, take_lease
+from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.runner import run_job
+from webapp.leases import LEASE_TTL, new_owner
 from webapp.money.models import Charge
 from webapp.resources.models import Holding, State
 from webapp.resources.register import DatabaseRegister, SubscriptionCreates

@@ -12,13 +12,15 @@ from django.db import OperationalError, transaction
 
 from tests.factories import FixedClock, checkpoint_saved, make_job, make_running_job
 from tests.servers import ROOT
+from webapp import leases
 from webapp.clock import SystemClock
 from webapp.jobs import tasks
 from webapp.jobs.models import Job
-from webapp.jobs.running import leases, recovery
-from webapp.jobs.running.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner, renew_lease, take_lease
+from webapp.jobs.running import recovery
+from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, LOSSES_ALLOWED, check_jobs
+from webapp.leases import LEASE_TTL, Heartbeat, find_liveness, new_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("launched")]
 
@@ -27,7 +29,7 @@ STARVED_S = 60.0
 
 def _owner_of_a_dead_process() -> str:
     set_up = "import django; django.setup()"
-    program = f"{set_up}; from webapp.jobs.running.leases import new_owner; print(new_owner())"
+    program = f"{set_up}; from webapp.leases import new_owner; print(new_owner())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
     return done.stdout.decode().strip()
 
@@ -77,7 +79,7 @@ class _Heart:
         return answer
 
     def beat(self) -> list[int]:
-        with Heartbeat("job", 1, self.renew):
+        with Heartbeat("job", self.renew):
             assert self.beaten.wait(60)
         return self.ended
 
@@ -103,14 +105,14 @@ def test_a_renewal_that_the_database_refused_is_soon_tried_again() -> None:
     def refused() -> bool:
         raise OperationalError("database is locked")
 
-    assert Heartbeat("job", 1, lambda: True)._renewed()
-    assert not Heartbeat("job", 1, refused)._renewed()
+    assert Heartbeat("job", lambda: True)._renewed()
+    assert not Heartbeat("job", refused)._renewed()
     assert leases.RENEW_EVERY.total_seconds() > leases._RETRY_S
 
 
 def test_a_run_does_not_begin_inside_a_transaction_that_hides_its_lease() -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="outside of transactions"):
-        Heartbeat(make_job().pk, 1).__enter__()
+        Heartbeat(make_job().pk, lambda: True).__enter__()
 
 
 class _AnHourAhead(SystemClock):

@@ -11,10 +11,10 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Job, Round
 from webapp.jobs.running import runner
-from webapp.jobs.running.leases import LEASE_TTL
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import check_jobs
 from webapp.jobs.services import CannotPause, go_on, pause_job, stop_job
+from webapp.leases import LEASE_TTL
 
 pytestmark = pytest.mark.django_db
 

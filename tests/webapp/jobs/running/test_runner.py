@@ -16,11 +16,12 @@ import pytest
 from tests.factories import make_job, make_spec
 from tests.servers import ROOT
 from tests.webapp.bookkeeping import assert_whole
+from webapp import leases
 from webapp.jobs import failpoints, tasks
 from webapp.jobs.launch.launch_budget import least_of
 from webapp.jobs.models import Job
 from webapp.jobs.reasons import Reason
-from webapp.jobs.running import leases, runner, storage_wait
+from webapp.jobs.running import runner, storage_wait
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
 from webapp.jobs.running.recovery import CRASHES_ALLOWED, run_ended
 from webapp.jobs.running.runner import run_job
