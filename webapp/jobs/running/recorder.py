@@ -99,9 +99,12 @@ class Recorder:
             append_events(self._job_id, self._waiting, clock=self._clock, epoch=self._epoch)
             self._waiting.clear()
 
-    def _append(self, event: Event, changes: dict[str, Any]) -> None:
-        entries = [*self._waiting, Entry(event.kind, as_json(event))]
+    def _append(self, event: Event, changes: dict[str, Any]) -> dict[str, Any]:
+        """Store the event and changes of the job's row; returns the event as JSON."""
+        payload = as_json(event)
+        entries = [*self._waiting, Entry(event.kind, payload)]
         append_events(self._job_id, entries, clock=self._clock, epoch=self._epoch, changes=changes)
+        return payload
 
     @transaction.atomic
     def _started(self, event: Started) -> None:
@@ -132,13 +135,13 @@ class Recorder:
         }
         if report.score is not None and math.isfinite(report.score):
             changes |= _scores(report.score, self._score)
-        self._append(event, changes)
+        payload = self._append(event, changes)
         Round.objects.create(
             job_id=self._job_id,
             round_no=report.round_no,
             epoch=self._epoch,
             at=self._clock.now(),
-            report=as_json(event)["report"],
+            report=payload["report"],
         )
 
     @transaction.atomic
