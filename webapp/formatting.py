@@ -156,15 +156,21 @@ def svg_points(places: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
-def nice_ticks(low: float, high: float) -> list[float]:
-    """Round numbers that cover the range from low to high; of a figure that never changes, a range of its own size."""
+def nice_ticks(low: float, high: float, parts: int = 5) -> list[float]:
+    """Round numbers that cover the range from low to high, at most `parts` steps and one apart; of a figure that never
+    changes, a range of its own size."""
     largest = max(abs(low), abs(high))
     span = high - low if high - low > 1e-9 * largest else largest or 1.0
-    rough = span / 5
+    rough = span / parts
     power = 10.0 ** floor(log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough)
     first, last = floor(low / step), ceil(high / step)
     return [place * step for place in range(first, max(last, first + 1) + 1)]
+
+
+def ticks_up_to(most: float) -> list[float]:
+    """Round numbers from 0 up to `most`: three to five of them."""
+    return [tick for tick in nice_ticks(0.0, most, 4) if tick <= most]
 
 
 def format_axis_usd(picodollars: int) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
 
 from webapp.comparing.figures import SideFigures, ahead_of_each
-from webapp.formatting import display_usd, format_duration, format_score, svg_points
+from webapp.formatting import display_usd, format_duration, format_score, nice_ticks, svg_points
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 WIDTH, HEIGHT = 440, 270
@@ -57,9 +56,9 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     if max(across) <= 0:
         return None
     unit = _time_unit(max(across))[0] if by == "time" else 1.0
-    x_steps = [unit * step for step in round_steps(0.0, max(across) / unit * 1.05)]
+    x_steps = [unit * step for step in nice_ticks(0.0, max(across) / unit * 1.05, 4)]
     bounds = [bound for one in known if one.iqm for bound in (one.iqm.low, one.iqm.high)]
-    y_steps = round_steps(min(bounds), max(bounds))
+    y_steps = nice_ticks(min(bounds), max(bounds), 4)
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
     vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
@@ -123,13 +122,3 @@ def _words(one: SideFigures) -> str:
 
 def _scale(steps: Sequence[float], start: float, end: float) -> Callable[[float], float]:
     return lambda value: start + (value - steps[0]) / (steps[-1] - steps[0]) * (end - start)
-
-
-def round_steps(low: float, high: float) -> list[float]:
-    """Return four to seven round values that span low to high."""
-    if high <= low:
-        low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
-    raw = (high - low) / 4
-    power = 10.0 ** floor(log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    return [step * at for at in range(floor(low / step + 1e-9), ceil(high / step - 1e-9) + 1)]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from math import floor, log10
 from typing import Any
 
 from django.conf import settings
@@ -19,7 +18,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from webapp.accounts.models import Project
-from webapp.formatting import format_count, format_day, format_score, svg_points
+from webapp.formatting import format_count, format_day, format_score, svg_points, ticks_up_to
 from webapp.jobs.charts.figures import SCORE
 from webapp.jobs.charts.sparklines import sampled
 from webapp.jobs.form.presets import Preset, presets
@@ -82,7 +81,7 @@ def demo_card(project: Project) -> DemoCard | None:
     if live and live[-1][0] > recorded[-1][0]:
         recorded = []
     right, top = (max(point[at] for point in (*recorded, *live)) for at in (0, 1))
-    across, up = _ticks(right), _ticks(top)
+    across, up = ticks_up_to(right), ticks_up_to(top)
     return DemoCard(
         job=job,
         recorded_on=format_day(date.fromisoformat(recording()["recorded_on"])),
@@ -112,13 +111,6 @@ def _line(points: Points, right: float, top: float) -> str:
     if len(points) < 2:
         return ""
     return svg_points((WIDTH * x / right, HEIGHT * (1 - y / (1.08 * top))) for x, y in points)
-
-
-def _ticks(most: float) -> list[float]:
-    """Return whole steps of 1, 2 or 5 from 0 up: three to six of them."""
-    power = 10 ** floor(log10(most / 2))
-    step = next(size * power for size in (10, 5, 2, 1) if size * power <= most / 2)
-    return [step * at for at in range(int(most / step) + 1)]
 
 
 def _in_words(recorded: Points, live: Points) -> str:
