@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
-from math import floor, log10
 from statistics import fmean, pstdev
 from typing import Any
 
 from django.core.cache import caches
 from django.db.models import Case, CharField, Sum, Value, When
 
-from webapp.formatting import display_usd, format_axis_usd, format_day, svg_points
+from cloud.timing.forecasting.result import TENTH
+from webapp.formatting import display_usd, format_axis_usd, format_day, svg_points, ticks_up_to
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.billed import has_bills
 from webapp.reports.cells import UtcDay
@@ -29,8 +29,6 @@ KEPT_S = 10
 PACE_DAYS = 7
 LEAST_DAYS = 3
 """With fewer days there is no forecast."""
-_TENTH = 1.2816
-"""So many standard deviations from the mean lies a tenth of a normal distribution."""
 
 WIDTH, HEIGHT = 640, 120
 
@@ -72,7 +70,7 @@ class Month:
         if len(whole) < LEAST_DAYS or not left or not any(whole):
             return None
         middle = self.spent + fmean(whole) * left
-        margin = _TENTH * pstdev(whole) * left**0.5
+        margin = TENTH * pstdev(whole) * left**0.5
         return round(max(self.spent, middle - margin)), round(middle), round(middle + margin)
 
 
@@ -131,12 +129,8 @@ class Drawing:
 
 
 def _levels(top: float) -> tuple[tuple[str, str], ...]:
-    """Amounts from zero up, at whole steps of 1, 2 or 5."""
-    power = 10 ** floor(log10(top / 2))
-    step = next(size * power for size in (10, 5, 2, 1) if size * power <= top / 2)
     return tuple(
-        (f"{100 * (1 - level * step / top):.2f}%", format_axis_usd(int(level * step)))
-        for level in range(int(top / step) + 1)
+        (f"{100 * (1 - tick / top):.2f}%", format_axis_usd(round(tick))) for tick in ticks_up_to(top)
     )
 
 

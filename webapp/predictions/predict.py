@@ -28,6 +28,7 @@ from training.scaling.fixed import Fixed
 from training.statistics.curve_forecast import CurveBand, predict_score, smoothed
 from training.tasks.kinds import task_of
 from webapp.job_states import ACTIVE, Observed
+from webapp.jobs.billing.burn_rate import at_this_pace
 from webapp.jobs.charts.figures import SCORE, SPENT, spent_picodollars
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.models import Job, Round
@@ -166,15 +167,10 @@ def points_of(job: Job) -> list[Point]:
 
 def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Sequence[Point]) -> Progress:
     """Return where the job is, and its rates over the last rounds with about the same number of actors."""
-    last = points[-1]
-    recent = [last]
-    for point in reversed(points[:-1]):
-        if len(recent) > _RATES_OVER or not 0.67 <= point.actors / max(1, last.actors) <= 1.5:
-            break
-        recent.insert(0, point)
+    recent = at_this_pace(points[-_RATES_OVER - 1 :])
     if len(recent) < 3:
-        recent = list(points[-3:])
-    first = recent[0]
+        recent = points[-3:]
+    first, last = recent[0], recent[-1]
     steps = max(1.0, last.steps - first.steps)
     actors = fmean(point.actors for point in recent[1:])
     rent = rent_usd_a_second(configuration, actors)

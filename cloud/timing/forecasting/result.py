@@ -12,6 +12,10 @@ class NoForecast(ValueError):
     """No sensible forecast is possible; the message says why in a sentence or two, for people."""
 
 
+TENTH = 1.2816
+"""So many standard deviations from the mean lies a tenth of a normal distribution."""
+
+
 @dataclass(frozen=True)
 class Band:
     """A tenth of the draws is below `p10`, half below `p50`, a tenth above `p90`."""

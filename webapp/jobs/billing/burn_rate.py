@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import ceil, sqrt
 from operator import attrgetter
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.db import transaction
 from django.db.models import Q
@@ -46,6 +46,7 @@ _FIGURES = (
     "report__total_s",
     *SPENT,
     "report__total_env_steps",
+    "report__actors",
 )
 
 
@@ -136,6 +137,22 @@ class _Point(NamedTuple):
     at_s: float
     spent: int
     steps: int
+    actors: int
+
+
+class AtWork(Protocol):
+    @property
+    def actors(self) -> int: ...
+
+
+Rounds = TypeVar("Rounds", bound=AtWork)
+
+
+def at_this_pace(points: Sequence[Rounds]) -> Sequence[Rounds]:
+    """Return the last points with about as many actors as the last one: they say how the job goes on."""
+    now = max(1, points[-1].actors)
+    kept = takewhile(lambda point: 0.67 <= point.actors / now <= 1.5, reversed(points[:-1]))
+    return points[-1 - sum(1 for _ in kept) :]
 
 
 def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
@@ -146,13 +163,19 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
     if not wanted:
         return found
     rows = Round.objects.filter(wanted).order_by("round_no")
-    for pk, round_no, started_s, total_s, booked, accrued, steps in rows.values_list("job_id", *_FIGURES):
+    for pk, round_no, started_s, total_s, booked, accrued, steps, actors in rows.values_list(
+        "job_id", *_FIGURES
+    ):
         if (spent := spent_picodollars(booked, accrued)) is not None:
-            found[pk].append(_Point(round_no, started_s + total_s, spent, steps))
+            found[pk].append(_Point(round_no, started_s + total_s, spent, steps, actors or 0))
     return found
 
 
 def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
+    if (
+        len(recent := at_this_pace(points)) >= ROUNDS_AT_LEAST
+    ):  # fewer where a policy changes them all the time
+        points = recent
     first, last = points[0], points[-1]
     spent = max(account.spent_picodollars + account.overrun_picodollars, last.spent)
     if last.at_s <= first.at_s or last.spent <= first.spent:

@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.timing.forecast import Band, Forecast, NoForecast, first_round_picodollars, forecast
+from cloud.timing.forecasting.result import TENTH
 from training.data.store import MissingData
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
@@ -38,7 +39,6 @@ RUNS_LOOKED_AT = 20
 FORECASTS_LOOKED_AT = 40
 FORECASTS_AT_LEAST = 5
 _RUNS_THAT_WEIGH_HALF = 2
-_TENTH = 1.2816
 _NOT_OF_THE_KIND = ("seed", "stop", "checkpoints")
 _YOUNG = timedelta(minutes=10)
 _without: set[str] = set()
@@ -86,9 +86,9 @@ class Lesson:
         p50 = band.p50 * self.factor
         widths = []
         for end in (band.p10, band.p90):
-            own = math.log(max(end, 1e-12) / band.p50) / _TENTH
+            own = math.log(max(end, 1e-12) / band.p50) / TENTH
             widths.append(math.sqrt((1 - weight) * own**2 + weight * self.scatter**2 * (1 + 1 / self.runs)))
-        return Band(p50 * math.exp(-_TENTH * widths[0]), p50, p50 * math.exp(_TENTH * widths[1]))
+        return Band(p50 * math.exp(-TENTH * widths[0]), p50, p50 * math.exp(TENTH * widths[1]))
 
 
 @dataclass(frozen=True)

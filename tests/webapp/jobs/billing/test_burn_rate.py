@@ -79,6 +79,21 @@ def test_a_scaling_policy_may_change_the_pace_which_is_said() -> None:
 
 
 @pytest.mark.django_db
+def test_after_a_change_of_actors_the_pace_is_that_of_the_rounds_since() -> None:
+    job, epoch = make_running_job(clock=FixedClock(), spec=_endless())
+    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, clock=FixedClock())
+    spent, hourly = 0, dict[int, float]()
+    for round_no in range(1, 17):
+        actors = 1 if round_no <= 10 else 4
+        spent += actors * USD // 1000
+        recorder.record(round_finished(round_no, spent=spent, actors=actors))
+        burn = burn_of(Job.objects.select_related("account").get(pk=job.pk))
+        hourly[round_no] = burn.hourly / USD if burn else 0.0
+    assert (hourly[10], hourly[14], hourly[16]) == pytest.approx((3.6, 14.4, 14.4))
+    assert 3.6 < hourly[12] < 14.4, "two rounds show no pace"
+
+
+@pytest.mark.django_db
 def test_rent_that_is_booked_by_the_minute_makes_no_bursts() -> None:
     """Rounds of a second, and a cent at the end of each minute: 60 cents an hour, whenever one looks."""
     job, epoch = make_running_job(clock=FixedClock(), spec=_endless())
