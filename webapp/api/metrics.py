@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 from webapp.alerts.models import Alert, State
 from webapp.job_states import Observed
 from webapp.jobs.billing.burn_rate import burns_of
-from webapp.jobs.launch.cloud_requirements import LOOPBACK_HOSTS, is_loopback
+from webapp.jobs.launch.requirements import LOOPBACK_HOSTS, is_loopback
 from webapp.jobs.models import Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT, Budget, Charge, ChargeState

@@ -22,7 +22,7 @@ from webapp.formatting import plural
 from webapp.gateway import queries, services
 from webapp.gateway.queries import Machines
 from webapp.job_states import TERMINAL
-from webapp.jobs.launch.cloud_requirements import is_loopback
+from webapp.jobs.launch.requirements import is_loopback
 from webapp.jobs.models import Job
 from webapp.jobs.queries import job_in
 

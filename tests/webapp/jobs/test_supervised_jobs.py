@@ -32,7 +32,7 @@ from webapp.jobs.form.field_titles import title_at
 from webapp.jobs.form.form_prefill import begun_with
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.spec_fields import Named
-from webapp.jobs.launch.cloud_requirements import _too_many_rows
+from webapp.jobs.launch.aws_functions import _too_many_rows
 from webapp.jobs.launch.forecast_panel import panel
 from webapp.jobs.models import Job
 from webapp.jobs.policies import judgements

@@ -19,7 +19,7 @@ from webapp.api.schemas import Shape
 from webapp.gateway import queries
 from webapp.job_states import TERMINAL
 from webapp.jobs import machines
-from webapp.jobs.launch.cloud_requirements import is_loopback
+from webapp.jobs.launch.requirements import is_loopback
 
 router = ApiRouter(tags=["jobs"])
 

@@ -10,8 +10,6 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from cloud.platforms.hosts import HostsOptions
-from cloud.platforms.options import CLOUD_OF, COMPUTE_HERE
 from training.rl.environments import catalogue
 from training.spec import TrainingSpec
 from webapp.clock import SYSTEM_CLOCK
@@ -21,8 +19,9 @@ from webapp.jobs.form.learner_places import learner_words
 from webapp.jobs.form.spec_problems import CONNECTION, Problem
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.job_memory import memory_obstacle, memory_sentence
-from webapp.jobs.launch.preflight import PRICE_IT, REGION, cluster_obstacle, unnamed_cluster
+from webapp.jobs.launch.platforms import requirements_of
 from webapp.jobs.launch.project_choices import schedulers
+from webapp.jobs.launch.requirements import PRICE_IT, REGION, connection_of
 from webapp.jobs.lineage import Source
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import display_least_usd, exact_usd, picodollars
@@ -133,16 +132,10 @@ def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
 
 def _credentials(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
-    kind = spec.platform.kind
-    if kind in COMPUTE_HERE:
-        return Check(title, "ok", "None needed: nothing runs in your account.")
-    if isinstance(spec.platform, HostsOptions):
-        fine = "None needed: the job's page shows the command that your machines run."
-        return _of(title, problems, fine)
-    if kind not in CLOUD_OF:
-        found = unnamed_cluster(spec.platform) or cluster_obstacle(spec.platform)
-        return _of(title, [found] if found else [], "None needed: the cluster has to be reachable from here.")
-    connection = cloud_requirements.connection_of(project, spec)
+    if spec.platform.cloud is None:
+        row = requirements_of(spec.platform)
+        return _of(title, row.missing_credentials(spec, problems), row.credentials_words)
+    connection = connection_of(project, spec)
     missing = [one for one in problems if one.path == CONNECTION]
     if missing or connection is None:
         to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
@@ -170,14 +163,8 @@ def _quota(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
         return _of(title, found, "")
     allowed = services.limits().actors(spec.platform.kind)
     words = f"At most {plural(most, 'actor')}; this installation allows a job {allowed:,}"
-    connection = cloud_requirements.connection_of(project, spec)
-    if spec.platform.kind == "aws_lambda" and connection is not None:
-        at_once = cloud_requirements.functions_at_once(connection)
-        words += (
-            f", the account {at_once:,} at once"
-            if at_once is not None
-            else ", the account's limit is unknown"
-        )
+    if (connection := connection_of(project, spec)) is not None:
+        words += requirements_of(spec.platform).limit_words(connection)
     return Check(title, "ok", f"{words}.")
 
 

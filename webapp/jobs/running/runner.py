@@ -38,7 +38,8 @@ from webapp.jobs import failpoints
 from webapp.jobs.actor_bounds import bounds_of
 from webapp.jobs.launch.job_memory import limit_process, memory_obstacle, memory_of
 from webapp.jobs.launch.launch_budget import least_of
-from webapp.jobs.launch.preflight import obstacle, unnamed_cluster
+from webapp.jobs.launch.platforms import requirements_of
+from webapp.jobs.launch.preflight import obstacle
 from webapp.jobs.lineage import load_first_checkpoint
 from webapp.jobs.models import Checkpoint, Desired, Job
 from webapp.jobs.policies.evaluation_films import queue_film, send_waiting_film
@@ -212,7 +213,7 @@ class _Run:
     def train(self) -> Stopped:
         """Train and return the last event, once the platform is closed and everything is paid."""
         self._wait(partial(begin_run, job_id=self._job.pk, epoch=self._epoch, clock=self._clock))
-        found = unnamed_cluster(self._spec.platform) or obstacle(self._spec.training)
+        found = requirements_of(self._spec.platform).unsafe(self._spec) or obstacle(self._spec.training)
         if found := found or memory_obstacle(self._spec):
             raise CannotRun(found.sentence)
         self._no_start = self._wait(self._start_obstacle)

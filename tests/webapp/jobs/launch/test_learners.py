@@ -20,8 +20,8 @@ from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.launch.aws_functions import gradient_too_large, slice_too_large
 from webapp.jobs.launch.checklist import checklist
-from webapp.jobs.launch.cloud_requirements import gradient_too_large, slice_too_large
 from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
