@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from cloud.platforms.options import PLATFORMS
 from tests.servers import printed_by
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -353,3 +354,36 @@ def test_rooms_above_training_ask_a_loop_and_not_for_its_name() -> None:
     ]
     # Stored outcomes and arms of experiments have names alone.
     assert len(asked) <= 4, asked
+
+
+# Rooms about one platform alone, and why. All others ask a platform's options (`cloud/platforms/model.py`), or its row
+# in `webapp/jobs/launch/platforms.py`.
+ABOUT_ONE_PLATFORM = {
+    "webapp/jobs/machines.py": "the page and the command of the user's own machines",
+    "webapp/profiling/services.py": "memory is measured on AWS Lambda",
+    "webapp/resources/late_reports.py": "only AWS Lambda writes the log that is read",
+}
+
+
+def test_no_room_asks_for_a_kind_of_platform() -> None:
+    kinds = {options.__name__: kind for kind, options in PLATFORMS.items()}
+    asking = {
+        str(path.relative_to(ROOT))
+        for path, tree in _trees("cloud", "webapp", "research", naming=(*kinds, "kind"))
+        if ROOT / "cloud" / "platforms" not in path.parents
+        for node in ast.walk(tree)
+        if _asks_for_a_kind(node, kinds)
+    }
+    assert asking == set(ABOUT_ONE_PLATFORM)
+
+
+def _asks_for_a_kind(node: ast.AST, kinds: Mapping[str, str]) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
+            return any(isinstance(one, ast.Name) and one.id in kinds for one in ast.walk(classes))
+        case ast.Compare():
+            strings = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+            return "platform" in ast.unparse(node) and bool(strings & set(kinds.values()))
+        case ast.Attribute(value=ast.Call(func=ast.Name(id=name)), attr="kind"):
+            return name in kinds
+    return False
