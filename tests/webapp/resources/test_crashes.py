@@ -375,8 +375,8 @@ def test_a_jobs_own_process_registers_what_it_keeps_ready(
     if not isinstance(cloud, Lambda):
         pytest.skip("groups are kept for a job's process by its platform's own tests")
     cloud.begin(random.Random(0))
-    cloud.platforms.aws.faults.end()
-    settings.STARLING_AWS_ENDPOINT = cloud.platforms.aws.endpoint
+    cloud.aws.faults.end()
+    settings.STARLING_AWS_ENDPOINT = cloud.aws.endpoint
     connection = cloud.connect()
     job = cloud.job_on(connection)
     environment = {
