@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from tests.database import migrated_file
 from tests.servers import ROOT, manage
 from webapp.data_folder import FolderRefused, close_contents, close_to_others
 
@@ -65,9 +68,15 @@ def test_an_open_folder_is_closed_and_what_was_open_in_it_counted(tmp_path: Path
     assert close_contents(tmp_path) == 0
 
 
-def test_every_command_closes_the_folder_and_prepare_says_what_it_mended(tmp_path: Path) -> None:
+def test_every_command_closes_the_folder_and_prepare_says_what_it_mended(
+    tmp_path: Path, django_db_blocker: Any
+) -> None:
     (tmp_path / "mail").mkdir()
     (tmp_path / "mail" / "1.log").write_text("a link")
+    database = tmp_path / "starling.sqlite3"
+    with django_db_blocker.unblock():
+        shutil.copyfile(migrated_file(), database)  # to migrate takes seconds
+    database.chmod(0o600)
     tmp_path.chmod(0o755)
     said = _manage("prepare", data=tmp_path)
     assert said.returncode == 0, said.stderr
