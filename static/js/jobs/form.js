@@ -56,7 +56,7 @@ function showReview() {
   const kind = form.elements.namedItem("platform.kind")?.value;
   const simulated = kind === "simulated";
   const emulatedNote = review.querySelector("[data-emulated-note]");
-  const emulated = emulatedNote !== null && emulatedNote.dataset.emulatedNote.split(" ").includes(kind);
+  const emulated = emulatedNote?.dataset.emulatedNote.split(" ").includes(kind) ?? false;
   if (emulatedNote) emulatedNote.hidden = !emulated;
   review.classList.toggle("simulated", simulated || emulated);
   review.querySelector("[data-simulated-note]").hidden = !simulated;

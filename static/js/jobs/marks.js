@@ -16,7 +16,7 @@ function controlOf(field) {
   return field.querySelector("input, select");
 }
 
-function valueOf(control) {
+function typedIn(control) {
   return control.type === "checkbox" ? (control.checked ? "True" : "False") : control.value;
 }
 
@@ -73,7 +73,7 @@ function onlyInOne(form, choice, was) {
   const has = (name) => form.elements.namedItem(`${above}${choice.value}.${name}`) !== null;
   const added = fieldsOf(form, choice, choice.value, "[data-not-in]").map((field) => {
     const control = controlOf(field);
-    return `${labelOf(field)} ${words(control, valueOf(control))}`;
+    return `${labelOf(field)} ${words(control, typedIn(control))}`;
   });
   const gone = fieldsOf(form, choice, was, "[data-was]")
     .filter((field) => !has(controlOf(field).name.slice(`${above}${was}.`.length)))
@@ -93,13 +93,13 @@ export function markChanges(form) {
     const control = controlOf(field);
     const was = field.dataset.was;
     const listed = "list" in field.dataset;
-    const changed = meant(valueOf(control), listed) !== meant(was, listed);
+    const changed = meant(typedIn(control), listed) !== meant(was, listed);
     const line = field.querySelector("[data-changed]");
     const label = labelOf(field);
     if (changed && !line) mark(field, control, label);
     if (!changed && line) line.remove();
     if (changed && shown(field) && !["name", "tags", "group"].includes(control.name)) {
-      const text = `${label}: ${wasWords(field, control)} \u2192 ${words(control, valueOf(control))}`;
+      const text = `${label}: ${wasWords(field, control)} \u2192 ${words(control, typedIn(control))}`;
       const inside = `div.variant[data-of="${control.name}"]`;
       // Another kind of training has hardly a field in common, so there is nothing to list field by field.
       const whole = form.querySelector(`${inside} div.variant`) !== null;

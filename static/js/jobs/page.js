@@ -31,7 +31,7 @@ export function joinIn(part) {
 
 /** Draws in the next frame, also without a new message. */
 export function schedule() {
-  frame ||= requestAnimationFrame(draw);
+  if (!frame) frame = requestAnimationFrame(draw);
 }
 
 function draw() {
