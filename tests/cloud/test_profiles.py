@@ -288,7 +288,7 @@ def test_every_number_of_every_cloud_and_stack_has_words() -> None:
     for kind, files in (("profile", profiles.FILES), ("stack", stacks.FILES)):
         for name in files.names():
             for path in quantities(files.load(name)):
-                assert "_" not in title_of((kind, *path))
+                assert "_" not in USUAL.say(title_of((kind, *path)))
     with pytest.raises(KeyError):
         title_of(("profile", "actors", "nobody_knows_s"))
 

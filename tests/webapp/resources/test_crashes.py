@@ -381,7 +381,7 @@ def test_a_jobs_own_process_registers_what_it_keeps_ready(
     job = cloud.job_on(connection)
     environment = {
         **service_environment,
-        "STARLING_AWS_ENDPOINT": cloud.platforms.aws.endpoint,
+        "STARLING_AWS_ENDPOINT": cloud.aws.endpoint,
         "STARLING_FAILPOINTS": "before_made:kill",
     }
     killed = subprocess.run(
