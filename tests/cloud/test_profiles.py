@@ -23,6 +23,7 @@ from cloud.timing.numbers.stack import Speed, Stack
 from cloud.timing.simulation.draws import Draws, draw
 from cloud.timing.simulation.speed import Speeds
 from tests.cloud.clouds import profile, quantity, stack
+from training.tasks.score import USUAL
 
 CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)
 
