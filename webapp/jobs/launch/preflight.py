@@ -126,8 +126,8 @@ def torch_obstacle(spec: JobSpec) -> Problem | None:
     path = "training.loop.where"
     return Problem(
         path,
-        f"Learners' place ({path}): gradients of pictures need torch, which actors on this platform do not have. Choose"
-        " the learner's machine, or another loop.",
+        f"Learners' place ({path}): gradients of this network need torch, which actors on this platform do not have."
+        " Choose the learner's machine, or another loop.",
     )
 
 

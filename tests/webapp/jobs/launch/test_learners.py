@@ -71,7 +71,7 @@ def test_gradients_of_pictures_are_refused_where_actors_have_no_torch(kind: str)
     project = make_project()
     (problem,) = cloud_requirements.obstacles(project, on_platform(kind, **pictures))
     assert problem.path == "training.loop.where"
-    assert "gradients of pictures need torch" in problem.sentence
+    assert "gradients of this network need torch" in problem.sentence
     allowed = cloud_requirements.obstacles(
         project, on_platform(kind, **pictures, training__loop__where="learner")
     )
