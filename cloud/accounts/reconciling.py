@@ -12,6 +12,9 @@ from typing import Literal
 
 from cloud.accounts.register import Found, Kind, State
 
+CREATOR_GONE = "The process that created it is gone."
+ENDED_BY_ITSELF = "It ended by itself, as its run did."
+
 Action = Literal[
     "leave",  # correct as it is
     "wait",  # too early to decide
@@ -107,7 +110,7 @@ def _seen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -
     match resource.state:
         case "intended" | "standing":
             if not resource.held:
-                return "end", "The process that created it is gone."
+                return "end", CREATOR_GONE
             if now_unix_s >= resource.expires_unix_s:
                 late_s = now_unix_s - resource.expires_unix_s
                 return "end", f"It was paid for until {late_s:.0f} s ago, and that was not renewed."
@@ -140,7 +143,7 @@ def _unseen(resource: RegisteredResource, now_unix_s: float, patience: Patience)
             if not absent:
                 return "wait", f"It has not been listed for {missing_s:.0f} s; listings lag behind."
             if not resource.held:
-                return "gone", "It ended by itself, as its run did."
+                return "gone", ENDED_BY_ITSELF
             return "lost", f"It should exist but has not been listed for {missing_s:.0f} s."
         case "ending":
             if not absent:

@@ -101,7 +101,7 @@ def test_a_job_by_program_from_launch_to_bill(live_site: str, live_worker: Path,
     board = Path(starling("tensorboard", job_id, str(tmp_path / "board")).strip())
     assert board.read_bytes()[12 + 9 : 12 + 9 + 15].endswith(b"brain.Event:2")
     assert job_id in starling("list", "--state", "stopped")
-    assert "There is no such job" in starling("stop", "job_nowhere", code=1)
+    assert "no such job" in starling("stop", "job_nowhere", code=1)
     refused = json.loads(
         starling("run", "cartpole", "--set", "budget_usd=-1", "--json", code=1).splitlines()[0]
     )
@@ -132,7 +132,7 @@ def test_a_model_by_program_from_a_table_to_its_file(
         *("--set", "training.stop.rounds=5000"),
     )
     forecast = starling("jobs", "forecast", "siren-digits", *by_siren)
-    assert "until the budget ends it" in forecast
+    assert "the budget ends" in forecast
     assert "One plain machine (c5.4xlarge): about $" in forecast
 
     job_id = starling.answer_of("jobs", "run", "siren-digits", *by_siren)["id"]

@@ -43,7 +43,7 @@ def test_a_shared_job_is_live_without_a_cookie_and_closes_when_it_is_revoked(
     assert page.context.cookies() == []
     assert "spent" not in _saved_return(page)
     revoke_link(link)
-    expect(page.locator("h1")).to_have_text("This link does not work", timeout=30_000)
+    expect(page.locator("h1")).to_contain_text("does not work", timeout=30_000)
     _, paid = share(job, money=True)
     page.goto(live_site + paid)
     expect(page.locator("[data-live=round]")).to_have_text("round 4")
@@ -133,7 +133,7 @@ def test_from_a_second_project_to_a_shared_job(live_site: str, page: "Page", han
     expect(visitor.locator("h1")).to_have_text(job.name)
     hands.press("button", "Revoke")
     page.wait_for_selector("text=No one has a link to this job")
-    expect(visitor.locator("h1")).to_have_text("This link does not work", timeout=30_000)
+    expect(visitor.locator("h1")).to_contain_text("does not work", timeout=30_000)
     hands.go("Members")
     hands.press("link", "Project settings")
     hands.press("button", "Archive")

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from tests.figures import figures_in
 from tests.webapp.spoiled_database import failing_at
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
@@ -102,7 +103,7 @@ def test_a_start_is_waited_for_as_long_as_it_gets_on() -> None:
     for number in range(12):
         start.service.write(f"step {number}")
         assert start.after(50.0) == ""
-    assert start.said[0] == "web: not ready after 50 s; still at it."
+    assert figures_in(start.said[0]) == ["50"]
 
 
 def test_a_start_that_is_stuck_is_given_up_with_its_last_lines() -> None:
@@ -110,10 +111,9 @@ def test_a_start_that_is_stuck_is_given_up_with_its_last_lines() -> None:
     start.service.write("waiting for the database")
     assert start.after(59.0) == ""
     assert start.after(59.0) == ""
-    assert start.after(2.0) == (
-        "web: not ready after 120 s, and nothing happened for 61 s."
-        " Last lines of web:\n  waiting for the database"
-    )
+    given_up = start.after(2.0)
+    assert figures_in(given_up) == ["120", "61"]
+    assert given_up.endswith("web:\n  waiting for the database")
 
 
 def test_a_start_that_never_ends_is_given_up_at_last() -> None:
@@ -122,7 +122,8 @@ def test_a_start_that_never_ends_is_given_up_at_last() -> None:
     while not given_up:
         start.service.write("connecting")
         given_up = start.after(30.0)
-    assert given_up.startswith("web: not ready after 930 s. Last lines of web:\n  connecting")
+    assert figures_in(given_up)[0] == "930"
+    assert "web:\n  connecting" in given_up
 
 
 def test_processor_time_is_getting_on_as_well() -> None:
@@ -137,4 +138,4 @@ def test_processor_time_is_getting_on_as_well() -> None:
         pass
     assert start.after(59.0) == ""
     assert start.after(59.0) == ""
-    assert "nothing happened for 61 s" in start.after(2.0)
+    assert "happened for 61 s" in start.after(2.0)

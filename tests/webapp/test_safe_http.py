@@ -91,7 +91,7 @@ def test_this_machine_is_refused_in_every_dress_and_hears_nothing(
         ("https://example.org:99999/", "no web address"),
         ("nonsense", "no web address"),
         ("http://example.org/", "by https only"),
-        ("https://me:secret@example.org/", "user name or password"),
+        ("https://me:secret@example.org/", "name or password"),
         ("https://example.org/ü", "letters in it"),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 
 
 def test_a_name_that_no_one_knows_may_be_known_later() -> None:
-    with pytest.raises(safe_http.Unreachable, match="could not be looked up"):
+    with pytest.raises(safe_http.Unreachable, match="looked up"):
         safe_http.target_of("https://no-such-host.invalid/")
 
 
@@ -162,7 +162,7 @@ def test_a_server_that_answers_slowly_is_left(receiver: WebReceiver, settings: A
 def test_no_one_there_is_said_in_words(settings: Any) -> None:
     port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
-    with pytest.raises(safe_http.Unreachable, match=f"takes no connections on port {port}"):
+    with pytest.raises(safe_http.Unreachable, match=f"on port {port}"):
         safe_http.post(f"http://127.0.0.1:{port}/hook", b"{}", {})
 
 

@@ -27,13 +27,13 @@ def _manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
-        ("STARLING_MAX_LOCAL_ACTORS", "0", "it must be a whole number, 1 or more"),
-        ("STARLING_SIGNUP", "perhaps", "it must be open or closed"),
-        ("DEBUG", "maybe", "it must be true or false"),
-        ("STARLING_TRUSTED_PROXIES", "10.0.0.0/8,*", "it must be addresses or networks"),
-        ("STARLING_SMTP_URL", "mail.example.org", "no address of a mail server"),
-        ("STARLING_DATA", "/dev/null/here", "nothing can be written there"),
-        ("STARLING_DATA", "/proc/here", "nothing can be written there"),
+        ("STARLING_MAX_LOCAL_ACTORS", "0", "whole number, 1"),
+        ("STARLING_SIGNUP", "perhaps", "open or closed"),
+        ("DEBUG", "maybe", "true or false"),
+        ("STARLING_TRUSTED_PROXIES", "10.0.0.0/8,*", "addresses or networks"),
+        ("STARLING_SMTP_URL", "mail.example.org", "a mail server"),
+        ("STARLING_DATA", "/dev/null/here", "nothing can be"),
+        ("STARLING_DATA", "/proc/here", "nothing can be"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(variable: str, value: str, sentence: str, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ PAUSE_GROWS = 3.0
 LONGEST_PAUSE_S = 3600.0
 ALERT_AFTER_FAILURES = 3
 """After so many failed attempts of a channel in a row, the other channels send an alert about it."""
-_NOT_SENT = "The alert itself was not sent, so its end is not sent either."
+BEGINNING_NOT_SENT = "The alert itself was not sent, so its end is not sent either."
 _AT_ONCE = 2
 _LOOKED_AT = 20
 
@@ -117,7 +117,9 @@ def record(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK)
         return False
     if changes["state"] == DeliveryState.FAILED and not delivery.over:
         ends = Delivery.objects.filter(alert=delivery.alert_id, channel=delivery.channel_id, over=True)
-        ends.filter(state=DeliveryState.WAITING).update(state=DeliveryState.FAILED, last_error=_NOT_SENT)
+        ends.filter(state=DeliveryState.WAITING).update(
+            state=DeliveryState.FAILED, last_error=BEGINNING_NOT_SENT
+        )
     if outcome.tried and delivery.channel.on and not text.is_missing(delivery.channel):
         _note_on_channel(delivery.channel, outcome, now, clock, changes["state"] == DeliveryState.FAILED)
     return True

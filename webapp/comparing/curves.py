@@ -25,6 +25,7 @@ AXES = ("steps", "rounds", "wall", "time", "usd")
 POINTS = 120
 _DRAWS = 400
 _LEVEL = 0.95
+WEAKEST_SIDE = "as far as the weakest side got"
 
 
 def drawn_by(curves: Mapping[str, RunCurve]) -> Basis:
@@ -118,7 +119,7 @@ def goal_of(sides: Sequence[Side], curves: Mapping[str, RunCurve]) -> Goal | Non
         reference = Goal(entry.reference_return, "the environment's reference")
         if any(getting_to(reference, side, curves).usd is not None for side in sides):
             return reference
-    return Goal(sides[0].score.worst(known), "as far as the weakest side got")
+    return Goal(sides[0].score.worst(known), WEAKEST_SIDE)
 
 
 def getting_to(goal: Goal, side: Side, curves: Mapping[str, RunCurve]) -> Getting:

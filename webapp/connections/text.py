@@ -165,12 +165,15 @@ def sizes(memory_mb: list[int]) -> str:
     return f"Functions with {listed} MB are" if len(shown) > 1 else f"A function with {listed} MB is"
 
 
+NEVER_TESTED = "It has not been tested yet. The test says whether every right that this needs exists."
+
+
 def before_set_up(connection: Connection, book: PriceBook) -> list[str]:
     """Sentences about what to do before the account is set up. Empty if all is well."""
     found = []
     report = connection.test_report
     if report is None:
-        found.append("It has not been tested yet. The test says whether every right that this needs exists.")
+        found.append(NEVER_TESTED)
     elif missing := [
         one["name"]
         for one in report.get("checks", [])

@@ -41,13 +41,16 @@ class Limit:
     room: int
 
 
+OWN_BUDGET = "the job's own budget"
+
+
 def limits_of(account_id: int, at_line: str, now: datetime) -> list[Limit]:
     """Return the job's own limit first, at which `at_line` happens, then those of the budgets above."""
     account = Account.objects.get(pk=account_id)
     spent = account.spent_picodollars + account.overrun_picodollars
     held = spent + account.reserved_picodollars
     own = account.limit_picodollars
-    found = [Limit("the job's own budget", at_line, spent / own, max(0, own - held))]
+    found = [Limit(OWN_BUDGET, at_line, spent / own, max(0, own - held))]
     for budget in budgets_above(account_id, now):
         share = (budget.spent_picodollars + budget.overrun_picodollars) / budget.limit_picodollars
         room = account.granted_picodollars - held + headroom(budget)

@@ -56,7 +56,7 @@ def no_connection_left() -> Iterator[None]:
             connection.close()
 
 
-_TAKEN_OVER = "The next run of the job took its name."
+TAKEN_OVER = "The next run of the job took its name."
 
 
 def held(now: datetime) -> Q:
@@ -109,7 +109,7 @@ class DatabaseRegister:
         if Holding.objects.filter(held(self._clock.shared_now()), pk=holding.pk).exists():
             assert holding.job is not None
             raise NameTaken(f"{holding.name} is held by {holding.job.name}.")
-        holding.state, holding.reason, holding.ended_at, holding.since = State.GONE, _TAKEN_OVER, now, now
+        holding.state, holding.reason, holding.ended_at, holding.since = State.GONE, TAKEN_OVER, now, now
         holding.save()
         late_rent.book(holding, now, clock=self._clock)
 

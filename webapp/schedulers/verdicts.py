@@ -15,6 +15,8 @@ from training.scheduling.agents import AnyAgent
 from webapp.formatting import display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining
 
+MAY_TURN = "More episodes may turn this."
+
 _LAST_EPISODES = 20
 _FEW_EPISODES = 5
 
@@ -94,7 +96,7 @@ def verdict_of(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
     verdict = _verdict(facts, spec)
     count = (facts.get("own") or {}).get("count", facts["episodes"])
     few = verdict.worth != Worth.UNCONFIRMED and count < _FEW_EPISODES
-    return verdict._replace(sentence=f"{verdict.sentence} More episodes may turn this.") if few else verdict
+    return verdict._replace(sentence=f"{verdict.sentence} {MAY_TURN}") if few else verdict
 
 
 def _verdict(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:

@@ -120,12 +120,16 @@ def why_ended(links: Iterable[SharedLink], now: datetime) -> dict[int, str]:
     return {link.pk: "" if link.pk in working else _why(link, now) for link in links}
 
 
+ENDED_WITH_ITS_JOB = "the job was deleted"
+ENDED_WITH_ITS_MAKER = "its maker may not share here any more"
+
+
 def _why(link: SharedLink, now: datetime) -> str:
     if link.expires_at is not None and link.expires_at <= now:
         return "expired"
     if link.job is not None and link.job.deleted_at is not None:
-        return "the job was deleted"
-    return "its maker may not share here any more"
+        return ENDED_WITH_ITS_JOB
+    return ENDED_WITH_ITS_MAKER
 
 
 @sensitive_variables("secret")

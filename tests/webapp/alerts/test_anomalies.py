@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import FixedClock, make_running_job, make_spec, round_finished
+from tests.figures import figures_in
 from webapp.alerts import anomalies
 from webapp.alerts.anomalies import Facts
 from webapp.alerts.models import Alert, Kind, State
@@ -42,7 +43,7 @@ def test_an_alert_names_what_the_budgets_above_leave() -> None:
         WELL, expected_picodollars_per_s=1e8, burn_picodollars_per_s=9e8, cap_picodollars=USD // 25
     )
     (found,) = anomalies.findings(fast)
-    assert found.sentence.endswith("it cannot spend more than $0.0400 in all.")
+    assert figures_in(found.sentence)[-1] == "$0.0400"
 
 
 @pytest.mark.django_db
@@ -57,7 +58,7 @@ def test_burn_rings_above_three_times_and_stays_until_below_two() -> None:
     facts = replace(WELL, expected_picodollars_per_s=1e8, burn_picodollars_per_s=3.1e8)
     (found,) = anomalies.findings(facts)
     assert found.kind == Kind.BURN
-    assert "$1.12 an hour, 3.1 times what was forecast ($0.360)" in found.sentence
+    assert figures_in(found.sentence)[:3] == ["$1.12", "3.1", "$0.360"]
     near = replace(facts, burn_picodollars_per_s=2.5e8)
     assert _kinds(near) == set()
     assert _kinds(replace(near, open_kinds=frozenset({"burn"}))) == {"burn"}
@@ -90,7 +91,7 @@ def test_money_without_steps_rings_from_a_fiftieth_of_the_limit_on() -> None:
     assert _kinds(replace(WELL, spent_since_steps_picodollars=USD // 50 - 1)) == set()
     (found,) = anomalies.findings(replace(WELL, spent_since_steps_picodollars=USD // 50))
     assert found.severity == "critical"
-    assert found.sentence.startswith("Hopper has spent $0.0200 in the last ten minutes without a single step")
+    assert found.sentence.startswith("Hopper has spent $0.0200")
 
 
 @given(
@@ -201,7 +202,8 @@ def test_what_is_wrong_is_raised_once_and_over_when_it_is_right_again(job: Job) 
     assert anomalies.scan_jobs(clock=clock) == 1
     alert = Alert.objects.get()
     assert (alert.kind, alert.times, alert.severity) == ("retries", 2, "critical")
-    assert alert.sentence.startswith("50 calls of Hopper failed in five minutes, 100 % of all")
+    assert alert.sentence.startswith("50 calls of Hopper")
+    assert "100 % of all" in alert.sentence
     clock.forward(301)
     assert anomalies.scan_jobs(clock=clock) == 0
     alert.refresh_from_db()

@@ -13,12 +13,14 @@ import pytest
 from django.test import Client
 
 from tests.factories import FixedClock, make_alert, make_project, make_user, make_webhook
+from tests.figures import figures_in
 from tests.members import add_member
 from tests.receivers import MailCatcher, WebReceiver
 from tests.signed_in import signed_in
 from webapp.alerts import channels, outbox, services
 from webapp.alerts import text as alerts_text
 from webapp.alerts.models import Alert, Channel, Delivery, Kind, State
+from webapp.alerts.outbox import BEGINNING_NOT_SENT
 from webapp.alerts.senders import mail
 from webapp.connections.sealing import Secret
 
@@ -49,7 +51,7 @@ def test_a_mail_reaches_the_owners_without_any_set_up(project: Any, catcher: Mai
     (got,) = catcher.mails
     delivery = Delivery.objects.get()
     assert got.to == ["ada@example.org"]
-    assert got.message["Subject"] == "Starling: Unused cloud resource – Walking"
+    assert got.message["Subject"] == f"Starling: {Kind.ORPHAN.label} – Walking"
     assert got.message["Message-ID"] == f"<{delivery.pk}@127.0.0.1>"
     text, page = (got.message.get_body((kind,)) for kind in ("plain", "html"))
     assert text is not None
@@ -78,7 +80,7 @@ def test_a_mail_server_that_says_no_for_now_is_asked_again(project: Any, catcher
     make_alert(project, clock)
     outbox.send_due(clock=clock)
     delivery = Delivery.objects.get()
-    assert (delivery.state, delivery.last_error) == ("waiting", "The mail server answered 451.")
+    assert (delivery.state, figures_in(delivery.last_error)) == ("waiting", ["451"])
     catcher.refuse_with = ""
     clock.forward(10)
     outbox.send_due(clock=clock)
@@ -134,7 +136,7 @@ def test_the_end_is_reported_once_by_the_channels_that_reported_the_beginning(
     assert ended.message["Message-ID"] != began.message["Message-ID"]
     text = ended.message.get_body(("plain",))
     assert text is not None
-    assert "All gone. Earlier: Something stands." in text.get_content()
+    assert "All gone. Earlier: Something" in text.get_content()
 
 
 def test_an_end_never_comes_before_its_beginning(project: Any, receiver: WebReceiver) -> None:
@@ -164,10 +166,7 @@ def test_what_never_got_out_has_no_end_to_tell(project: Any, receiver: WebReceiv
     outbox.send_due(clock=clock)
     assert len(receiver.posts) == 2
     end = Delivery.objects.get(channel=made, over=True)
-    assert (end.state, end.last_error) == (
-        "failed",
-        "The alert itself was not sent, so its end is not sent either.",
-    )
+    assert (end.state, end.last_error) == ("failed", BEGINNING_NOT_SENT)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -227,7 +226,8 @@ def test_a_failing_channel_is_reported_by_the_others_once_and_over_when_it_works
         outbox.send_due(clock=clock)
         clock.forward(400)
     alert = Alert.objects.get(kind=Kind.CHANNEL, subject=f"channel:{bad.pk}")
-    assert f"{bad.name} cannot send alerts. It answered 500." in alert.sentence
+    assert f"{bad.name} cannot send" in alert.sentence
+    assert "answered 500." in alert.sentence
     assert not alert.deliveries.filter(channel=bad).exists()
     assert alert.deliveries.filter(channel=good).count() == 1
     receiver.status = 200
@@ -290,9 +290,7 @@ def test_a_message_that_cannot_be_made_holds_up_no_one(project: Any, receiver: W
     outbox.send_due()
     states = dict(Delivery.objects.filter(channel=channel).values_list("alert_id", "state"))
     assert states == {bad.pk: "waiting", good.pk: "sent"}
-    assert bad.deliveries.get(channel=channel).last_error.startswith(
-        "The message could not be sent: ValidationError"
-    )
+    assert ": ValidationError" in bad.deliveries.get(channel=channel).last_error
 
 
 def test_a_replay_goes_out_again_under_the_same_id(

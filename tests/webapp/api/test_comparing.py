@@ -15,7 +15,9 @@ from tests.factories import (
     make_user,
     round_finished,
 )
+from tests.figures import figures_in
 from tests.webapp.api_callers import ApiCaller
+from webapp.comparing.curves import WEAKEST_SIDE
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.running.recorder import Recorder
 from webapp.money.models import Budget
@@ -76,9 +78,9 @@ def test_groups_are_compared_with_intervals_and_what_would_tell_them_apart(scene
     assert against["better"] == {"value": 1.0, "low": None, "high": None}, "not certain: all of 16 pairs"
     assert not sides["Close"]["against_best"]["told_apart"]
     assert sides["Close"]["against_best"]["more_seeds"] >= 1
-    assert found["goal"] == {"value": pytest.approx(2.5), "words": "as far as the weakest side got"}
+    assert found["goal"] == {"value": pytest.approx(2.5), "words": WEAKEST_SIDE}
     assert sides["Good"]["getting"] == {"usd": 0.1, "time_s": 1.0, "reached": 4, "runs": 4}
-    assert any("Good is better than Poor" in sentence for sentence in found["verdicts"])
+    assert any(sentence.startswith("Good is better") for sentence in found["verdicts"])
 
 
 def test_what_is_no_comparison_is_refused_in_words(scene: Scene) -> None:
@@ -86,7 +88,8 @@ def test_what_is_no_comparison_is_refused_in_words(scene: Scene) -> None:
     stranger = make_job()
     empty = scene.call.get(f"{scene.base}/comparison?of={stranger.pk}").json()
     assert empty["sides"] == []
-    assert empty["left_out"] == ["1 of the chosen jobs and groups are not in this project."]
+    (left_out,) = empty["left_out"]
+    assert figures_in(left_out) == ["1"]
 
 
 def test_a_sweep_and_more_seeds_are_launched_once_a_key(scene: Scene) -> None:
@@ -115,14 +118,14 @@ def test_a_sweep_and_more_seeds_are_launched_once_a_key(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"fields": {"training.nothing": "1, 2"}}, "training.nothing is not a field of this job."),
-        ({"fields": {RATE: "1.2.3 .. 5"}}, "is no number that a field could have"),
-        ({"fields": {RATE: f"0 .. {'9' * 290}e99"}, "way": "random"}, "is no number that a field could have"),
+        ({"fields": {"training.nothing": "1, 2"}}, "training.nothing is not a"),
+        ({"fields": {RATE: "1.2.3 .. 5"}}, "is no number"),
+        ({"fields": {RATE: f"0 .. {'9' * 290}e99"}, "way": "random"}, "is no number"),
         (
             {"fields": {path: ",".join(str(n / 100) for n in range(1, 90)) for path in MANY}},
-            "5,584,059,449 points are too many",
+            "5,584,059,449 points",
         ),
-        ({"fields": {RATE: ",".join(f"0.{n}" for n in range(1, 70))}, "seeds": 2}, "138 runs are too many"),
+        ({"fields": {RATE: ",".join(f"0.{n}" for n in range(1, 70))}, "seeds": 2}, "138 runs are"),
     ],
 )
 def test_a_sweep_that_cannot_be_is_refused(scene: Scene, changes: dict[str, Any], why: str) -> None:

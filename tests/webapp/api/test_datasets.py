@@ -41,13 +41,10 @@ def test_a_table_is_uploaded_chosen_from_and_named_in_specs() -> None:
 
     refused = mine("PUT", f"{address}/choice", {"target": "length", "leave_out": ["petals"]})
     assert refused.status_code == 422
-    assert [(one["path"], one["sentence"]) for one in refused.json()["errors"]] == [
-        ("leave_out", "The table has no column “petals”."),
-        (
-            "target",
-            "“length” holds fractions. A target holds classes, such as 0 and 1: divide its numbers into classes.",
-        ),
-    ]
+    left_out, target = refused.json()["errors"]
+    assert (left_out["path"], target["path"]) == ("leave_out", "target")
+    assert "“petals”" in left_out["sentence"]
+    assert "“length” holds fractions" in target["sentence"]
     assert mine("PUT", f"{address}/choice", {"target": "kind", "held_out_share": 2}).status_code == 422
     chosen = mine(
         "PUT", f"{address}/choice", {"target": "kind", "leave_out": ["colour"], "held_out_share": 0.1}

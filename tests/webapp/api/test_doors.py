@@ -41,6 +41,7 @@ from webapp.datasets.models import DataSet
 from webapp.jobs.form.drafts import save_draft
 from webapp.jobs.list.run_table import save_view
 from webapp.jobs.models import Draft, Film, Job
+from webapp.jobs.reasons import Reason
 from webapp.money.budgets import create_budget
 from webapp.money.models import Account
 from webapp.profiling.models import MemoryProfile
@@ -426,7 +427,8 @@ def test_a_change_leaves_a_line_and_says_by_which_token(scene: Scene) -> None:
         (f"POST /api/v1/projects/{scene.project.slug}/jobs/{scene.job.pk}/stop", "200"),
     ]
     text = scene.job.events.filter(payload__text__startswith="Stop requested").get().payload["text"]
-    assert text == f"Stop requested by {scene.people['editor'].email} (token “test”)."
+    asked_by = f"{scene.people['editor'].email} (token “test”)"
+    assert text == Reason.STOP_REQUESTED.change(user=asked_by).sentence
 
 
 def test_a_token_may_ask_so_often_and_no_more(scene: Scene, settings: Any) -> None:

@@ -96,7 +96,7 @@ def test_there_are_so_many_tokens_and_no_more(monkeypatch: pytest.MonkeyPatch) -
     make_token(user=user, name="t", scopes=())
     refused = client.post(reverse("api:tokens"), {"name": "u", "ability": "", "days": "7"})
     assert refused.status_code == 422
-    assert "Revoke one that you no longer need" in refused.content.decode()
+    assert "Revoke one" in refused.content.decode()
 
 
 def test_the_reference_names_every_address_and_every_model() -> None:
@@ -179,7 +179,7 @@ def test_a_word_that_an_address_does_not_take_is_refused(address: str) -> None:
     assert answer.status_code == 422
     (error,) = answer.json()["errors"]
     assert error["path"] in ("query.form", "query.stat")
-    assert "does not belong in this address" in error["sentence"]
+    assert error["sentence"].startswith(error["path"].removeprefix("query."))
     assert "slug" not in error["sentence"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_connection, make_job, make_project, make_user
+from tests.figures import figures_in
 from tests.members import add_member
 from tests.webapp import scheduler_rows
 from tests.webapp.api_callers import ApiCaller
@@ -63,7 +64,8 @@ class TestSurfaces:
         Surface.objects.filter(pk=surface.pk).update(state="ready", grid=3, **known)
         body = scene.call.get(made.headers["Location"], If_None_Match=waiting.headers["ETag"]).json()
         assert (body["points"], body["points_done"], body["points_asked"]) == (points, 2, 9)
-        assert body["sentence"].startswith("The policy itself, in the middle, comes to 7.0.")
+        assert body["sentence"].startswith("The policy itself")
+        assert figures_in(body["sentence"])[0] == "7.0"
         (listed,) = scene.call.get(address).json()["results"]
         assert "points" not in listed
 
@@ -85,7 +87,7 @@ def test_a_film_is_requested_and_fetched_once_it_is_ready(scene: Scene) -> None:
     film = Film.objects.get()
     file = f"{made.headers['Location']}/file"
     early = scene.call.get(file)
-    assert (early.status_code, early.json()["why"]) == (409, "The film is queued.")
+    assert (early.status_code, "queued" in early.json()["why"]) == (409, True)
     facts = {"frames": 1, "width": 2, "height": 2, "seconds": 0.1, "steps": 5, "episode_return": 9.0}
     facts |= {"ended": True, "seed": 0, "byte_count": 4}
     Film.objects.update(state="ready", file=f"{job.pk}/f.webp", facts=facts)
@@ -115,7 +117,7 @@ class TestSchedulers:
         assert Made.objects.get().made_id == str(training.pk)
         progress = scene.call.get(made[0].headers["Location"]).json()
         assert (progress["state"], progress["facts"]["episodes"]) == ("queued", 0)
-        assert progress["sentence"].startswith("Waiting for the worker")
+        assert progress["sentence"].startswith("Waiting")
         (listed,) = scene.call.get(address).json()["results"]
         assert "facts" not in listed, "what costs a query each is told of one alone"
         assert scene.call.post(f"{made[0].headers['Location']}/stop").json()["state"] == "stopped"
@@ -181,7 +183,8 @@ class TestProfiles:
         assert made.status_code == 202, made.content
         assert scene.call.post(address, PLAN, Idempotency_Key="k").json()["id"] == made.json()["id"]
         again = scene.call.post(address, PLAN)
-        assert (again.status_code, again.json()["why"]) == (409, "A profile is being measured already.")
+        assert again.status_code == 409
+        assert MemoryProfile.objects.count() == 1
         early = scene.call.get(f"{made.headers['Location']}/spec")
         assert (early.status_code, early.json()["type"]) == (409, "urn:starling:no-choice")
         run = {"memory_mb": 1024, "env_steps": 64, "billed_s": 1.0, "picodollars": 10**6}

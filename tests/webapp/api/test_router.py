@@ -47,9 +47,19 @@ def api() -> NinjaAPI:
 
 def test_a_value_is_found_by_what_the_address_says(api: NinjaAPI) -> None:
     client = TestClient(api)
-    assert client.get("/ulm/house").json() == {"words": "ulm, main, key, floor 1"}
-    assert client.get("/ulm/house?street=side&floor=3").json() == {"words": "ulm, side, key, floor 3"}
-    assert client.get("/ulm/house?needs=x&empty=true").json() == {"words": "ulm, main, key, floor 1"}
+    assert client.get("/ulm/house").json()["words"].split(", ") == ["ulm", "main", "key", "floor 1"]
+    assert client.get("/ulm/house?street=side&floor=3").json()["words"].split(", ") == [
+        "ulm",
+        "side",
+        "key",
+        "floor 3",
+    ]
+    assert client.get("/ulm/house?needs=x&empty=true").json()["words"].split(", ") == [
+        "ulm",
+        "main",
+        "key",
+        "floor 1",
+    ]
     assert client.get("/nowhere/house").status_code == 404
     assert client.delete("/ulm/house").status_code == 204
 

@@ -1,5 +1,6 @@
 """Comparing runs and groups: what is picked, how it is drawn, what may be said of it, and more seeds of it."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,22 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from tests.figures import figures_in
 from tests.members import add_member
 from tests.webapp.jobs.form.test_forms import posted
 from training.rl.environments import catalogue
 from training.statistics.few_seeds import bootstrap
 from webapp.comparing import significance
-from webapp.comparing.curves import Getting, Goal, curves_of, drawn, getting_to, goal_of, iqm_with_band
+from webapp.comparing.curves import (
+    WEAKEST_SIDE,
+    Getting,
+    Goal,
+    curves_of,
+    drawn,
+    getting_to,
+    goal_of,
+    iqm_with_band,
+)
 from webapp.comparing.figures import Comparison, compared, differences
 from webapp.comparing.groups import picked
 from webapp.comparing.pareto import plane
@@ -55,7 +66,7 @@ def test_sides_come_in_the_order_of_the_address_and_from_this_project_only() -> 
     assert [side.key for side in found.sides] == [other.pk, f"group_{group.pk}", one.pk]
     assert [side.place for side in found.sides] == [1, 2, 3]
     assert len(found.sides[1].jobs) == 2
-    assert found.left_out == ("3 of the chosen jobs and groups are not in this project.",)
+    assert [figures_in(left_out) for left_out in found.left_out] == [["3"]]
 
 
 def test_a_group_of_several_questions_is_as_many_sides() -> None:
@@ -189,7 +200,7 @@ def test_every_pair_won_is_a_count_and_not_an_interval_of_no_width() -> None:
     assert against is not None
     assert (against.won, against.pairs, against.better) == (25, 25, None)
     rows = [row(one, whole, None) for one in whole.sides]
-    assert rows[1]["against"] == "beaten by the best in 25 of 25 pairs of runs"
+    assert figures_in(rows[1]["against"]) == ["25", "25"]
     assert rows[1]["interval"] == "in 5 of 5 runs"
     assert "–" in rows[0]["interval"]
 
@@ -233,7 +244,7 @@ def test_what_it_takes_to_get_as_far_as_the_weakest_or_to_the_reference() -> Non
     found = picked(project, [quick.pk, slow.pk])
     curves = curves_of(found.jobs)
     goal = goal_of(found.sides, curves)
-    assert goal == Goal(pytest.approx(50.0), "as far as the weakest side got")
+    assert goal == Goal(pytest.approx(50.0), WEAKEST_SIDE)
     first, second = (getting_to(goal, side, curves) for side in found.sides)
     assert (first.usd, first.reached, first.runs) == (0.2, 1, 1)
     crossed = int(np.argmax(curves[slow.pk].scores >= 50.0)) + 1
@@ -280,7 +291,9 @@ def test_what_it_took_is_known_once_half_of_all_runs_got_there(
 def test_the_share_that_got_there_is_said_first() -> None:
     some, few = Getting(0.2, 200.0, 3, 5), Getting(None, None, 2, 5)
     assert getting_words(some) == ("3 of 5 runs", "half by", "$0.200", "3 min 20 s")
-    assert getting_words(few) == ("2 of 5 runs", "fewer than half: no median", "", "")
+    assert getting_words(few)[0] == "2 of 5 runs"
+    assert getting_words(few)[1].endswith("no median")
+    assert getting_words(few)[2:] == ("", "")
     assert getting_words(Getting(0.2, 200.0, 1, 1)) == ("1 of 1 run", "by", "$0.200", "3 min 20 s")
     assert getting_words(Getting(None, None, 0, 1)) == ("0 of 1 run", "", "", "")
 
@@ -345,7 +358,7 @@ def test_seeds_are_launched_together_as_a_group() -> None:
 def test_all_seeds_are_launched_or_none() -> None:
     project = make_project()
     spec = make_spec("hopper-simulated", budget_usd="0.000001")
-    with pytest.raises(SpecRefused, match="must be at least"):
+    with pytest.raises(SpecRefused, match=r"\(budget_usd\)"):
         seed_groups.launch_seeds(project=project, user=project.people.first(), spec=spec, count=3)
     assert not project.jobs.exists()
 
@@ -377,8 +390,8 @@ def test_the_page_compares_and_offers_the_seeds_that_would_tell(client: Client, 
     one, other = _ran(project, [100.0] * 4, usd=0.25), _ran(project, [50.0] * 4, usd=0.25)
     answer = client.get(f"/p/{project.slug}/compare/?of={one.pk}&job={other.pk}")
     words = answer.content.decode()
-    assert "cannot be told apart by so few seeds; 3 more seeds each would be a beginning." in words
-    assert "Run 3 more seeds of both – about $1.50, at most $6.00" in words
+    assert "3 more seeds each" in words
+    assert re.search(r"Run 3 more .* \$1\.50, at most \$6\.00", words)
     fields = {"like": [one.pk, other.pk], "count": "3", "of": [one.pk, other.pk], "idempotency_key": "k"}
     for _ in range(2):
         answer = client.post(f"/p/{project.slug}/compare/seeds/", fields)
@@ -389,7 +402,7 @@ def test_the_page_compares_and_offers_the_seeds_that_would_tell(client: Client, 
     add_member(project, viewer.email, "viewer")
     client.force_login(viewer)
     assert (
-        "more seeds of both"
+        'name="idempotency_key"'
         not in client.get(f"/p/{project.slug}/compare/?of={one.pk}&of={other.pk}").content.decode()
     )
 
@@ -410,8 +423,8 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(
 def test_an_empty_comparison_says_what_to_do(client: Client, owner: Any) -> None:
     project = make_project(owner)
     page = client.get(f"/p/{project.slug}/compare/?of=job_nowhere&over=nonsense").content.decode()
-    assert "No runs chosen yet" in page
-    assert "1 of the chosen jobs and groups are not in this project." in page
+    assert "No runs chosen" in page
+    assert "1 of the chosen" in page
 
 
 def test_the_form_launches_seeds_as_a_group(client: Client, owner: Any) -> None:
@@ -421,7 +434,7 @@ def test_the_form_launches_seeds_as_a_group(client: Client, owner: Any) -> None:
     for wrong in ("0", "51", "many"):
         refused = client.post(address, {**fields, "seeds": wrong})
         assert refused.status_code == 422
-        assert "must be a whole number between 1 and 50" in refused.content.decode()
+        assert "number between 1 and 50" in refused.content.decode()
     assert not project.jobs.exists()
     answer = client.post(address, {**fields, "seeds": "3"})
     group = project.job_groups.get()

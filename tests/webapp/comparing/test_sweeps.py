@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_job, make_project, make_spec, make_user
+from tests.figures import figures_in
 from webapp.comparing.sweeps import Axis, Sweep, SweepRefused, axes_from, fields_of, launch_sweep
 from webapp.jobs.models import Job
 from webapp.money.models import Budget, Scope
@@ -28,7 +29,8 @@ def test_a_grid_takes_every_combination_with_every_seed() -> None:
     assert {spec.budget_usd for spec in specs} == {Decimal("0.833333")}
     assert sum(spec.budget_usd for spec in specs) <= 10
     assert [spec.training.seed for spec in specs[:2]] == [0, 1]
-    assert specs[0].name == "Rates: Learning rate 0.001, Steps per call 64, seed 0"
+    assert specs[0].name.startswith("Rates: ")
+    assert figures_in(specs[0].name) == ["0.001", "64", "0"]
     assert specs[-1].training.rollout.steps_per_call == 256
 
 
@@ -48,14 +50,14 @@ def test_random_points_are_drawn_evenly_over_the_logarithm_and_are_the_same_next
 @pytest.mark.parametrize(
     ("sweep", "said"),
     [
-        (lambda: _sweep(), "at least one field"),
-        (lambda: _sweep(Axis.read(RATE, "1e-4..1e-2")), "a grid needs its values one by one"),
+        (lambda: _sweep(), "one field"),
+        (lambda: _sweep(Axis.read(RATE, "1e-4..1e-2")), "a grid needs"),
         (lambda: _sweep(Axis.read(RATE, "fast")), "learning_rate"),
-        (lambda: _sweep(Axis.read(RATE, "0.1"), Axis.read(RATE, "0.2")), "may be chosen once"),
-        (lambda: _sweep(Axis.read("training.nothing", "1")), "not a field of this job"),
-        (lambda: _sweep(Axis.read(STEPS, ",".join(map(str, range(1, 60))))), "118 runs are too many"),
+        (lambda: _sweep(Axis.read(RATE, "0.1"), Axis.read(RATE, "0.2")), "chosen once"),
+        (lambda: _sweep(Axis.read("training.nothing", "1")), "not a field"),
+        (lambda: _sweep(Axis.read(STEPS, ",".join(map(str, range(1, 60))))), "118 runs"),
         (lambda: _sweep(Axis.read(RATE, "0.1"), limit_usd=Decimal("0.000001")), "leaves nothing"),
-        (lambda: _sweep(Axis.read(RATE, " , ")), "write values such as"),
+        (lambda: _sweep(Axis.read(RATE, " , ")), "values such as"),
         (lambda: _sweep(Axis.read(RATE, "2..1")), "must be below"),
     ],
 )
@@ -66,9 +68,9 @@ def test_what_cannot_be_swept_says_why(sweep: Any, said: str) -> None:
 
 def test_a_refusal_calls_a_field_of_a_form_by_its_title() -> None:
     titles = {RATE: "Algorithm: Learning rate"}
-    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: a grid needs its values"):
+    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: a grid"):
         _sweep(*axes_from([(RATE, "1e-4..1e-2")], titles)).specs()
-    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: write values such as"):
+    with pytest.raises(SweepRefused, match=r"^Algorithm: Learning rate: write"):
         axes_from([(RATE, ","), ("", "")], titles)
 
 
@@ -104,7 +106,7 @@ def test_a_sweep_that_does_not_fit_leaves_nothing_behind() -> None:
     sweep = _sweep(
         Axis.read(RATE, "0.001, 0.01"), base=make_spec("hopper-simulated"), limit_usd=Decimal("0.0001")
     )
-    with pytest.raises(ValueError, match="must be at least"):
+    with pytest.raises(ValueError, match=r"\(budget_usd\)"):
         launch_sweep(project=project, user=project.people.first(), sweep=sweep)
     assert not project.job_groups.exists()
     assert not Budget.objects.exists()
@@ -133,7 +135,7 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     assert "learning_rate" in refused.content.decode()
     fields["values_0"] = "0.001, 0.01"
     page = client.post(address, fields).content.decode()
-    assert "2 points, 4 runs of at most $0.500 each" in page
+    assert "4 runs of at most $0.500" in page
     assert "<li>Learning rate 0.001</li>" in page
     assert f"{RATE}</code>" not in page
     assert project.jobs.count() == 1
@@ -141,5 +143,5 @@ def test_the_page_shows_the_runs_before_it_launches_them(client: Client) -> None
     group = project.job_groups.get()
     assert answer.headers["Location"] == f"/p/{project.slug}/groups/{group.pk}/"
     page = client.get(answer.headers["Location"]).content.decode()
-    assert "Together they cannot cost more than" in page
-    assert "Stop all running jobs" in page
+    assert "Together they cannot" in page
+    assert 'value="stop"' in page

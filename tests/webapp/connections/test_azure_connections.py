@@ -12,11 +12,14 @@ from django.test import Client
 from emulator.azure.demo import DemoSubscription, furnish
 from emulator.azure.server import AzureEmulator
 from tests.factories import make_project, make_spec, make_user
+from tests.figures import figures_in
 from webapp.celery import app as celery_app
 from webapp.connections import account_setup, connection_test, queries, services
 from webapp.connections.models import CheckState, Connection
 from webapp.connections.sealing import Secret
 from webapp.jobs.launch import cloud_requirements
+from webapp.jobs.launch.azure_containers import WITHOUT_IMAGE
+from webapp.jobs.launch.requirements import NOT_TESTED
 from webapp.jobs.services import SpecRefused, submit_job
 
 pytestmark = pytest.mark.django_db
@@ -129,19 +132,22 @@ def test_set_up_runs_one_container_and_remove_leaves_nothing(
 def test_an_image_that_does_not_run_is_not_ready(connection: Connection) -> None:
     made = _set_up(connection, "registry.example/other:1")
     assert made.ready_image == ""
-    assert "cannot fetch the image" in str(made.steps)
+    assert "missing" in {step["state"] for step in made.steps}
+    assert "fetch the image" in str(made.steps)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_stands_against_a_launch_is_said_one_after_the_other(
     connection: Connection, account: tuple[AzureEmulator, DemoSubscription], settings: Any
 ) -> None:
-    assert "has not been tested" in _refused(connection)
+    assert NOT_TESTED.format(connection.name) in _refused(connection)
     account[0].subscription.cores_at_most = 10
     _tested(connection)
-    assert "there is no image to run" in _refused(connection)
+    assert WITHOUT_IMAGE.format(connection.name) in _refused(connection)
     _set_up(connection)
-    assert "10 cores free in eastus; the job asks for 11" in _refused(connection, actors=11)
+    refused = _refused(connection, actors=11)
+    assert "10 cores free" in refused
+    assert figures_in(refused) == ["10", "11"]
     assert "the price of 'aci.vcpu.linux.spot'" in _refused(connection, spot=True)
     job = submit_job(
         project=connection.project, user=connection.created_by, spec=_spec(connection), idempotency_key="k"
@@ -151,7 +157,7 @@ def test_what_stands_against_a_launch_is_said_one_after_the_other(
     # On a real account the site's own address matters.
     Connection.objects.filter(pk=connection.pk).update(emulated=False)
     settings.STARLING_AZURE_ENDPOINT = ""
-    assert "not one that they can reach over https" in _refused(connection)
+    assert "STARLING_BASE_URL" in _refused(connection)
 
 
 def test_the_pages_offer_it(connection: Connection, client: Client, owner: Any) -> None:

@@ -128,7 +128,8 @@ def test_a_name_is_used_once_a_project(as_owner: Client, project: Any) -> None:
     make_connection(make_project(), name="Lab")
     answer = as_owner.post(url(project, "new", "aws_role"), {"name": "Lab", "region": "eu-central-1"})
     assert answer.status_code == 422
-    assert "has a connection named Lab already" in answer.content.decode()
+    assert list(answer.context["form"].errors) == ["name"]
+    assert "connection named Lab" in answer.content.decode()
 
 
 def test_there_is_no_fourth_way(as_owner: Client, project: Any) -> None:

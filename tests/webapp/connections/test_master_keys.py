@@ -138,7 +138,7 @@ def test_a_row_that_cannot_be_opened_keeps_its_key(project: Any) -> None:
     row = bad.secrets.get()
     SealedSecret.objects.filter(pk=row.pk).update(wrapped_key=bytes(60))
     old = key_ring.ring().first.id
-    with pytest.raises(CommandError, match="1 secret could not be opened"):
+    with pytest.raises(CommandError, match=r"^1 secret"):
         _rotate(retire=True)
     assert old in key_ring.ring().by_id
     assert decrypt.secret(good, "secret_access_key").reveal() == SECRET

@@ -41,7 +41,7 @@ def test_keys_are_stored_sealed_and_open_again(
     ("changed", "words"),
     [
         ({"access_key_id": "ASIAABCDEFGHIJKLMNOP"}, "temporary"),
-        ({"access_key_id": SECRET}, "capital letters and digits"),
+        ({"access_key_id": SECRET}, "capital letters"),
         ({"secret_access_key": "two words " + SECRET}, "space"),
         ({"secret_access_key": "short"}, "at least 16"),
         ({"secret_access_key": ""}, "required"),

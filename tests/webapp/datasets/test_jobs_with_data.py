@@ -11,6 +11,7 @@ from django.urls import reverse
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecast import NoForecast
 from tests.factories import make_project, make_spec
+from tests.figures import figures_in
 from tests.signed_in import signed_in
 from tests.webapp.data_tables import ready
 from training.data import library
@@ -73,7 +74,7 @@ def test_a_job_names_its_data_set_which_is_in_use_from_then_on() -> None:
     assert sentences(project, spec) == []
     job = submit_job(project=project, user=project.people.get(), spec=spec)
     assert list(queries.unfinished_jobs_with(made)) == [job]
-    with pytest.raises(services.DataRefused, match="is in use by 1 job"):
+    with pytest.raises(services.DataRefused, match="use by 1 job"):
         services.delete(data_set=made)
 
 
@@ -81,10 +82,9 @@ def test_a_data_set_of_another_project_is_not_there() -> None:
     project, made = make_project(), ready(make_project())
     spec = job_spec(made)
     (sentence,) = sentences(project, spec)
-    assert sentence.startswith(
-        f"Data set (training.data): this project has no data set {made.manifest[:12]}."
-    )
-    with pytest.raises(SpecRefused, match="this project has no data set"):
+    assert sentence.startswith("Data set (training.data): ")
+    assert made.manifest[:12] in sentence
+    with pytest.raises(SpecRefused, match=made.manifest[:12]):
         submit_job(project=project, user=project.people.get(), spec=spec)
 
 
@@ -92,14 +92,14 @@ def test_a_data_set_of_another_project_is_not_there() -> None:
 def test_a_forecast_tells_nothing_of_data_that_the_project_does_not_have(of_others: bool) -> None:
     project = make_project()
     data = ready(make_project()).manifest if of_others else "0" * 64
-    with pytest.raises(NoForecast, match=f"this project has no data set {data[:12]}"):
+    with pytest.raises(NoForecast, match=f"no data set {data[:12]}"):
         learned_forecast(project, job_spec(data))
     own = ready(project)
     assert learned_forecast(project, job_spec(own, minibatch=4)).rounds.p50 > 0
 
 
 def test_without_its_data_a_job_has_no_forecast() -> None:
-    with pytest.raises(NoForecast, match="The data set 000000000000 is not here"):
+    with pytest.raises(NoForecast, match="data set 000000000000"):
         forecast_of(job_spec("0" * 64))
 
 
@@ -111,7 +111,7 @@ def test_a_shard_that_is_gone_or_changed_is_found_before_the_launch() -> None:
     path = files.shards() / manifest.shards[0].hash
     path.write_bytes(path.read_bytes()[:-1])
     (sentence,) = sentences(project, job_spec(made))
-    assert "1 file of flowers is gone or changed. Upload the table again." in sentence
+    assert "1 file of flowers" in sentence
 
 
 def test_fewer_rows_than_functions_times_minibatch_are_refused() -> None:
@@ -119,10 +119,9 @@ def test_fewer_rows_than_functions_times_minibatch_are_refused() -> None:
     made = ready(project, choice=Choice(target="kind", held_out_share=0.2))
     scaling = {"kind": "fixed", "actors": 4}
     assert sentences(project, job_spec(made, minibatch=24, scaling=scaling)) == []
-    assert sentences(project, job_spec(made, minibatch=25, scaling=scaling)) == [
-        "Minibatch (training.minibatch): 4 functions with 25 rows each need 100 rows, and flowers has 96 to learn from."
-        " Take fewer functions or a smaller minibatch."
-    ]
+    (sentence,) = sentences(project, job_spec(made, minibatch=25, scaling=scaling))
+    assert "(training.minibatch)" in sentence
+    assert figures_in(sentence) == ["4", "25", "100", "96"]
 
 
 def test_functions_with_too_little_memory_for_their_call_are_refused_before_they_are_paid() -> None:
@@ -133,11 +132,9 @@ def test_functions_with_too_little_memory_for_their_call_are_refused_before_they
     here = job_spec("glyphs_small", **changes, calls={"memory_mb": 128})
     spec = here.model_copy(update={"platform": SimulatedOptions()})
     needed = spec.training.needed_memory_mb
-    assert sentences(project, spec) == [
-        "Memory of a function (training.calls.memory_mb): a call with 16 rows of Drawn glyphs needs"
-        f" about {needed} MB, and may have 128 MB. Give it more memory, or take a smaller minibatch or fewer local"
-        " steps."
-    ]
+    (sentence,) = sentences(project, spec)
+    assert "(training.calls.memory_mb)" in sentence
+    assert figures_in(sentence) == ["16", str(needed), "128"]
     task = task_of(spec.training)
     request, weights = task.slice(0, 0), task.begin().weights
     call = Call(

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import make_connection, make_job, make_project, make_spec, make_user
+from tests.figures import figures_in
 from tests.webapp.jobs.form.test_forms import posted
 from tests.webapp.jobs.policies.test_policy import job_with_checkpoints
 from webapp.jobs.form import drafts
@@ -23,6 +24,8 @@ from webapp.jobs.form.spec_documents import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.launch.launch_budget import least_of, part_of
+from webapp.jobs.launch.preflight import PRICE_IT
+from webapp.jobs.launch.requirements import NOT_TESTED
 from webapp.jobs.models import Draft, Job
 from webapp.jobs.seed_groups import launch_seeds, more_seeds
 from webapp.jobs.services import SpecRefused
@@ -75,9 +78,11 @@ def test_a_form_is_kept_as_it_was_typed_and_comes_back_with_what_is_wrong_with_i
     page = text(client.get(answer.headers["Location"]))
     assert 'value="abc"' in page
     assert 'name="seeds" value="5"' in page
-    assert "This draft cannot be launched as it stands. Budget (budget_usd) must be a number" in page
+    assert "cannot be launched" in page
+    assert "Budget (budget_usd) must" in page
     assert "changed from 0 " in page  # the seed
-    assert "“Half done” is saved as a draft. Nothing was launched." in page
+    assert "“Half done”" in page
+    assert not Job.objects.exists()
     assert "Half done" in text(client.get(address)), "the form's start lists it"
 
 
@@ -126,7 +131,7 @@ def test_a_draft_of_an_older_form_says_what_was_left_out(client: Client, address
     draft.values["training.magic"] = "1"
     draft.save()
     page = text(client.get(f"{address}?draft={draft.pk}"))
-    assert "fields that no longer exist; they were left out: training.magic." in page
+    assert "left out: training.magic." in page
     assert "cannot be launched" not in page, "what the draft does not know yet is as in its preset"
 
 
@@ -135,7 +140,7 @@ def test_only_so_many_drafts_and_so_much_in_them_is_kept(
 ) -> None:
     monkeypatch.setattr(drafts, "MOST_DRAFTS", 1)
     client.post(address, typed(name="One", save="1"))
-    assert "You have 1 drafts here" in text(client.post(address, typed(name="Two", save="1")))
+    assert "1 drafts here" in text(client.post(address, typed(name="Two", save="1")))
     long = client.post(
         f"{address}?draft={Draft.objects.get().pk}",
         typed(name="x" * 20_001, save="1"),
@@ -156,7 +161,7 @@ def test_what_differs_from_the_preset_is_marked_with_a_way_back(client: Client, 
     page = text(client.post(f"{address}?preset=cartpole", changed))
     assert page.count("data-changed>") == 1, "1.0 is 1.00 and 100000 is 100,000"
     assert "changed from 8" in page
-    assert "Changed from the preset Cart pole" in page
+    assert "preset Cart pole" in page
     assert "Actors: 8 → 4" in page
     del changed["look"]
     changed["back"] = "training.scaling.fixed.actors"
@@ -195,7 +200,8 @@ def test_a_fork_s_form_offers_the_checkpoints_and_keeps_what_its_weights_need(
     sent = posted(job_form(start=job.parsed_spec()), name="Fork", checkpoint="round-00000002.checkpoint")
     refused = client.post(f"{address}?fork={job.pk}", {**sent, "training.environment.id": "Acrobot-v1"})
     assert refused.status_code == 422
-    assert f"a fork keeps that of {job.name}" in text(refused)
+    assert list(refused.context["form"].errors) == ["training.environment.id"]
+    assert job.name in text(refused)
     client.post(f"{address}?fork={job.pk}", sent)
     origin = Job.objects.get(name="Fork").origin
     assert (origin.of, origin.way, origin.round_no) == (job, "fork", 2)
@@ -311,9 +317,7 @@ def test_a_budget_too_small_for_its_seeds_is_refused_with_what_they_need(project
     assert isinstance(least, int)
     enough = Decimal(-(-least // 10**6)) / 10**6
     tight = make_spec("hopper-simulated", budget_usd=str(2 * enough))
-    with pytest.raises(
-        SpecRefused, match=r"too little for 3 seeds, which share it evenly\. It must be at least"
-    ):
+    with pytest.raises(SpecRefused, match=r"\(budget_usd\).* 3 seeds"):
         launch_seeds(project=project, user=owner, spec=tight, count=3)
     assert not Job.objects.exists()
     assert rows(project, owner, tight, count=3)["Budget"][0] == "failed"
@@ -339,11 +343,13 @@ def test_the_check_list_says_what_is_there(project: Any, owner: Any) -> None:
     assert {tone for tone, _ in found.values()} == {"ok"}
     assert found["Environment"][1] == "Hopper-v5 is installed (MuJoCo); reference 2,383."
     assert found["Learner"][1].startswith("On a c5.4xlarge at $0.70")
-    assert "this installation allows a job" in found["Quota"][1]
+    assert "allows a job" in found["Quota"][1]
     function = rows(project, owner, make_spec("hopper-simulated", platform__learner="function"))
-    assert function["Learner"][1].startswith("In a function at $0.68 an hour")
+    assert function["Learner"][1].startswith("In a function")
+    assert figures_in(function["Learner"][1]) == ["$0.68"]
     here = make_spec(platform={"kind": "local", "learner_usd_per_hour": "0.2"})
-    assert rows(project, owner, here)["Learner"][1].startswith("Here, on this installation, at $0.2 an hour")
+    assert rows(project, owner, here)["Learner"][1].startswith("Here, ")
+    assert figures_in(rows(project, owner, here)["Learner"][1]) == ["$0.2"]
 
 
 def test_the_check_list_says_what_is_missing_and_where_it_is_put_right(project: Any, owner: Any) -> None:
@@ -351,12 +357,14 @@ def test_the_check_list_says_what_is_missing_and_where_it_is_put_right(project: 
     lambda_ = make_spec(platform={"kind": "aws_lambda", "connection": connection.pk})
     row = checklist(project, owner, lambda_)[0]
     assert (row.tone, row.link) == ("failed", f"/p/{project.slug}/clouds/{connection.pk}/")
-    assert "has not been tested" in row.words
+    assert NOT_TESTED.format(connection.name) in row.words
     nowhere = make_spec(platform={"kind": "aws_lambda"})
     assert rows(project, owner, nowhere)["Credentials"][0] == "failed"
     assert rows(project, owner, make_spec(training__scaling__actors=99))["Quota"][0] == "failed"
     tiny = make_spec("hopper-simulated", budget_usd="0.000001")
-    assert "must be at least" in rows(project, owner, tiny)["Budget"][1]
+    tone, words = rows(project, owner, tiny)["Budget"]
+    assert tone == "failed"
+    assert "(budget_usd)" in words
 
 
 def test_a_region_without_prices_is_refused_where_it_is_chosen_and_marked_with_what_to_do(
@@ -366,11 +374,9 @@ def test_a_region_without_prices_is_refused_where_it_is_chosen_and_marked_with_w
     found = rows(project, owner, unpriced)
     assert {title for title, (tone, _) in found.items() if tone == "failed"} == {"Budget", "Learner"}
     words = found["Budget"][1]
-    assert words.startswith(
-        "Without a price no budget can be kept: there is no price for 'c5.4xlarge' in eu-west-1"
-    )
-    assert "there is one in us-east-1" in words
-    assert "Choose a region or machine that has one, or add a row for it to cloud/money/prices" in words
+    assert "'c5.4xlarge' in eu-west-1" in words
+    assert "one in us-east-1" in words
+    assert words.endswith(PRICE_IT)
     sent = posted(job_form(start=make_spec("hopper-simulated")), platform__simulated__region="eu-west-1")
     answer = client.post(f"{address}?preset=hopper-simulated", sent)
     assert answer.status_code == 422
@@ -386,7 +392,7 @@ def test_budgets_above_must_have_room(project: Any, owner: Any) -> None:
     more = make_spec("hopper-simulated", budget_usd="3")
     tone, words = rows(project, owner, more, count=5)["Budget"]
     assert tone == "warning"
-    assert "less than this launch's $3.00" in words
+    assert "launch's $3.00" in words
     Budget.objects.update(spent_picodollars=10**12)
     assert rows(project, owner, spec)["Budget"][0] == "failed"
 
@@ -395,12 +401,12 @@ def test_the_list_is_live_and_names_the_first_fault_of_a_form_that_is_not_unders
     client: Client, address: str
 ) -> None:
     fine = text(client.post(f"{address}checks?preset=cartpole", typed()))
-    assert "None needed: nothing runs in your account." in fine
+    assert "None needed" in fine
     wrong = text(client.post(f"{address}checks?preset=cartpole", typed(budget_usd="0", name="")))
-    assert "Name (name) must be" in wrong
+    assert "Name (name)" in wrong
     assert "1 more." in wrong
-    forecast = text(client.post(f"{address}forecast?preset=cartpole", typed(budget_usd="0")))
-    assert "The forecast appears once every field is valid." in forecast
+    forecast = client.post(f"{address}forecast?preset=cartpole", typed(budget_usd="0")).content.decode()
+    assert "data-no-forecast" in forecast
     assert Decimal("1.00") == CARTPOLE.budget_usd
 
 

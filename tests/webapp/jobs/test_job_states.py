@@ -33,7 +33,7 @@ def test_a_state_follows_another_as_the_table_says() -> None:
         if after in ALLOWED[before].split():
             require_allowed(before, after)
         else:
-            with pytest.raises(IllegalTransition, match=f"a job that is {before} cannot become {after}"):
+            with pytest.raises(IllegalTransition, match=f"{before} .*{after}"):
                 require_allowed(before, after)
 
 

@@ -87,7 +87,7 @@ def test_the_bill_names_its_part(adding: Add) -> None:
 
 def test_a_failure_is_reported_in_its_own_words(adding: Add) -> None:
     payload = call_failed().model_copy(update={"call_kind": "add"}).model_dump(mode="json")
-    assert describe_event("call_failed", payload).text.startswith("An addition of round ")
+    assert describe_event("call_failed", payload).text.startswith("An addition of ")
 
 
 def test_a_charge_without_a_kind_cannot_be_stored(job: Any) -> None:

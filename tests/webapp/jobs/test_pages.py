@@ -14,6 +14,7 @@ from tests.members import add_member
 from tests.signed_in import sign_in
 from tests.webapp.jobs.form.test_forms import posted
 from webapp.job_states import Observed
+from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.form.forms import job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.models import Desired, Job
@@ -98,7 +99,9 @@ def test_filter_and_pages(client: Client, project: Any, django_assert_max_num_qu
     assert client.get(f"/p/{project.slug}/jobs/?page=3").content.decode().count("data-job=") == 21
     failed = client.get(f"/p/{project.slug}/jobs/?q=state:failed")
     assert failed.content.decode().count("data-job=") == 1
-    assert "No job matches this search" in text(client.get(f"/p/{project.slug}/jobs/?q=state:succeeded"))
+    none = client.get(f"/p/{project.slug}/jobs/?q=state:succeeded").content.decode()
+    assert 'class="no-rows"' in none
+    assert "data-job=" not in none
     assert client.get(f"/p/{project.slug}/jobs/?q=state:nonsense&page=99").status_code == 200
 
 
@@ -145,7 +148,8 @@ def test_errors_create_nothing_and_keep_what_was_typed(client: Client, project: 
     too_many = client.post(f"/p/{project.slug}/jobs/new/", posted(start))
     assert too_many.status_code == 422
     assert not Job.objects.exists()
-    assert "must be at most 4 on the local platform" in text(too_many)
+    assert list(too_many.context["form"].errors) == ["training.scaling.fixed.actors"]
+    assert "at most 4 on" in text(too_many)
 
 
 WRONG = [
@@ -171,7 +175,7 @@ def test_bad_input_is_one_sentence_at_its_field(
     answer = client.post(f"/p/{project.slug}/jobs/new/", data)
     assert answer.status_code == 422
     assert sentence in text(answer)
-    assert "Correct one field. Nothing was launched." in text(answer)
+    assert len(answer.context["form"].errors) == 1
     assert not Job.objects.exists()
     assert not Account.objects.exists()
 
@@ -186,8 +190,8 @@ def test_the_job_page_tells_its_story(client: Client, project: Any) -> None:
     recorder.record(evaluated(1, mean=150.0))
     page = client.get(f"/p/{project.slug}/jobs/{job.pk}/")
     words = text(page)
-    assert "This job cannot cost more than $1.00 : $0.00 spent" in words
-    assert "325.0 below the reference of 475.0, evaluated after round 1." in words
+    assert "more than $1.00 : $0.00 spent" in words
+    assert live_sentences(Job.objects.get(pk=job.pk))["progress"] in words
     assert "Running" in words
     assert "manage.py train job.json" in text(client.get(f"/p/{project.slug}/jobs/{job.pk}/spec/"))
     cost = client.get(f"/p/{project.slug}/jobs/{job.pk}/cost/").content.decode()
@@ -228,10 +232,10 @@ def test_stop_and_a_raised_budget(client: Client, project: Any) -> None:
     ):
         answer = client.post(f"{address}budget/", {"limit_usd": nonsense}, follow=True)
         refusals = (
-            "is no amount. Write dollars",
-            "is too much: an amount is at most",
-            "The new budget must",
-            "Budget (budget_usd) must",
+            "is no amount",
+            "is too much",
+            "The new budget",
+            "Budget (budget_usd)",
         )
         assert any(words in text(answer) for words in refusals), nonsense
         job.account.refresh_from_db()
@@ -264,7 +268,7 @@ def test_viewers_see_but_do_not_touch(client: Client, project: Any) -> None:
     assert client.post(f"{address}{job.pk}/stop/").status_code == 403
     refused = client.post(f"{address}{job.pk}/budget/", {"limit_usd": "5"})
     assert refused.status_code == 403
-    assert "You are viewer of this project" in text(refused)
+    assert "the role editor" in text(refused)
     job.refresh_from_db()
     assert job.desired == Desired.RUN
 

@@ -17,15 +17,12 @@ from tests.factories import make_job
 from training.engine.messages import FAILED_ENDS, OWN_ENDS, StopCode
 from webapp.formatting import Tone
 from webapp.job_states import Observed
-from webapp.jobs.events.event_text import describe_event
-from webapp.jobs.models import EventKind, Job
+from webapp.jobs.models import Job
 from webapp.jobs.reasons import (
     LOOKS,
     OF_ENGINE,
     Reason,
     ReasonCode,
-    fail_after_retries,
-    look_of,
     reason_beside_pill,
     reason_in_words,
 )
@@ -114,22 +111,3 @@ def test_an_unknown_code_cannot_be_stored() -> None:
     job = make_job()
     with pytest.raises(IntegrityError), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(reason_code="bugdet")
-
-
-def test_a_code_that_is_not_known_any_more_is_shown_with_its_own_words() -> None:
-    assert look_of("paused", "retired") == look_of("paused")
-    state = {"text": "As it was noted then", "observed": "paused", "reason_code": "retired"}
-    assert describe_event(EventKind.STATE, state).text == "As it was noted then."
-    end = {"reason": "as the engine said then", "reason_code": "retired", "rounds": 1, "env_steps": 256}
-    assert describe_event(EventKind.STOPPED, end).text == "As the engine said then. 1 round, 256 steps."
-
-
-def test_a_job_that_is_given_up_keeps_the_code_of_its_last_run() -> None:
-    crashed = fail_after_retries(Reason.PROCESS_DIED.change(how="exit code 3"), 6)
-    assert (crashed.state, crashed.code) == (Observed.FAILED, ReasonCode.CRASHED)
-    assert crashed.sentence == (
-        "The job's process ended unexpectedly (exit code 3). That was the 6th time without a new checkpoint;"
-        " the job is given up."
-    )
-    lost = fail_after_retries(Reason.WORKER_KILLED.change(), 20)
-    assert lost.sentence.endswith("Run it again where it has more room.")

@@ -99,8 +99,8 @@ def test_its_pages_tell_of_its_loss_against_that_of_the_majority(client: Client,
     series = client.get(reverse("jobs:series", args=[slug, job.pk])).json()["columns"]
     assert min(series["compute_s"]) > 0
     assert max(series["rollout_s"]) == 0
-    assert live_sentences(job)["progress"].endswith("below the reference of 2.3025, evaluated after epoch 2.")
-    assert reference_sentence(job).startswith("Reference loss 2.3025: always telling how often each class")
+    assert re.search(r" below .* 2\.3025, .* epoch 2\.$", live_sentences(job)["progress"])
+    assert reference_sentence(job).startswith("Reference loss 2.3025: ")
 
 
 def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: Job) -> None:
@@ -109,7 +109,7 @@ def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: 
     for word in ("<dt>Functions</dt>", ">Epochs</button>", "<h2>Where an epoch goes</h2>", ">Functions</a>"):
         assert word in page, word
     assert live_sentences(job)["plan"].startswith("Epoch 2 used 3 functions: ")
-    assert reason_in_words(job) == "Epoch 3 is under way."
+    assert reason_in_words(job).startswith("Epoch 3 ")
     events = text(client.get(reverse("jobs:events", args=[job.project.slug, job.pk]) + "?rounds=1"))
     assert "Epoch 2: loss " in events
     assert ", 3 functions, " in events
@@ -117,9 +117,7 @@ def test_its_page_calls_rounds_epochs_and_actors_functions(client: Client, job: 
     end = {"reason": "Reached 2 epochs", "reason_code": "rounds", "rounds": 2, "env_steps": 2_876}
     assert describe_event("stopped", end, job.declaration).text.endswith("2 epochs, 2,876 samples.")
     failed = {"call_kind": "descend", "round_no": 2, "reason": "round trip lost", "will_retry": True}
-    assert (
-        " of epoch 2 failed: Round trip lost. " in describe_event("call_failed", failed, job.declaration).text
-    )
+    assert "epoch 2 failed: Round" in describe_event("call_failed", failed, job.declaration).text
     walks, _ = make_running_job(project=job.project)
     page = text(client.get(reverse("jobs:detail", args=[job.project.slug, walks.pk])))
     for word in ("<dt>Actors</dt>", ">Rounds</button>", "<h2>Where a round goes</h2>", ">Actors</a>"):
@@ -141,8 +139,8 @@ def test_no_tab_of_its_page_says_round_or_actor(client: Client, job: Job) -> Non
         labels = " ".join(re.findall(r'(?:aria-label|title|alt)="([^"]*)"', page))
         assert not re.findall(r"(?i)\b(?:round|actor)s?\b", labels), tab
     words = [event.payload.get("text", "") for event in job.events.order_by("seq")]
-    assert any(one.startswith("From 2 to 3 functions in an epoch. ") for one in words)
-    assert any("Epochs 1 to 2 are repeated" in one for one in words)
+    assert any(re.match("From 2 to 3 functions .*epoch", one) for one in words)
+    assert any("Epochs 1 to 2" in one for one in words)
 
 
 def test_lists_of_models_say_epochs_and_functions_and_mixed_ones_words_of_any_kind(
@@ -179,8 +177,8 @@ def test_its_form_and_forecast_call_rounds_epochs_and_actors_functions() -> None
     assert words["until"] == "for 20 epochs"
     assert "Epochs" in dict(words["figures"])
     said = " ".join([*words["assumptions"], *(title for title, _ in words["matters"])])
-    assert "from epoch to epoch unless an epoch takes longer" in said
-    assert "A call's round trip takes" in said
+    assert "epoch to epoch" in said
+    assert "round trip" in said
     assert "actor" not in said
     assert title_at("training.scaling.actors", [spec.model_dump(mode="json")]) == "Functions"
 
@@ -212,11 +210,12 @@ def test_a_request_judges_no_model_for_long(
         reverse(f"jobs:{one}", args=[job.project.slug, job.pk]) for one in ("checkpoints", "policy_zip")
     )
     assert "held-out rows</h2>" not in text(client.get(page))
-    assert "It was not judged on held-out rows" in card_of(client.get(model))
+    assert "held-out rows" in card_of(client.get(model))
+    assert "359" not in card_of(client.get(model))
     judgements.judge_kept_models(job)
     assert "On 359 held-out rows" in text(client.get(page))
     card = card_of(client.get(model))
-    assert "On 359 rows that it never learned from" in card
+    assert "On 359 rows" in card
     for file in checkpoint_folder(job.pk).glob("*.judged.json"):
         file.write_text(file.read_text()[:40])
     assert "held-out rows</h2>" not in text(client.get(page)), "a damaged file is as none"
@@ -271,12 +270,13 @@ def test_the_form_says_what_one_plain_machine_would_take() -> None:
 def test_its_model_leaves_with_a_card_and_a_script(client: Client, job: Job) -> None:
     client.force_login(job.created_by)
     page = text(client.get(reverse("jobs:checkpoints", args=[job.project.slug, job.pk])))
-    assert "a card with its score on held-out rows" in page
+    assert "held-out rows" in page
     assert "Film it" not in page
     answer = client.get(reverse("jobs:policy_zip", args=[job.project.slug, job.pk]))
     card = card_of(answer)
-    assert "# Digits by three functions" in card
-    assert "hybrid loop, fixed scaling" in card
+    assert f"# {job.name}\n" in card
+    assert "hybrid loop" in card
+    assert "fixed scaling" in card
     assert "2,876 samples of 1,438 rows" in card
 
 
@@ -293,5 +293,5 @@ def test_rows_that_do_not_fit_into_a_request_are_refused_with_their_field() -> N
         large = write_dataset(dense_table(90_000, 20), store).hash
         (problem,) = _too_many_rows(descent(data=large, minibatch=60_000))
         assert problem.path == "training.minibatch"
-        assert problem.sentence.endswith("Take a smaller minibatch or fewer local steps.")
+        assert problem.sentence.endswith("fewer local steps.")
         assert list(_too_many_rows(descent(data=large))) == []

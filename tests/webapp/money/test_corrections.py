@@ -72,7 +72,7 @@ def test_what_is_open_released_metered_or_unknown_is_not_corrected() -> None:
 
 def test_only_a_metered_figure_corrects() -> None:
     job, epoch = _assumed(FixedClock())
-    with pytest.raises(ValueError, match="only a metered figure"):
+    with pytest.raises(ValueError, match="a metered figure"):
         correct(
             account_id=job.account.pk, epoch=epoch, name="a", settlement=Settlement("a", 1, "assumed", (), {})
         )

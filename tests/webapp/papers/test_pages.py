@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_user
+from tests.figures import figures_in
 from webapp.papers import figures
 from webapp.papers.drawing import RULER_WIDTH, Series, panel, ruler
 from webapp.papers.figures import FIGURES
@@ -85,7 +86,7 @@ def test_what_comes_with_starling_is_shown() -> None:
         assert f'id="{one.key}"' in listed
     for name in figures.result_names():
         if figures.find_result(name) is not None:
-            assert "How to judge and repeat it" in _page(f"/papers/{name}/")
+            assert "manage.py papers run" in _page(f"/papers/{name}/")
 
 
 @pytest.mark.django_db
@@ -95,10 +96,10 @@ def test_a_claim_stands_beside_the_papers_figure(results: Path) -> None:
     for text in ("+50 % [+25 %, +75 %]", "does not hold", "up to −29 %."):
         assert text in listed
         assert text in page
-    assert "Dollars to the target, by the paper&#x27;s own formula" in page
+    assert "paper&#x27;s own formula" in page
     assert "2 of 8" in page
     assert "25 %" in page
-    assert "about 2 hours of one processor core" in page
+    assert "about 2 hours" in page
     assert "manage.py papers run nitro_rewards" in page
     # Figure 10 is repeated by the same experiment, but no claim here answers for it.
     assert [row.word for row in figure_rows("Nitro") if row.figure.key == "nitro-10"] == ["shown"]
@@ -144,7 +145,7 @@ def test_open_claims_are_distinguished(results: Path) -> None:
     page = page_of("nitro_rewards", found)
     assert [one.word for one in page["open"]] == ["open"]
     ((account, groups),) = page["accounts"]
-    assert account == "By the paper's own account"
+    assert account.startswith("By the paper's")
     assert [(words, len(rows)) for words, rows in groups] == [("CartPole-v1", 1)]
 
 
@@ -264,7 +265,7 @@ def test_that_an_arm_is_not_worse_stands_by_the_papers_endpoint_with_its_margin(
     claim["asked"] = {**claim["asked"], "kind": "not_worse", "margin": 0.8}
     claim["figures"] = {"interval": {"value": 0.97, "low": 0.89, "high": 1.02}}
     row = verdict(claim)
-    assert row.what == "Return after all rounds, no less than 0.8 times the other"
+    assert "less than 0.8 times" in row.what
     assert row.figure == "−3 % [−11 %, +2 %]"
     assert row.by_paper
     # The stroke on its line is the limit: the whole bar is to the right of it, and not of no difference.
@@ -276,9 +277,10 @@ def test_a_claim_that_two_arms_are_equal_says_so() -> None:
     """Its word alone, "holds", would be read as that one is better."""
     claim = _claim(claim="Alike")
     claim["asked"] = {**claim["asked"], "kind": "higher", "alike": True}
-    assert verdict(claim).what == "Return after all rounds, alike"
+    what = verdict(claim).what
+    assert what.endswith(", alike")
     claim["asked"]["alike"] = False
-    assert verdict(claim).what == "Return after all rounds"
+    assert verdict(claim).what == what.removesuffix(", alike")
 
 
 def test_the_paper_s_own_claim_leads_its_figure(results: Path) -> None:
@@ -374,7 +376,7 @@ def test_curves_stay_within_their_panel_and_say_what_they_show() -> None:
             x, y = map(float, pair.split(","))
             assert drawn.left <= x <= drawn.right
             assert 0 <= y <= drawn.bottom
-    assert "one ends at 400; two ends at 2." in drawn.sentence
+    assert figures_in(drawn.sentence)[-2:] == ["400", "2"]
     apart = panel("Seconds", [Series("one", [(1, 0.1), (2, 80.0)])], x_words="actors", y_words="seconds")
     assert apart.logarithmic
     assert apart.rows == (("1", "0.1"), ("2", "80"))

@@ -53,7 +53,7 @@ def test_without_a_folder_it_writes_to_the_installations_own(
 
 def test_figures_from_a_busy_machine_are_not_written(found: dict[str, Any], tmp_path: Path) -> None:
     found["busy"] = 0.4
-    with pytest.raises(CommandError, match="Others kept 40 % of the cores busy") as refused:
+    with pytest.raises(CommandError, match="40 % of the cores") as refused:
         calibrate("--out", str(tmp_path))
     assert refused.value.returncode == 1
     assert not list(tmp_path.iterdir())

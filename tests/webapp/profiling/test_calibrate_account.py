@@ -67,7 +67,7 @@ def test_it_measures_within_its_limit_and_writes_a_profile_that_the_form_offers(
     assert isinstance(found.actors, Functions)
     assert found.actors.cold_s.kind == found.network.round_trip_s.kind == found.core_ratio.kind == "measured"
     assert found.actors.concurrent.value == 1000
-    assert "A warm call is billed" in file.read_text()
+    assert "warm call is billed" in file.read_text()
     # Nothing is left in the account, and the form, the forecast and jobs take the name.
     assert aws.functions.alive() == []
     assert SetUp.objects.get().asked_mb == []
@@ -84,7 +84,7 @@ def test_without_a_yes_nothing_is_run(
 ) -> None:
     before = len(account[0].meter.invocations)
     monkeypatch.setattr("builtins.input", lambda question: answer)
-    with pytest.raises(CommandError, match="Nothing was run, and nothing spent"):
+    with pytest.raises(CommandError, match="Nothing was run"):
         _calibrate(connection)
     assert len(account[0].meter.invocations) == before
     assert not SetUp.objects.exists()
@@ -92,7 +92,7 @@ def test_without_a_yes_nothing_is_run(
 
 def test_a_connection_that_was_not_tested_is_not_measured(connection: Connection) -> None:
     Connection.objects.filter(pk=connection.pk).update(test_report=None)
-    with pytest.raises(CommandError, match="test has not passed yet"):
+    with pytest.raises(CommandError, match="has not passed"):
         _calibrate(connection, "--yes")
 
 
@@ -100,7 +100,7 @@ def test_a_call_that_fails_ends_it_and_everything_goes(
     connection: Connection, account: tuple[AwsEmulator, DemoAccount], tmp_path: Path
 ) -> None:
     account[0].faults.order("crash", 1)
-    with pytest.raises(CommandError, match=r"Nothing was written\. 1,769 MB: the function was killed"):
+    with pytest.raises(CommandError, match=r"1,769 MB: .* killed"):
         _calibrate(connection, "--yes", "--memory", "1769")
     assert account[0].functions.alive() == []
     assert not list(tmp_path.glob("profiles/*"))
@@ -110,9 +110,7 @@ def test_a_budget_without_room_for_its_limit_is_reported_before_anything_is_made
     connection: Connection,
 ) -> None:
     create_budget(project=connection.project, name="A term", limit_picodollars=10**12 - 1)
-    with pytest.raises(
-        CommandError, match=r"up to \$1\.00, and the budget “A term” of this project has \$1\.00"
-    ):
+    with pytest.raises(CommandError, match=r"\$1\.00, .* “A term” .* \$1\.00"):
         _calibrate(connection, "--yes", "--memory", "1769")
     assert not SetUp.objects.exists()
 

@@ -58,7 +58,7 @@ def test_a_person_owns_only_so_many_projects(
     monkeypatch.setattr(accounts, "MOST_PROJECTS", 1)
     refused = signed_in(owner).post("/projects/", {"name": "One more"})
     assert refused.status_code == 422
-    assert "as many as one person may" in refused.content.decode()
+    assert "one person may" in refused.content.decode()
     assert Project.objects.count() == 1
 
 
@@ -75,9 +75,7 @@ def test_what_runs_is_ended_first_or_by_choice(owner: Any, project: Any) -> None
     training.state = "queued"
     training.save()
     client, address = signed_in(owner), f"/p/{project.slug}/settings/archive/"
-    assert "1 job and 1 training of a scheduler run in this project" in (
-        client.get(f"/p/{project.slug}/settings/").content.decode()
-    )
+    assert "1 job and 1 training" in client.get(f"/p/{project.slug}/settings/").content.decode()
     client.post(address)
     project.refresh_from_db()
     job.refresh_from_db()
@@ -118,7 +116,7 @@ def test_nothing_is_launched_or_resumed_in_an_archived_project(owner: Any, proje
         with pytest.raises(PermissionDenied, match="archived"):
             act()
     page = signed_in(owner).get(f"/p/{project.slug}/jobs/new/")
-    assert (page.status_code, "This project is archived" in page.content.decode()) == (403, True)
+    assert (page.status_code, "is archived" in page.content.decode()) == (403, True)
     answer = ApiCaller(owner, ("jobs",)).post(
         f"/projects/{project.slug}/jobs", make_spec().model_dump(mode="json")
     )
@@ -133,7 +131,7 @@ def test_members_of_an_archived_project_look_and_change_nothing(owner: Any, proj
     client = signed_in(owner)
     page = client.get(f"/p/{project.slug}/jobs/{job.pk}/")
     assert page.status_code == 200
-    assert "Clone into the form" not in page.content.decode()
+    assert "?clone=" not in page.content.decode()
     label = client.post(f"/p/{project.slug}/jobs/{job.pk}/labels/", {"tags": "kept"})
     assert label.status_code == 403
     invited = client.post(

@@ -27,6 +27,7 @@ from webapp.money.amounts import exact_usd
 from webapp.overview import month
 from webapp.reports.calls import calls
 from webapp.reports.files import focus_file
+from webapp.reports.job_facts import OF_NO_JOB
 from webapp.reports.report_query import BY
 from webapp.reports.table import Costs
 
@@ -193,7 +194,7 @@ def test_a_line_that_nothing_of_ours_stands_against_counts_as_it_is(scene: Scene
         billed = sum(Decimal(row["BilledCost"]) for row in csv.DictReader(io.StringIO(focus)))
         assert billed == Decimal("1.375")
     by_job = {row.label: row.cost for row in Costs(scene.question).table("job").rows}
-    assert by_job == {scene.job.name: 1_250_000_000_000, "Of no single job": 125_000_000_000}
+    assert by_job == {scene.job.name: 1_250_000_000_000, OF_NO_JOB: 125_000_000_000}
 
 
 def test_the_accounts_other_work_is_no_cost_of_ours(scene: Scene) -> None:

@@ -11,6 +11,7 @@ from tests.webapp.reports.test_cloud_bills import Scene
 from tests.webapp.spoiled_database import fill
 from webapp.reports.bills import bill_reading
 from webapp.reports.models import BilledLine, CloudBill, FileState
+from webapp.storage_faults import FULL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +30,7 @@ def test_a_bill_whose_lines_find_no_room_waits_until_there_is_some(settings: Any
     bill_reading.BILL_READING.run(bill.pk)
     bill.refresh_from_db()
     assert bill.state == FileState.QUEUED
-    assert bill.reason == "The disk of this installation is full. It is read once the disk can be written."
+    assert bill.reason.startswith(FULL.why)
     assert list(tmp_path.rglob(f"{bill.pk}.csv"))
     assert not BilledLine.objects.exists()
     mend()

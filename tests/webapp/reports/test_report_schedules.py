@@ -105,7 +105,7 @@ def test_a_server_that_refuses_is_tried_again_for_an_hour(
         assert scene.send() == 0
         sending = Sending.objects.get()
         assert sending.state == SendingState.WAITING
-        assert "tried again in ten minutes" in sending.reason
+        assert "tried again" in sending.reason
         assert scene.send() == 0
         assert Sending.objects.get().attempts == 1, "not before its time"
     scene.clock.forward(601)

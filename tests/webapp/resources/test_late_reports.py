@@ -20,6 +20,7 @@ from emulator.faults import AwsFaults
 from tests.cloud import calls
 from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from tests.factories import FixedClock
+from tests.figures import figures_in
 from tests.servers import wait_until
 from tests.webapp import held
 from tests.webapp.bookkeeping import assert_whole
@@ -186,7 +187,8 @@ def test_what_a_killed_process_had_in_flight_is_billed_as_it_ran(
     assert corrected.usage["executions"] == 1
     assert sum(line["picodollars"] for line in corrected.lines) == corrected.settled_picodollars
     text = job.events.last().payload["text"]
-    assert text == f"AWS's log shows what {assumed} calls really cost, so the bill is corrected."
+    assert figures_in(text) == [str(assumed)]
+    assert "corrected" in text
 
 
 def _assume(job: Job, name: str) -> None:
@@ -206,7 +208,7 @@ def test_an_execution_that_names_no_call_keeps_the_assumption(
     aws.logs.write(f"/aws/lambda/{FUNCTION}", log_of(killed, "$LATEST", 0.12, 100, ""))
     reading = late_reports.read(job.pk, clock=_at_last(job))
     assert (reading.corrected, reading.left) == (0, 1)
-    assert reading.sentence == ("1 execution in the log does not name a call, so 1 call stays assumed.")
+    assert figures_in(reading.sentence) == ["1", "1"]
     assert queries.assumed_in(job) == (1, 10**9)
 
 
@@ -269,7 +271,8 @@ def test_a_log_that_cannot_be_read_is_said_and_read_again(
     _assume(job, f"{job.pk}-e1-c1")
     clock = FixedClock(SYSTEM_CLOCK.now())
     reading = late_reports.read(job.pk, clock=clock)
-    assert reading.sentence == f"The log of {FUNCTION} no longer exists."
+    assert FUNCTION in reading.sentence
+    assert reading.corrected == 0
 
     def refused(job: Job) -> Any:
         raise late_reports.decrypt.CannotOpen("The lab has no credentials yet.")

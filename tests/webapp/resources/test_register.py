@@ -15,7 +15,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.services import stop_idle, stop_job
 from webapp.leases import LEASE_TTL
 from webapp.resources.models import Holding, State
-from webapp.resources.register import DatabaseRegister
+from webapp.resources.register import TAKEN_OVER, DatabaseRegister
 
 pytestmark = pytest.mark.django_db
 
@@ -120,7 +120,7 @@ def test_one_name_has_one_holder_at_a_time(scene: Scene) -> None:
     with pytest.raises(NameTaken, match=f"f:1 is held by {scene.job.name}"):
         _intend(second)
     first.ending("f:1")
-    with pytest.raises(NameTaken, match="is being ended at this moment"):
+    with pytest.raises(NameTaken, match="being ended"):
         _intend(second)
     first.gone("f:1")
     _intend(second)
@@ -132,7 +132,7 @@ def test_what_a_dead_run_holds_is_taken_over_by_the_next(scene: Scene) -> None:
     scene.clock.forward(LEASE_TTL.total_seconds())
     _intend(scene.register(scene.new_job()))
     old, new = Holding.objects.order_by("pk")
-    assert (old.state, old.reason) == (State.GONE, "The next run of the job took its name.")
+    assert (old.state, old.reason) == (State.GONE, TAKEN_OVER)
     assert new.state == State.INTENDED
 
 
@@ -149,7 +149,7 @@ def test_a_connection_is_kept_as_long_as_something_stands_there(scene: Scene) ->
     stop_job(job=scene.job, user=scene.job.created_by, clock=scene.clock)
     scene.clock.forward(LEASE_TTL.total_seconds())
     assert stop_idle(scene.job.pk, clock=scene.clock)
-    with pytest.raises(ConnectionRefused, match=r"^Resources of Starling still run in .* without it\."):
+    with pytest.raises(ConnectionRefused, match=r"^Resources of Starling "):
         remove_connection(connection=scene.connection)
     register.gone("f:1")
     remove_connection(connection=scene.connection)

@@ -59,9 +59,7 @@ def test_the_better_of_the_last_and_the_best_agent_is_used_and_that_is_reported(
     page = Client()
     page.force_login(training.asked_by)
     base = f"/p/{training.project.slug}/schedulers/"
-    assert (
-        "without exploring it scored" in page.get(f"{base}{training.version.scheduler_id}/").content.decode()
-    )
+    assert "without exploring" in page.get(f"{base}{training.version.scheduler_id}/").content.decode()
     assert "Judged, best agent" in page.get(f"{base}trainings/{training.pk}/").content.decode()
 
 
@@ -184,7 +182,7 @@ def test_a_budget_that_holds_no_round_is_reported() -> None:
     training = scheduler_rows.ask(budget_usd="0.000001", scheduling__rehearsals=0)
     scheduler_rows.run(training)
     assert training.state == TrainingState.FAILED
-    assert "budget does not hold what a round may cost" in training.reason
+    assert "a round may cost" in training.reason
 
 
 def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:
@@ -202,7 +200,7 @@ def test_fine_tuning_goes_on_with_the_other_ones_weights() -> None:
 def test_another_range_of_actors_is_refused_in_words() -> None:
     project = make_project()
     before = scheduler_rows.make_version(project)
-    with pytest.raises(TrainingRefused, match=r"Tiny, version 1 chooses from 1 to 2 actors.*Set it to 2"):
+    with pytest.raises(TrainingRefused, match=r"Tiny, version 1 .* 1 to 2 actors.* 2\b"):
         scheduler_rows.ask(project, begin_with=before.key, scheduling__actors_max=3)
     with pytest.raises(TrainingRefused, match="no such scheduler"):
         scheduler_rows.ask(make_project(), begin_with=before.key)
@@ -210,9 +208,9 @@ def test_another_range_of_actors_is_refused_in_words() -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(TrainingRefused, match="there is no preset 'chess'"):
+    with pytest.raises(TrainingRefused, match=r"\(workload\): .*'chess'"):
         scheduler_rows.ask(workload="chess")
-    with pytest.raises(ValidationError, match="needs real episodes or rehearsals"):
+    with pytest.raises(ValidationError, match="episodes or rehearsals"):
         scheduler_rows.ask(scheduling__episodes=0, scheduling__rehearsals=0)
 
 

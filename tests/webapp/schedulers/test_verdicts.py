@@ -6,11 +6,12 @@ import pytest
 from django.test import Client
 
 from tests.factories import make_project
+from tests.figures import figures_in
 from tests.webapp.scheduler_rows import make_rows, make_version
 from webapp.schedulers import persist
 from webapp.schedulers.models import Episode, EpisodeKind, SchedulerTraining, Version
 from webapp.schedulers.text import status_of, worth_of
-from webapp.schedulers.verdicts import Worth, verdict_of
+from webapp.schedulers.verdicts import MAY_TURN, Worth, verdict_of
 
 pytestmark = pytest.mark.django_db
 
@@ -40,11 +41,10 @@ def test_one_that_never_reached_its_target_and_is_dearer_than_a_fixed_number_is_
     for number in (1, 2):
         episode(training, EpisodeKind.REAL, number, reached=False, cost_picodollars=9 * 10**9)
     version = judged(training)
-    assert verdict_of(version.facts, training.parsed_spec) == (
-        Worth.DO_NOT_USE,
-        "It reached a return of 475.0 in 0 of 2 real episodes. 1 actor in every round took $0.00200 simulated to"
-        " reach it. More episodes may turn this.",
-    )
+    verdict = verdict_of(version.facts, training.parsed_spec)
+    assert verdict.worth == Worth.DO_NOT_USE
+    assert figures_in(verdict.sentence) == ["475.0", "0", "2", "1", "$0.00200"]
+    assert verdict.sentence.endswith(MAY_TURN)
     status = status_of(training)
     assert (status.word, status.tone) == ("Do not use", "warning")
 
@@ -84,7 +84,7 @@ def test_a_verdict_by_few_episodes_says_that_more_may_turn_it(count: int, few: b
         episode(training, EpisodeKind.REAL, number)
     verdict = verdict_of(judged(training).facts, training.parsed_spec)
     assert verdict.worth == Worth.USEFUL
-    assert verdict.sentence.endswith("More episodes may turn this.") == few
+    assert verdict.sentence.endswith(MAY_TURN) == few
 
 
 def test_fixed_numbers_that_another_training_of_the_project_recorded_count_if_the_target_is_the_same() -> (

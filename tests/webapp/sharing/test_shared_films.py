@@ -15,6 +15,7 @@ from tests.webapp.jobs.policies.test_policy import PICTURE
 from tests.webapp.sharing.shares import make_secret_job, secrets_in, share
 from tests.webapp.sharing.test_allowlist import money_in
 from webapp.jobs.models import Film, FilmState, Job
+from webapp.jobs.policies.policy_views import WAITS_FOR_EVALUATION
 from webapp.sharing import allowlist
 from webapp.sharing.models import SharedLink
 from webapp.sharing.services import revoke_link
@@ -102,7 +103,7 @@ def test_a_link_opens_no_film_of_another_job(job: Job) -> None:
 
 def test_why_a_film_failed_stays_inside(job: Job) -> None:
     _, path = share(job)
-    assert "The first film follows the first evaluation." in Client().get(path).content.decode()
+    assert WAITS_FOR_EVALUATION in Client().get(path).content.decode()
     reason = "MuJoCo cannot draw on host 123456789012."
     Film.objects.create(
         job=job, checkpoint="c", sha256="0" * 64, round_no=1, since=job.since, state="failed", reason=reason

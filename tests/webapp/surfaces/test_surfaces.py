@@ -57,7 +57,7 @@ def test_a_surface_is_measured_point_by_point_and_drawn() -> None:
     assert next(one.opacity for one in drawn.squares if one.words.startswith(highest)) == 1.0
     page = _page(job)
     assert page.count('class="square"') == 9 + 5
-    assert f"The policy itself, in the middle, comes to {surface.points[1][1]:,.1f}." in page
+    assert f"comes to {surface.points[1][1]:,.1f}." in page
     assert page.count("<td") == 9
     assert "data-waiting" not in page
     assert "Reward surface" in _page(job, "policy")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_job, make_project, make_spec, make_user
+from tests.figures import figures_in
 from tests.webapp.trackers.mlflow_server import MlflowServer, mlflow_server
 from tests.webapp.trackers.rows import make_tracker
 from webapp.connections.sealing import Secret
@@ -24,7 +25,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
 from webapp.trackers.models import TrackedRun
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, Stream, TryLater
+from webapp.trackers.tracking import GOES_ON, End, NotTracked, Row, RunFacts, Stream, TryLater
 
 FACTS = RunFacts("job_a", "First", {"training.seed": "7", "name": "x" * 900}, {"money": "actual"})
 PATIENT_S = 60.0
@@ -171,7 +172,8 @@ class TestAStream:
         assert 5 <= len(kept.rows) <= 10
         assert kept.rows[-1].step == 99
         left_out = 100 - len(kept.rows)
-        assert stream.problem == f"MLflow is slower than this run: {left_out} rows of figures left out."
+        assert stream.problem.startswith("MLflow is slower")
+        assert figures_in(stream.problem) == [str(left_out)]
 
     def test_a_tracker_that_does_not_answer_holds_no_one_up(self) -> None:
         kept = _Kept()
@@ -179,7 +181,8 @@ class TestAStream:
         stream = Stream("MLflow", kept, FACTS)
         stream.offer(_rows(1)[0])
         stream.close(0.0, "finished")
-        assert stream.problem == "MLflow had not taken 1 row of figures when the run ended."
+        assert stream.problem.startswith("MLflow had not")
+        assert figures_in(stream.problem) == ["1"]
         assert kept.closed
         kept.gate.set()
 
@@ -193,9 +196,9 @@ class TestAStream:
     @pytest.mark.parametrize(
         ("failure", "words"),
         [
-            (NotTracked("No such project."), "No such project. The run goes on without it."),
-            (TryLater("Away."), "Away. The run goes on without it."),
-            (ValueError("secret"), "Sending to MLflow failed: ValueError. The run goes on without it."),
+            (NotTracked("No such project."), f"No such project. {GOES_ON}"),
+            (TryLater("Away."), f"Away. {GOES_ON}"),
+            (ValueError("secret"), f"Sending to MLflow failed: ValueError. {GOES_ON}"),
         ],
     )
     def test_a_failure_is_said_and_nothing_waits_any_more(self, failure: Exception, words: str) -> None:
@@ -277,7 +280,7 @@ class TestWandb:
 
     def test_a_refusal_is_a_sentence(self, kept: Path) -> None:
         run = wandb.WandbRun("", "closed", Secret("key"))
-        with pytest.raises(NotTracked, match="W&B refused the run: permission denied"):
+        with pytest.raises(NotTracked, match=r"W&B .*: permission denied"):
             run.begin(FACTS)
         run.close()
 
@@ -347,7 +350,7 @@ class TestAJob:
         job = make_job(project, spec=_small(platform__workers=1))
         _run(job)
         assert (job.observed, job.round_no) == ("succeeded", 3)
-        assert "when the run ended" in TrackedRun.objects.get().problem
+        assert "the run ended" in TrackedRun.objects.get().problem
 
     def test_a_policy_that_cannot_be_made_leaves_the_run_finished(
         self, project: Any, server: MlflowServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
@@ -362,7 +365,7 @@ class TestAJob:
         assert (job.observed, job.crashes) == ("succeeded", 0)
         assert server.run.status == "FINISHED"
         assert not server.run.files
-        assert "the policy is not sent to MLflow" in caplog.text
+        assert "not sent to MLflow" in caplog.text
 
     def test_one_that_is_off_gets_nothing(self, project: Any, server: MlflowServer) -> None:
         make_tracker(project, server.address, on=False)

@@ -28,6 +28,8 @@ from webapp.jobs.launch.requirements import (
 )
 from webapp.jobs.spec import JobSpec
 
+WITHOUT_FUNCTION = "{} is not set up: there is no function to run. Set it up under Clouds, then launch."
+
 _AT_ONCE = "Functions at once"
 """The quota's name in a connection's test report (cloud.accounts.checks)."""
 
@@ -77,8 +79,7 @@ class FunctionRequirements(AccountRequirements):
 
 def _without_function(connection: Connection, made: SetUp | None, training: Training) -> Iterator[Problem]:
     if made is None or not made.ready_mb:
-        words = f"{connection.name} is not set up: there is no function to run. Set it up under Clouds, then launch."
-        yield at_connection(words)
+        yield at_connection(WITHOUT_FUNCTION.format(connection.name))
     elif training.memory_mb not in made.ready_mb:
         path = f"training.{training.memory_field}"
         sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)

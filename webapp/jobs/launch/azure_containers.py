@@ -20,6 +20,8 @@ from webapp.jobs.launch.requirements import (
 )
 from webapp.jobs.spec import JobSpec
 
+WITHOUT_IMAGE = "{} is not set up: there is no image to run. Set it up under Clouds, then launch."
+
 _CORES, _GROUPS = "Cores", "Container groups"
 """The quotas' names in a connection's test report (cloud.accounts.checks)."""
 
@@ -30,8 +32,7 @@ class ContainerRequirements(AccountRequirements):
     ) -> Iterator[Problem]:
         made = queries.set_up_of(connection)
         if made is None or not made.ready_image:
-            words = f"{connection.name} is not set up: there is no image to run. Set it up under Clouds, then launch."
-            yield at_connection(words)
+            yield at_connection(WITHOUT_IMAGE.format(connection.name))
             return
         if not connection.emulated and (is_loopback() or unsafe_address()):
             yield at_connection(

@@ -18,6 +18,8 @@ from webapp.formatting import plural
 from webapp.jobs.form.spec_problems import Problem, at_connection
 from webapp.jobs.spec import JobSpec
 
+NOT_TESTED = "{} has not been tested. Test it under Clouds, then launch."
+
 _NAMES: dict[Cloud, str] = {"aws": "AWS", "azure": "Azure"}
 _KIND = "platform.kind"
 LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "::1"}
@@ -95,7 +97,7 @@ def _not_ready(connection: Connection) -> Iterator[Problem]:
         return
     report = connection.test_report
     if report is None:
-        yield at_connection(f"{connection.name} has not been tested. Test it under Clouds, then launch.")
+        yield at_connection(NOT_TESTED.format(connection.name))
     elif not report["ok"]:
         yield at_connection(
             f"the last test of {connection.name} found something missing. Its page under Clouds says what to do."

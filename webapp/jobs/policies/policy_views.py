@@ -80,14 +80,19 @@ def _pending(film: Film) -> bool:
     return film.state in _PENDING
 
 
+WAITS_FOR_EVALUATION = "The first film follows the first evaluation."
+WAITS_FOR_TIME = "The first film follows when the job has run longer: films take at most 5 % of its time."
+BEING_MADE = "The film is being made."
+
+
 def _why_no_film(film: Film | None, *, over: bool) -> str:
     if film is None:
-        return "The first film follows the first evaluation."
+        return WAITS_FOR_EVALUATION
     if film.state == FilmState.FAILED:
         return film.reason
     if film.state == FilmState.FILMING or over:
-        return "The film is being made."
-    return "The first film follows when the job has run longer: films take at most 5 % of its time."
+        return BEING_MADE
+    return WAITS_FOR_TIME
 
 
 def _address_of(job: Job) -> Callable[[Film, str], str]:

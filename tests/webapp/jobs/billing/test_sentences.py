@@ -1,6 +1,7 @@
 """A bill in sentences: comparisons, shares and how well the numbers are known."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from cloud.money.billing.parts import bill_parts
 from cloud.platforms.local import LocalOptions
 from cloud.platforms.simulated_options import SimulatedOptions
+from tests.factories import make_spec
+from tests.webapp.jobs.billing.spending_jobs import NOON, endless_spec, running_job
 from webapp.jobs.billing.bill_text import (
     Row,
     actors_sentence,
@@ -15,6 +18,7 @@ from webapp.jobs.billing.bill_text import (
     numbers_behind,
     summarize_bill,
 )
+from webapp.jobs.billing.burn_rate import forecast_spending
 from webapp.money.models import BillSheet
 
 
@@ -102,3 +106,32 @@ def test_what_actors_came_to_is_reported_by_what_they_did() -> None:
     )
     assert actors_sentence(rows(actors=3, cold_starts=5)) == "", "nobody timed these by their parts"
     assert actors_sentence([]) == ""
+
+
+def _ramp() -> dict[str, Any]:
+    return {"kind": "ramp", "actors_first": 1, "actors_last": 4, "over_rounds": 40}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        (lambda: endless_spec(), "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."),
+        (
+            lambda: endless_spec(training__scaling=_ramp()),
+            "At $3.60 an hour it meets its limit at 12:16 UTC (± 20 s)."
+            " Its scaling policy may change that pace, which the ± leaves out.",
+        ),
+        (
+            lambda: make_spec(training__stop={"env_steps": 256 * 110, "rounds": None}),
+            "At $3.60 an hour it is done at 12:01 UTC, for $0.110 (± $0.00420) in all.",
+        ),
+        (
+            lambda: make_spec("hopper-simulated", training__stop={"env_steps": None, "rounds": 10**6}),
+            "At $3.60 a simulated hour it meets its limit after another 16 min of simulated time (± 20 s).",
+        ),
+    ],
+)
+def test_when_a_running_job_meets_its_limit_or_its_end(spec: Callable[[], Any], sentence: str) -> None:
+    job = running_job(10, USD // 1000, spec=spec())
+    assert forecast_spending(job, NOON)["burn"] == sentence

@@ -33,9 +33,9 @@ def test_yaml_holds_what_json_could() -> None:
 @pytest.mark.parametrize(
     ("language", "content", "why"),
     [
-        ("YAML", b"a: &a [1]\nb: *a", r"line 2 has an alias"),
-        ("YAML", b"!!python/object/apply:os.system ['id']", "a constructor for the tag"),
-        ("YAML", b"!!binary aa", "a constructor for the tag"),
+        ("YAML", b"a: &a [1]\nb: *a", r"line 2 .* alias"),
+        ("YAML", b"!!python/object/apply:os.system ['id']", "constructor"),
+        ("YAML", b"!!binary aa", "constructor"),
         ("YAML", b"a: b: c", "at line 1, column 5"),
         ("YAML", b"a: \x00", "cannot be read"),
         ("YAML", b"[" * LARGEST_BYTES, "nest"),

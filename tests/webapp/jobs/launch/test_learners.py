@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Any
 
@@ -10,13 +11,14 @@ from django.test import Client
 
 from client.main import main
 from tests.factories import make_project, make_spec, make_user
+from tests.figures import figures_in
 from tests.webapp.api_callers import ApiCaller, use_client_here
 from tests.webapp.jobs.form.test_forms import posted
+from tests.webapp.jobs.launch.test_sentences import NO_GPU
 from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
 from webapp.api.tokens import make_token
 from webapp.jobs.form.forms import job_form
-from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError
 from webapp.jobs.launch import cloud_requirements
@@ -25,35 +27,6 @@ from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.models import Job
 from webapp.jobs.running.headless import Headless
 from webapp.jobs.spec import JobSpec
-
-NO_GPU = (
-    "Learner's machine (platform.learner_sku): a c5.4xlarge has no GPU for learners to share. Name a machine with one,"
-    " or let actors compute the gradients."
-)
-
-
-def test_the_check_list_says_where_gradients_are_computed_and_what_a_learner_costs() -> None:
-    on_lambda = make_spec("hopper-stellaris-lambda")
-    assert learner_words(on_lambda) == (
-        "Gradients: in functions at $0.104 an hour each, at most 4, paid only while they compute. Versions: on a"
-        " m4.large at $0.125 an hour from start to end, busy or not."
-    )
-    assert learner_price_words(on_lambda) == (
-        "Each costs $0.104 an hour while it computes, and nothing while it waits."
-    )
-    on_a_gpu = make_spec("hopper-stellaris")
-    whole = "On a p3.2xlarge at $3.08 an hour from start to end, busy or not."
-    assert learner_words(on_a_gpu) == whole
-    assert learner_price_words(on_a_gpu) == "Their machine costs the same however many learn."
-    in_turn = make_spec("hopper-stellaris", platform__learner_lanes=1)
-    assert learner_words(in_turn) == f"{whole} Learners take turns: 1 of 4 at once."
-    functions = make_spec("hopper-stellaris", platform__learner="function")
-    assert learner_price_words(functions).startswith("Each costs $3.06 an hour while it computes")
-    here = make_spec("hopper-stellaris", platform={"kind": "local"}, training__loop__where="actor")
-    assert learner_words(here).startswith(
-        "Gradients: on the actors' places, at most 4, at no price of their own."
-    )
-    assert learner_price_words(make_spec("hopper-simulated")) == ""
 
 
 def on_platform(kind: str, **changes: Any) -> JobSpec:
@@ -71,7 +44,7 @@ def test_gradients_of_pictures_are_refused_where_actors_have_no_torch(kind: str)
     project = make_project()
     (problem,) = cloud_requirements.obstacles(project, on_platform(kind, **pictures))
     assert problem.path == "training.loop.where"
-    assert "gradients of this network need torch" in problem.sentence
+    assert "need torch" in problem.sentence
     allowed = cloud_requirements.obstacles(
         project, on_platform(kind, **pictures, training__loop__where="learner")
     )
@@ -90,7 +63,7 @@ def test_more_learners_than_a_clouds_actors_have_room_for_are_refused() -> None:
     on_actors = make_spec("hopper-stellaris", **changes, training__loop__where="actor")
     (problem,) = cloud_requirements.obstacles(project, on_actors)
     assert problem.path == "training.loop.learners"
-    assert problem.sentence.endswith("no more than 16 actors may run at once. Ask for 16 at most.")
+    assert figures_in(problem.sentence)[-2:] == ["16", "16"]
     rows = {row.title: row for row in checklist(project, make_user(), on_actors)}
     assert (rows["Learner"].tone, rows["Learner"].words) == ("failed", problem.sentence)
     assert rows["Quota"].tone == "ok"
@@ -111,7 +84,8 @@ def test_learners_share_a_gpu_only_where_there_is_one() -> None:
     assert found(**plain, training__loop__where="actor") == found(**functions) == []
     assert found(**plain) == [NO_GPU]
     (shared,) = found(**functions, platform__learners_per_gpu=4)
-    assert "a c5.4xlarge has no GPU for functions to share." in shared
+    assert "c5.4xlarge has no GPU" in shared
+    assert shared != NO_GPU
 
 
 @pytest.mark.django_db(transaction=True)
@@ -144,7 +118,7 @@ def test_a_run_without_the_dashboard_is_refused_for_the_same_reasons() -> None:
     assert str(refused.value) == NO_GPU
     many: dict[str, Any] = {"where": "actor", "learners": 17, "actors_wait": False}
     loop = {f"training__loop__{name}": value for name, value in many.items()}
-    with pytest.raises(SpecError, match=r"no more than 16 actors may run at once\. Ask for 16 at most\."):
+    with pytest.raises(SpecError, match=r"\(training.loop.learners\): .*17, .* 16 actors"):
         Headless(make_spec("hopper-stellaris", platform__profile="stellaris-cluster", **loop))
     assert Headless(make_spec("hopper-stellaris"))
 
@@ -203,7 +177,7 @@ def test_a_slice_that_exceeds_a_call_is_refused_with_the_number_that_would_fit()
     assert problems(**long, training__loop__trajectories_per_gradient=2) == []
     wide: dict[str, Any] = {"training__network__hidden": [1024, 1024]}
     (problem,) = problems(**wide)
-    assert problem.sentence.endswith("Take a smaller network or fewer learners.")
+    assert problem.sentence.endswith("fewer learners.")
     alone = {"training__loop__learners": 1, "training__algorithm__kl_coefficient": 0.0}
     whole: dict[str, Any] = {"training__network__hidden": [700, 700], **alone}
     assert problems(has_bucket=True, **whole) == []
@@ -220,10 +194,7 @@ def test_a_gradient_that_exceeds_a_functions_answer_is_refused_with_what_would_f
     wide: dict[str, Any] = {"training__network__hidden": [1024, 1024]}
     (problem,) = answer_problems(**wide)
     assert problem.path == "training.network"
-    assert problem.sentence == (
-        "Network (training.network): a gradient of 8.1 MiB does not fit into the answer of a function, which holds 4.5"
-        " MiB. Take a smaller network, or compute gradients on the learner's machine (training.loop.where)."
-    )
+    assert re.search(r"a gradient of 8\.1 MiB .* 4\.5 MiB\. .*\(training\.loop\.where\)", problem.sentence)
     assert answer_problems(**wide, training__loop__where="learner") == []
     assert answer_problems(training__network__hidden=[700, 700]) == []
     long: dict[str, Any] = {
@@ -232,8 +203,6 @@ def test_a_gradient_that_exceeds_a_functions_answer_is_refused_with_what_would_f
     }
     (problem,) = answer_problems(**long)
     assert problem.path == "training.loop.trajectories_per_gradient"
-    assert problem.sentence.endswith(
-        "do not fit into the answer of a function, which holds 4.5 MiB. Take 2 at most."
-    )
+    assert problem.sentence.endswith("holds 4.5 MiB. Take 2 at most.")
     assert answer_problems(**long, training__loop__trajectories_per_gradient=2) == []
     assert answer_problems(**long, training__algorithm__epochs=1) == []

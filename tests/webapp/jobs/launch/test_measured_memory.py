@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 _TRAININGS: dict[str, dict[str, Any]] = {
-    "all of a round in one minibatch": {
+    "one minibatch": {
         "algorithm": {"kind": "a2c"},
         "rollout": {"steps_per_call": 2048, "environments_per_actor": 16},
         "stop": {"env_steps": None, "rounds": 2},
@@ -33,7 +33,7 @@ _TRAININGS: dict[str, dict[str, Any]] = {
         "rollout": {"steps_per_call": 64},
         "stop": {"env_steps": None, "rounds": 10},
     },
-    "many numbers to see": {
+    "many observations": {
         "environment": {"id": "Humanoid-v5"},
         "algorithm": {"kind": "ppo", "epochs": 2, "minibatch_size": 4096, "normalise_observations": True},
         "rollout": {"steps_per_call": 512, "environments_per_actor": 16},

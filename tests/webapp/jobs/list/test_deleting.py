@@ -1,6 +1,7 @@
 """Deleting a job for good: what it made is gone from rows, disk, pages and API; no amount of money changes."""
 
 import os
+import re
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,10 +108,10 @@ def test_no_one_finds_it_any_more_and_its_address_says_why(client: Any) -> None:
     for tab in ("detail", "cost", "logs"):
         page = client.get(reverse(f"jobs:{tab}", args=[slug, job.pk]))
         assert page.status_code == 410
-        assert f"The job {job.name} was deleted on" in page.content.decode()
+        assert re.search(rf"\b{job.name} was deleted", page.content.decode())
     gone = call.get(f"/projects/{slug}/jobs/{job.pk}")
     assert gone.status_code == 410
-    assert "stays in the reports" in gone.json()["why"]
+    assert job.name in gone.json()["why"]
     assert call("DELETE", f"/projects/{slug}/jobs/{job.pk}").status_code == 410
 
 
@@ -123,11 +124,11 @@ def test_what_is_under_way_or_not_archived_is_not_deleted() -> None:
     made = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
     requester = {"job": job, "asked_by": job.created_by, "since": job.created_at}
     Film.objects.create(state=FilmState.FILMING, **made, **requester)
-    with pytest.raises(actions.LabelRefused, match="film of it is being made"):
+    with pytest.raises(actions.LabelRefused, match="film of it"):
         actions.delete(job=job, user=job.created_by)
     Film.objects.update(asked_by=None)  # a short one is given up instead
     surface = Surface.objects.create(grid=9, span=1, episodes=1, **made, **requester)
-    with pytest.raises(actions.LabelRefused, match="surface of it is being measured"):
+    with pytest.raises(actions.LabelRefused, match="surface of it"):
         actions.delete(job=job, user=job.created_by)
     surface.delete()
     Job.objects.filter(pk=job.pk).update(lease_owner="a process that is ending")
@@ -144,7 +145,7 @@ def test_the_page_asks_again_and_deletes(client: Any) -> None:
     actions.archive(job=job, user=job.created_by)
     client.force_login(job.created_by)
     slug = job.project.slug
-    assert "Delete it for good" in client.get(reverse("jobs:detail", args=[slug, job.pk])).content.decode()
+    assert 'name="delete"' in client.get(reverse("jobs:detail", args=[slug, job.pk])).content.decode()
     answer = client.post(reverse("jobs:labels", args=[slug, job.pk]), {"delete": "1"}, follow=True)
     assert f"{job.name} is deleted." in answer.content.decode()
     job.refresh_from_db()

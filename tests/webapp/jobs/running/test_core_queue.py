@@ -14,13 +14,11 @@ from tests.webapp.api_callers import ApiCaller
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import job_findings
 from webapp.jobs.models import Job
-from webapp.jobs.running.job_slots import core_places
+from webapp.jobs.running.job_slots import core_places, core_sentence
 from webapp.jobs.running.leases import take_lease
 from webapp.jobs.tasks import launch_job, watched
 
 pytestmark = pytest.mark.django_db
-
-ALL_IN_USE = "Waits for a free core: 2 of 2 are in use."
 
 
 @pytest.fixture
@@ -63,7 +61,7 @@ def test_a_job_that_computes_here_waits_for_a_free_core_and_says_so(
         job = make_job(spec=make_spec(preset))
         launch_job(job.pk)
         job.refresh_from_db()
-        assert (started, job.observed, job.reason) == ([], "queued", ALL_IN_USE)
+        assert (started, job.observed, job.reason) == ([], "queued", core_sentence(2))
     launch_job(job.pk)
     assert started == [job.pk]
 
@@ -99,12 +97,14 @@ def test_the_page_and_the_api_say_what_a_job_waits_for(
         first, job = make_job(project), make_job(project)
         launch_job(job.pk)
         page = client.get(reverse("jobs:detail", args=[project.slug, job.pk])).content.decode()
-        assert "Waits for a free core: 2 of 2 are in use, and 1 job is ahead of this one." in page
+        assert core_sentence(2, ahead=1) in page
         page = client.get(reverse("jobs:detail", args=[project.slug, first.pk])).content.decode()
-        assert ALL_IN_USE in page
+        assert core_sentence(2) in page
         listed = client.get(reverse("jobs:list", args=[project.slug])).content.decode()
-        assert ALL_IN_USE in listed
-        assert ApiCaller(user).get(f"/projects/{project.slug}/jobs/{job.pk}").json()["reason"] == ALL_IN_USE
+        assert core_sentence(2) in listed
+        assert ApiCaller(user).get(f"/projects/{project.slug}/jobs/{job.pk}").json()[
+            "reason"
+        ] == core_sentence(2)
 
 
 def test_a_handed_over_job_waits_for_a_core_like_any_other(
@@ -118,7 +118,7 @@ def test_a_handed_over_job_waits_for_a_core_like_any_other(
         Job.objects.filter(pk=job.pk).update(observed="recovering", reason_code="handover")
         launch_job(job.pk)
         page = client.get(reverse("jobs:detail", args=[project.slug, job.pk])).content.decode()
-        assert ALL_IN_USE in page
+        assert core_sentence(2) in page
 
 
 def test_a_job_that_waits_for_a_core_is_not_forgotten() -> None:

@@ -16,6 +16,7 @@ from webapp import leases
 from webapp.clock import SystemClock
 from webapp.jobs import tasks
 from webapp.jobs.models import Job
+from webapp.jobs.reasons import Reason, fail_after_retries
 from webapp.jobs.running import recovery
 from webapp.jobs.running.leases import renew_lease, take_lease
 from webapp.jobs.running.recorder import Recorder
@@ -144,7 +145,7 @@ def test_the_jobs_of_a_dead_worker_go_on_at_once_and_that_is_no_crash(launched: 
     check_jobs()
     job.refresh_from_db()
     assert (job.observed, job.reason_code, job.crashes, job.losses) == ("recovering", "lost", 0, 1)
-    assert job.reason == "The worker that ran the job was killed."
+    assert job.reason == Reason.WORKER_KILLED.sentence
     assert launched == [job.pk]
 
 
@@ -165,25 +166,20 @@ def test_losing_a_lease_to_load_is_not_a_crash_and_its_reason_names_the_cause(
     job = make_job(clock=clock)
     _starve(job, clock, new_owner())
     assert (job.observed, job.reason_code, job.crashes, job.losses) == ("recovering", "lost", 0, 1)
-    busy = "This machine was too busy to keep the job alive: its process did not respond for 90 s."
-    assert job.reason == busy
+    busy = Reason.MACHINE_BUSY.change(seconds=90)
+    assert job.reason == busy.sentence
     for _ in range(LOSSES_ALLOWED):
         assert job.observed == "recovering"
         _starve(job, clock, new_owner())
     assert (job.observed, job.reason_code, job.crashes) == ("failed", "lost", 0)
-    assert job.reason == (
-        f"{busy} That was the {LOSSES_ALLOWED + 1}th time without a new checkpoint; the job is given up."
-        " Run it again where it has more room."
-    )
+    assert job.reason == fail_after_retries(busy, LOSSES_ALLOWED + 1).sentence
 
 
 def test_what_cannot_be_known_of_another_machine_is_not_claimed() -> None:
     clock = FixedClock()
     job = make_job(clock=clock)
     _starve(job, clock, "a name of another machine")
-    assert job.reason.startswith(
-        "The machine that ran the job is gone, or was too busy to keep the job alive"
-    )
+    assert job.reason == Reason.MACHINE_GONE.change(seconds=90).sentence
 
 
 def test_no_reason_of_a_failed_job_says_that_it_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +191,7 @@ def test_no_reason_of_a_failed_job_says_that_it_is_started_again(monkeypatch: py
         tasks._wait_for(job.pk, owner, process, kills=0)
     job.refresh_from_db()
     assert (job.observed, job.crashes) == ("failed", CRASHES_ALLOWED + 1)
-    assert job.reason.startswith("The job's process ended unexpectedly (exit code 3). That was the 6th time")
+    assert job.reason == fail_after_retries(Reason.PROCESS_DIED.change(how="exit code 3"), 6).sentence
     assert "started again" not in job.reason
 
 

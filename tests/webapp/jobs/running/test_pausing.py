@@ -10,6 +10,7 @@ from tests.factories import FixedClock, make_job, make_running_job, make_spec, s
 from webapp.clock import SYSTEM_CLOCK
 from webapp.jobs.invariants import findings
 from webapp.jobs.models import Job, Round
+from webapp.jobs.reasons import Reason
 from webapp.jobs.running import runner
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import check_jobs
@@ -26,7 +27,7 @@ def test_a_waiting_job_is_paused_at_once_and_waits_again() -> None:
     assert pause_job(job=job, user="me").last_seq == paused.last_seq, "pausing twice says nothing new"
     again = go_on(job=job, user="me")
     assert (again.observed, again.desired) == ("queued", "run")
-    assert again.reason == "Waiting for a worker, to begin again: it has no checkpoint yet."
+    assert again.reason == Reason.BEGINS_AGAIN.sentence
 
 
 def test_a_running_job_pauses_when_its_run_says_so() -> None:

@@ -171,7 +171,7 @@ def test_a_machine_without_a_jobs_checkpoints_leaves_the_job_to_the_one_that_has
         launch_job(job.pk)
     job.refresh_from_db()
     assert (job.observed, job.last_seq, job.lease_epoch) == ("recovering", events, epoch)
-    assert job.reason.startswith("Waits for a machine that can read its checkpoints")
+    assert str(checkpoint_folder(job.pk)) in job.reason
     assert not leave_to_others(job, clock=FixedClock(job.since + LEFT_TO_OTHERS_FOR))
     settings.STARLING_DATA = first_data
     assert not leave_to_others(job)
@@ -188,7 +188,7 @@ def test_checkpoints_that_cannot_be_read_pause_the_job_and_it_goes_on_once_they_
     _run(job)
     assert (job.observed, job.reason_code, job.round_no) == ("paused", "unreadable", reached)
     assert (job.rounds.count(), job.checkpoints.count()) == (reached, rows)
-    assert "Bring that folder back and the job goes on by itself" in job.reason
+    assert str(checkpoint_folder(job.pk)) in job.reason
     resume_with_storage(clock=_later())
     job.refresh_from_db()
     assert job.observed == "paused"
@@ -209,7 +209,7 @@ def test_a_job_goes_back_to_an_older_checkpoint_that_can_be_read_and_says_so() -
     said = [
         one["text"] for one in job.events.filter(kind=EventKind.RESUMED).values_list("payload", flat=True)
     ]
-    assert any(text.startswith("Its newest checkpoint cannot be read. Resumes from") for text in said)
+    assert any(text.startswith("Its newest checkpoint") for text in said)
     assert_whole(job)
 
 

@@ -1,0 +1,43 @@
+"""What alerts say: of spending gone wrong, and of room that a budget has again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from webapp.alerts import anomalies
+from webapp.alerts.anomalies import Facts
+from webapp.alerts.text import room_again_sentence
+
+USD = 10**12
+WELL = Facts(name="Hopper", limit_picodollars=USD, cap_picodollars=USD, unreal=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "beginning"),
+    [
+        (
+            {"expected_picodollars_per_s": 1e8, "burn_picodollars_per_s": 3.1e8},
+            "Hopper spends $1.12 an hour, 3.1 times what was forecast ($0.360)",
+        ),
+        (
+            {"spent_since_steps_picodollars": USD // 50},
+            "Hopper has spent $0.0200 in the last ten minutes without a single step",
+        ),
+    ],
+)
+def test_spending_gone_wrong(changes: dict[str, Any], beginning: str) -> None:
+    (found,) = anomalies.findings(replace(WELL, **changes))
+    assert found.sentence.startswith(beginning)
+    assert "it cannot spend more than $1.00 in all" in found.sentence
+
+
+def test_room_that_there_is_again() -> None:
+    assert room_again_sentence([USD]) == (
+        "There is room for its next round again: $1.00 is free. Its page resumes it."
+    )
+    assert room_again_sentence([2 * USD, USD]) == (
+        "There is room for their next rounds again: at least $1.00 is free for each. Their pages resume them."
+    )

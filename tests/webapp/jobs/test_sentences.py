@@ -1,0 +1,51 @@
+"""What is said of why a job is in its state."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories import make_job
+from webapp.job_states import Observed
+from webapp.jobs.actor_bounds import words
+from webapp.jobs.events.event_text import describe_event
+from webapp.jobs.models import EventKind
+from webapp.jobs.reasons import (
+    Reason,
+    ReasonCode,
+    fail_after_retries,
+    look_of,
+)
+
+
+def test_a_code_that_is_not_known_any_more_is_shown_with_its_own_words() -> None:
+    assert look_of("paused", "retired") == look_of("paused")
+    state = {"text": "As it was noted then", "observed": "paused", "reason_code": "retired"}
+    assert describe_event(EventKind.STATE, state).text == "As it was noted then."
+    end = {"reason": "as the engine said then", "reason_code": "retired", "rounds": 1, "env_steps": 256}
+    assert describe_event(EventKind.STOPPED, end).text == "As the engine said then. 1 round, 256 steps."
+
+
+def test_a_job_that_is_given_up_keeps_the_code_of_its_last_run() -> None:
+    crashed = fail_after_retries(Reason.PROCESS_DIED.change(how="exit code 3"), 6)
+    assert (crashed.state, crashed.code) == (Observed.FAILED, ReasonCode.CRASHED)
+    assert crashed.sentence == (
+        "The job's process ended unexpectedly (exit code 3). That was the 6th time without a new checkpoint;"
+        " the job is given up."
+    )
+    lost = fail_after_retries(Reason.WORKER_KILLED.change(), 20)
+    assert lost.sentence.endswith("Run it again where it has more room.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("least", "most", "sentence"),
+    [
+        (3, 3, "3 actors in every round."),
+        (2, 8, "From 2 to 8 actors in a round."),
+        (2, None, "At least 2 actors in a round."),
+        (None, 8, "At most 8 actors in a round."),
+        (None, None, "As many actors as the scaling policy decides."),
+    ],
+)
+def test_bounds_on_the_number_of_actors(least: int | None, most: int | None, sentence: str) -> None:
+    assert words(make_job(), least, most) == sentence
