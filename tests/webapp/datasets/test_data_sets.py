@@ -137,7 +137,7 @@ def test_a_viewer_reads_and_changes_nothing() -> None:
     [
         ("a,b\n1\n", "Row 2 has 1 cell"),
         ("a,a\n1,2\n", "Row 1: columns 1 and 2 "),
-        (b"PK\x03\x04", "archive cannot be"),
+        (b"PK\x03\x04", "The archive cannot"),
     ],
 )
 def test_a_table_that_cannot_be_read_says_why_and_is_not_kept(content: str | bytes, words: str) -> None:

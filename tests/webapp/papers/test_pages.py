@@ -86,7 +86,7 @@ def test_what_comes_with_starling_is_shown() -> None:
         assert f'id="{one.key}"' in listed
     for name in figures.result_names():
         if figures.find_result(name) is not None:
-            assert "manage.py papers run" in _page(f"/papers/{name}/")
+            assert 'id="made-title"' in _page(f"/papers/{name}/")
 
 
 @pytest.mark.django_db

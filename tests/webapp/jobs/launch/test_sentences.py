@@ -71,7 +71,7 @@ def _on_actors(learners: int) -> Any:
         ),
         (
             lambda: make_spec("hopper-simulated", platform__region="eu-west-1"),
-            "Region (platform.region): without a price no budget can be kept: there is no price for 'c5.4xlarge' in"
+            "Region (platform.region): without a price no budget can be kept, and there is no price for 'c5.4xlarge' in"
             f" eu-west-1; there is one in us-east-1. {PRICE_IT}",
         ),
     ],
