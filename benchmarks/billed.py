@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks import Figure, peers
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.calibration.figures import quantity
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
@@ -53,7 +53,7 @@ def _billed_s(environment: str, measured: dict[str, Any]) -> float:
             "step_us": quantity([0.0], "counted as the environment's, as real actors count it"),
         }
     )
-    work = Work(
+    work = CallRecord(
         "r-a1", "r", "rollout", "actor", environment=environment, env_steps=10**6, memory_mb=_MEMORY_MB
     )
     speeds = Speeds(profiles.load("lambda"), stack)

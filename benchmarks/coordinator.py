@@ -109,7 +109,7 @@ def _child(case: dict[str, Any], **environment: str) -> dict[str, Any]:
 
 def prepare() -> None:
     from benchmarks.lambda_calls import _call
-    from cloud.actor.wire import Work
+    from cloud.actor.wire import MeasuredWork
     from training.calls.update import UpdateRequest
     from training.engine.messages import Call
     from training.functions.body import WarmCache
@@ -138,7 +138,7 @@ def prepare() -> None:
     }
     encoded = {name: base64.b64encode(data).decode() for name, data in made.items()}
     works = {"work": sampled.usage, "update_work": updated.usage}
-    print(json.dumps(encoded | {name: Work.of(usage).model_dump() for name, usage in works.items()}))
+    print(json.dumps(encoded | {name: MeasuredWork.of(usage).model_dump() for name, usage in works.items()}))
 
 
 def _spec(case: dict[str, Any]) -> Any:

@@ -12,11 +12,11 @@ from benchmarks import Figure
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import retime
-from cloud.money.billing.work import Work, WorkWriter
+from cloud.money.billing.work import CallRecord, WorkWriter
 from cloud.money.billing.work_file import WorkFile, read_work_file
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import draw_outcomes
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from training.engine.ports import Settlement
 from training.engine.reports import Usage
 from training.spec import TrainingSpec
@@ -36,10 +36,10 @@ def measure() -> Iterator[Figure]:
     yield Figure("preparing them", _best_ms(lambda: ReplaySchedule.of(sitting)), "ms")
     schedule = ReplaySchedule.of(sitting)
     for name in ("lambda", "aci-today", "one-machine"):
-        place = Place.of(SimulatedOptions(profile=name), PriceBook.load())
+        place = TimingPlace.of(SimulatedOptions(profile=name), PriceBook.load())
         took_ms = _best_ms(lambda place=place: retime(schedule, place, seed=0))
         yield Figure(f"re-timing on {name}", took_ms, "ms", at_most=100)
-    place = Place.of(SimulatedOptions(), PriceBook.load())
+    place = TimingPlace.of(SimulatedOptions(), PriceBook.load())
     took_ms = _best_ms(lambda: draw_outcomes([schedule], [place], _DRAWS, seed=0), repeats=3)
     yield Figure("one draw of all numbers", took_ms / _DRAWS, "ms")
 
@@ -64,13 +64,13 @@ def _write(path: Path) -> None:
     file.close()
 
 
-def _works() -> Iterator[Work]:
+def _works() -> Iterator[CallRecord]:
     serial, before = 0, ()
     for round_no in range(1, ROUNDS + 1):
         names = [f"r{round_no}-s{slot}-{round_no}-n{serial + slot}" for slot in range(ACTORS)]
         for name in names:
             serial += 1
-            yield Work(
+            yield CallRecord(
                 id=f"{name}-a1",
                 name=name,
                 kind="rollout",
@@ -89,7 +89,7 @@ def _works() -> Iterator[Work]:
             )
         serial += 1
         name = f"r{round_no}-update-n{serial}"
-        yield Work(
+        yield CallRecord(
             id=f"{name}-a1",
             name=name,
             kind="update",

@@ -18,7 +18,7 @@ _PATIENCE_S = 180.0
 
 def measure(*, quick: bool = False) -> Iterator[Figure]:
     """How far median round times are from each other; `quick` measures little and is no figure."""
-    effort = run_parts.QUICK if quick else run_parts.Effort(repeats=7)
+    effort = run_parts.QUICK if quick else run_parts.MachineEffort(repeats=7)
     found = run_parts.calibration(
         shapes.ENVIRONMENTS,
         effort,

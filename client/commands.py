@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from . import output_columns as out
-from .tables import Part
+from .tables import TablePart
 
 
 class Option(NamedTuple):
@@ -35,7 +35,7 @@ class Command(NamedTuple):
     words: str
     help: str
     does: str
-    shows: tuple[Part, ...] = ()
+    shows: tuple[TablePart, ...] = ()
     options: tuple[Option, ...] = ()
     sends: dict[str, Any] = {}
     spec: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tables import Part
+from .tables import TablePart
 
 SCORE = "leading_score"
 """The field of a job that holds its score: the evaluated one, else that of training."""
@@ -10,14 +10,14 @@ TRAINING_SCORE = "episode_return_mean"
 """The field of a job, and of a round's report, that holds the training score of any kind of training."""
 
 JOBS = (
-    Part(
+    TablePart(
         "job=id state=state_words @round_name=round_no:whole @progress_unit=env_steps:whole "
         "@score.name=leading_score:number scored_by training=episode_return_mean:number @actor_name=actors:whole "
         "spent=spent_usd:usd limit=limit_usd:usd money name",
     ),
 )
 JOB = (
-    Part(
+    TablePart(
         "job=id name state=state_words why=reason since:at environment algorithm platform seed:whole groups "
         "tags note launched=created_at:at by=created_by @round_name=round_no:whole "
         "@progress_unit=env_steps:whole "
@@ -29,39 +29,39 @@ JOB = (
     ),
 )
 COST = (
-    Part("what=kind settled:whole open:whole cost=cost_usd:exact", at="by_kind"),
-    Part(
+    TablePart("what=kind settled:whole open:whole cost=cost_usd:exact", at="by_kind"),
+    TablePart(
         "total=total_usd:exact reserved=reserved_usd:exact free=free_usd:exact limit=limit_usd:exact money",
         tall=True,
     ),
-    Part("budget=name free=free_usd:usd limit=limit_usd:usd", at="budgets_above"),
+    TablePart("budget=name free=free_usd:usd limit=limit_usd:usd", at="budgets_above"),
 )
 FORECAST = (
-    Part(at="sentence"),
-    Part(at="one_machine"),
-    Part(
+    TablePart(at="sentence"),
+    TablePart(at="one_machine"),
+    TablePart(
         "dollars_10_%=dollars.p10:usd dollars_50_%=dollars.p50:usd dollars_90_%=dollars.p90:usd "
         "minutes_10_%=minutes.p10:number minutes_50_%=minutes.p50:number minutes_90_%=minutes.p90:number "
         "steps=steps.p50:number calls=calls.p50:number ends_by simulated:yes",
         tall=True,
     ),
-    Part(at="assumptions"),
+    TablePart(at="assumptions"),
 )
-GROUPS = (Part("key runs:whole made=created_at:at name page=url"),)
+GROUPS = (TablePart("key runs:whole made=created_at:at name page=url"),)
 COMPARED = (
-    Part(
+    TablePart(
         "side=name runs=getting.runs:whole @score.name=iqm:interval cost_a_run=cost_a_run_usd:usd "
         "time_a_run=time_a_run_s:seconds reached=getting.reached:whole to_the_goal=getting.usd:usd "
         "more_seeds=against_best.more_seeds:whole for=against_best.more_usd:usd",
         at="sides",
     ),
-    Part("scored_by", tall=True),
-    Part(at="verdicts"),
-    Part("field=path values", at="differences"),
-    Part(at="left_out"),
+    TablePart("scored_by", tall=True),
+    TablePart(at="verdicts"),
+    TablePart("field=path values", at="differences"),
+    TablePart(at="left_out"),
 )
 ALERTS = (
-    Part(
+    TablePart(
         "alert=id:whole severity state last=last_at:at times:whole about=subject sentence",
     ),
 )
@@ -69,74 +69,76 @@ _PREDICTED = (
     "round=round_no:whole actors:whole ends_by time_p10=time_s.p10:seconds time_p90=time_s.p90:seconds "
     "cost_p10=usd.p10:usd cost_p90=usd.p90:usd score_p10=score.p10 score_p90=score.p90"
 )
-PREDICTION = (Part(_PREDICTED),)
-PREDICTIONS = (Part(f"{_PREDICTED} state outcome"),)
+PREDICTION = (TablePart(_PREDICTED),)
+PREDICTIONS = (TablePart(f"{_PREDICTED} state outcome"),)
 GOALS = (
-    Part(
+    TablePart(
         "algorithm policy cloud cost=median_usd:usd time=median_s:seconds reached:whole runs:whole by_training:whole "
         "money",
         at="rows",
     ),
-    Part(
+    TablePart(
         "experiment setting cloud goal cost=median_usd:usd time=median_s:seconds reached:whole runs:whole",
         at="measured",
     ),
 )
 AB_TESTS = (
-    Part(
+    TablePart(
         "test=id:whole state pairs=pairs_ended:whole of=most_pairs:whole spent=spent_usd:usd question answer"
     ),
 )
-AB_TEST = (*AB_TESTS, Part("group reason page=url"))
-RULES = (Part("rule=id:whole text added=created_at:at"),)
-TRACKERS = (Part("tracker=kind state place address token=has_token:yes words"),)
+AB_TEST = (*AB_TESTS, TablePart("group reason page=url"))
+RULES = (TablePart("rule=id:whole text added=created_at:at"),)
+TRACKERS = (TablePart("tracker=kind state place address token=has_token:yes words"),)
 BUDGETS = (
-    Part(
+    TablePart(
         "budget=id:whole spent=spent_usd:usd reserved=reserved_usd:usd free=free_usd:usd limit=limit_usd:usd "
         "period counts tells_at_%=thresholds name outlook",
     ),
 )
 COSTS = (
-    Part("what=label cost=cost_usd:exact billed=billed_usd:exact calls:whole", at="rows"),
-    Part("total=total_usd:exact money=prices", tall=True),
+    TablePart("what=label cost=cost_usd:exact billed=billed_usd:exact calls:whole", at="rows"),
+    TablePart("total=total_usd:exact money=prices", tall=True),
 )
 REPORTS = (
-    Part("report=id:whole format state asked=asked_at:at size=byte_count:kb kept_until=expires_at:at reason"),
+    TablePart(
+        "report=id:whole format state asked=asked_at:at size=byte_count:kb kept_until=expires_at:at reason"
+    ),
 )
-CONNECTIONS = (Part("connection=id cloud kind region account state jobs:whole name words"),)
+CONNECTIONS = (TablePart("connection=id cloud kind region account state jobs:whole name words"),)
 CONNECTION = (
-    Part(
+    TablePart(
         "connection=id name cloud kind region emulated:yes account prefix external_id subscription_id resource_group "
         "state words tested=tested_at:at jobs:whole",
         tall=True,
     ),
-    Part("right=name holds=ok:yes words do=fix", at="report.checks"),
+    TablePart("right=name holds=ok:yes words do=fix", at="report.checks"),
 )
 SET_UP = (
-    Part(
+    TablePart(
         "state=state_words words ready:yes memory=ready_mb bucket=ready_bucket:yes image=ready_image",
         tall=True,
     ),
-    Part("step=name state words", at="steps"),
-    Part(at="before"),
+    TablePart("step=name state words", at="steps"),
+    TablePart(at="before"),
 )
-DRAFTS = (Part("draft=id:whole saved=saved_at:at title page=url"),)
-SCHEDULERS = (Part("scheduler=id versions:whole newest made=created_at:at name"),)
+DRAFTS = (TablePart("draft=id:whole saved=saved_at:at title page=url"),)
+SCHEDULERS = (TablePart("scheduler=id versions:whole newest made=created_at:at name"),)
 VERSIONS = (
-    Part(
+    TablePart(
         "version=id made=made_at:at agent subject workload most_actors=actors_max:whole "
         "episodes=facts.episodes:whole reached=facts.reached:whole cost_simulated=facts.cost_usd:usd "
         "time_here=facts.wall_s:seconds best_return=facts.best_return:number name",
     ),
 )
 TRAININGS = (
-    Part(
+    TablePart(
         "training=id:whole state=state_words asked=asked_at:at workload agent most_actors=actors_max:whole "
         "target:number made=version name at=sentence",
     ),
 )
 PROGRESS = (
-    Part(
+    TablePart(
         "training=id name state=state_words at=sentence workload agent subject begun_with "
         "target:number real_episodes=facts.episodes:whole of=episodes_asked:whole "
         "reached_the_target=facts.reached:whole rehearsals=facts.rehearsals:whole "
@@ -146,36 +148,36 @@ PROGRESS = (
     ),
 )
 EPISODES = (
-    Part(
+    TablePart(
         "kind number:whole rounds:whole score:number best=best_return:number reached:yes "
         "time_on_the_cloud=platform_s:seconds cost_simulated=cost_usd:usd",
     ),
 )
 SURFACES = (
-    Part(
+    TablePart(
         "surface=id:whole state round=round_no:whole points=points_done:whole of=points_asked:whole "
         "checkpoint why=reason",
     ),
 )
 SURFACE = (
-    Part("surface=id checkpoint state why=reason eigenvalues", tall=True),
-    Part(at="sentence"),
+    TablePart("surface=id checkpoint state why=reason eigenvalues", tall=True),
+    TablePart(at="sentence"),
 )
 FILMS = (
-    Part(
+    TablePart(
         "film=id:whole state round=round_no:whole return=shows.episode_return:number "
         "length=shows.seconds:seconds size=shows.byte_count:kb checkpoint why=reason",
     ),
 )
 PROFILES = (
-    Part(
+    TablePart(
         "profile=id:whole state=state_words asked=asked_at:at environment chosen=chosen_mb:mb "
         "spent=spent_usd:usd money why=sentence",
     ),
 )
 PROFILE = (
-    Part("profile=id environment state=state_words why=sentence spent=spent_usd:usd money", tall=True),
-    Part(
+    TablePart("profile=id environment state=state_words why=sentence spent=spent_usd:usd money", tall=True),
+    TablePart(
         "memory=memory_mb:mb picked:yes calls:whole a_million_steps=seconds_a_million_steps:seconds "
         "cost_of_them=usd_a_million_steps:usd start=start_s:seconds slower_%=slower_percent:whole "
         "dearer_%=dearer_percent:whole failure",
@@ -183,68 +185,70 @@ PROFILE = (
     ),
 )
 EXPERIMENTS = (
-    Part(
+    TablePart(
         "experiment=name runs=runs_complete:whole of=runs:whole title claims=verdicts:counts",
     ),
 )
 EXPERIMENT = (
-    Part(
+    TablePart(
         "title question what_it_can_claim=can_claim runs=runs_complete:whole of=runs:whole",
         tall=True,
     ),
-    Part("verdict=word figure claim ours theirs on=environments the_paper=paper", at="claims"),
+    TablePart("verdict=word figure claim ours theirs on=environments the_paper=paper", at="claims"),
 )
 DATA_SETS = (
-    Part(
+    TablePart(
         "data_set=id:whole state rows:whole held_out=held_out_rows:whole features:whole target "
         "uploaded=uploaded_at:at name"
     ),
 )
 DATA_SET = (
-    Part(
+    TablePart(
         "data_set=id:whole name file state sentence in_specs=data rows:whole held_out=held_out_rows:whole "
         "features:whole target uploaded=uploaded_at:at by=uploaded_by",
         tall=True,
     ),
-    Part("class=name rows:whole held_out=held_out_rows:whole", at="classes"),
-    Part(
+    TablePart("class=name rows:whole held_out=held_out_rows:whole", at="classes"),
+    TablePart(
         "column=name type missing:whole different=distinct:whole lowest=low:number highest=high:number mean:number "
         "problem",
         at="table.columns",
     ),
 )
-SHIPPED = (Part("in_specs=key title words"),)
-FIGURES = (Part("paper number verdict here=leading.figure the_paper=says experiments"),)
+SHIPPED = (TablePart("in_specs=key title words"),)
+FIGURES = (TablePart("paper number verdict here=leading.figure the_paper=says experiments"),)
 ROUNDS = (
-    Part(
+    TablePart(
         "@round_name=round_no:whole @progress_unit=report.total_env_steps:whole @actor_name=report.actors:whole "
         "training_@score.name=report.episode_return_mean:number at:at",
     ),
 )
 EVALUATIONS = (
-    Part(
+    TablePart(
         "@round_name=round_no:whole @progress_unit=env_steps:whole evaluated_@score.name=return_mean:number "
         "std=return_std:number",
     ),
 )
 CHECKPOINTS = (
-    Part(
+    TablePart(
         "@round_name=round_no:whole @progress_unit=env_steps:whole evaluated=return_mean:number best:yes "
         "size=byte_count:kb checkpoint=name",
     ),
 )
-PROFILE_COST = (Part("likely=likely_usd:usd at_most=most_usd:usd money"),)
+PROFILE_COST = (TablePart("likely=likely_usd:usd at_most=most_usd:usd money"),)
 PRESETS = (
-    Part(
+    TablePart(
         "preset=name environment=spec.training.environment.id platform=spec.platform.kind "
         "budget=spec.budget_usd:usd title",
     ),
 )
-PROJECTS = (Part("project=slug role archived=archived_at:at name page=url"),)
+PROJECTS = (TablePart("project=slug role archived=archived_at:at name page=url"),)
 LINKS = (
-    Part("link=id:whole kind money:yes last_used=last_used_at:at ends=ends_at:at ended made_by job title"),
+    TablePart(
+        "link=id:whole kind money:yes last_used=last_used_at:at ends=ends_at:at ended made_by job title"
+    ),
 )
-MADE_LINK = (Part("link=id:whole kind title money:yes ends=ends_at:at address=link embed", tall=True),)
-MEMBERS = (Part("member=id:whole email role you:yes since:at"),)
-INVITATIONS = (Part("invitation=id:whole email role invited_by ends=ends_at:at"),)
-INVITED = (Part("invitation=id:whole email role ends=ends_at:at link not_mailed", tall=True),)
+MADE_LINK = (TablePart("link=id:whole kind title money:yes ends=ends_at:at address=link embed", tall=True),)
+MEMBERS = (TablePart("member=id:whole email role you:yes since:at"),)
+INVITATIONS = (TablePart("invitation=id:whole email role invited_by ends=ends_at:at"),)
+INVITED = (TablePart("invitation=id:whole email role ends=ends_at:at link not_mailed", tall=True),)

@@ -18,7 +18,7 @@ _OBEYED = dict.fromkeys((*range(32), *range(127, 160)), " ")
 """Control characters."""
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A part of a response to show: the whole, or the value `at` a path. Without columns it is lines of text;
     `tall`: one thing, a line for each column."""
 
@@ -65,18 +65,18 @@ def found(answer: Any, path: str) -> Any:
     return answer
 
 
-def shown(answer: Any, parts: Iterable[Part], words: Any = None) -> str:
+def shown(answer: Any, parts: Iterable[TablePart], words: Any = None) -> str:
     """All parts, one below the other, without empty ones. `words`: the job that the answer is of, or the answer."""
     blocks = [_block(found(answer, part.at), part, words or answer) for part in parts]
     return "\n\n".join(block for block in blocks if block)
 
 
-def takes_words(parts: Iterable[Part]) -> bool:
+def takes_words(parts: Iterable[TablePart]) -> bool:
     """Whether a heading is a word of the answer."""
     return any("@" in part.columns for part in parts)
 
 
-def _block(there: Any, part: Part, words: Any) -> str:
+def _block(there: Any, part: TablePart, words: Any) -> str:
     if not there:
         return ""
     rows = there if isinstance(there, list) else [there]

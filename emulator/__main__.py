@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from emulator.aws import demo as aws_demo
-from emulator.aws.account import Account
+from emulator.aws.account import EmulatedAccount
 from emulator.aws.server import AwsEmulator
 from emulator.azure import demo as azure_demo
 from emulator.azure.server import AzureEmulator
@@ -32,7 +32,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.cloud == "aws":
         aws = AwsEmulator(
-            account=Account(concurrency=options.concurrency),
+            account=EmulatedAccount(concurrency=options.concurrency),
             faults=AwsFaults(seed=options.seed),
             region=options.region or "us-east-1",
         )

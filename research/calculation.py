@@ -16,9 +16,9 @@ from typing import Any
 from cloud.fingerprint import fingerprint
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import RetimedRun, retime
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.money.billing.work_file import Sitting
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from training.spec import TrainingSpec
 
 DRAWS = 20
@@ -36,7 +36,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """`drawn` names the columns of a curve's axes; the columns of words tell curves apart."""
 
     title: str
@@ -57,14 +57,14 @@ class Calculation:
     question: str
     oracle: str
     can_claim: str
-    compute: Callable[[bool], tuple[list[Table], list[Statement]]]
+    compute: Callable[[bool], tuple[list[ResultTable], list[Statement]]]
     beside: str = ""
     prepare: Callable[[], None] | None = None
     measures: bool = False
 
 
 @dataclass(frozen=True)
-class Workload:
+class ActorWorkload:
     """The work of one actor's call: its steps, the policy's multiplications, and bytes there and back."""
 
     environment: str
@@ -76,22 +76,22 @@ class Workload:
 
 
 # Two layers of 256; the papers' three convolutions on 84 × 84 × 4. A MuJoCo step leaves 69 bytes, a picture 84 × 84.
-HOPPER = Workload("Hopper-v5", 256, 70_000, False, 282_000, 17_700)
-QBERT = Workload("QbertNoFrameskip-v4", 192, 3_450_000, True, 4_300_000, 192 * 84 * 84)
+HOPPER = ActorWorkload("Hopper-v5", 256, 70_000, False, 282_000, 17_700)
+QBERT = ActorWorkload("QbertNoFrameskip-v4", 192, 3_450_000, True, 4_300_000, 192 * 84 * 84)
 
 
 def rounds_of(
-    workload: Workload, actors: int, rounds: int = 1, *, epochs: int = 30, memory_mb: int = 1024
+    workload: ActorWorkload, actors: int, rounds: int = 1, *, epochs: int = 30, memory_mb: int = 1024
 ) -> ReplaySchedule:
     """A run of synchronous rounds, each update one minibatch of the whole round, passed `epochs` times."""
-    works: list[Work] = []
+    works: list[CallRecord] = []
     before: tuple[str, ...] = ()
     for number in range(1, rounds + 1):
         names = tuple(f"r{number}-s{slot}-n{len(works) + slot + 1}" for slot in range(actors))
         works += [_rollout(name, workload, number, before, memory_mb) for name in names]
         update = f"r{number}-update-n{len(works) + 1}"
         works.append(
-            Work(
+            CallRecord(
                 id=f"{update}-a1",
                 name=update,
                 kind="update",
@@ -114,8 +114,10 @@ def rounds_of(
     return ReplaySchedule.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
 
 
-def _rollout(name: str, workload: Workload, number: int, before: tuple[str, ...], memory_mb: int) -> Work:
-    return Work(
+def _rollout(
+    name: str, workload: ActorWorkload, number: int, before: tuple[str, ...], memory_mb: int
+) -> CallRecord:
+    return CallRecord(
         id=f"{name}-a1",
         name=name,
         kind="rollout",
@@ -134,7 +136,7 @@ def _rollout(name: str, workload: Workload, number: int, before: tuple[str, ...]
     )
 
 
-def timed(script: ReplaySchedule, place: Place, *, quick: bool) -> list[RetimedRun]:
+def timed(script: ReplaySchedule, place: TimingPlace, *, quick: bool) -> list[RetimedRun]:
     """The script with several seeds of the cloud."""
     return [retime(script, place, seed=seed) for seed in range(_QUICK_DRAWS if quick else DRAWS)]
 
@@ -178,7 +180,7 @@ def write(name: str, target: Path, root: Path, *, quick: bool = False) -> dict[s
 def _markdown(
     name: str,
     calculation: Calculation,
-    tables: Sequence[Table],
+    tables: Sequence[ResultTable],
     statements: Sequence[Statement],
     *,
     quick: bool,

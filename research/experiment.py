@@ -17,10 +17,10 @@ from pydantic import Field, model_validator
 
 from research.branching import Branching
 from research.claims import Better, Cheaper, Claim, arms_in, environments_in
-from research.paper_tables import Difference, Paper, differences
+from research.paper_tables import HyperparameterDifference, Paper, differences
 from research.pricing_targets import PRICING_TARGETS
 from research.reliability import Reliability
-from research.scheduler_training import SchedulerTraining
+from research.scheduler_training import RehearsedTraining
 from training.base_model import FrozenModel
 from webapp.jobs.spec import JobSpec
 
@@ -50,10 +50,10 @@ class Arm(FrozenModel):
     home: str = ""
     spends_like: str | None = None
     scheduler: str | None = None
-    study: Branching | SchedulerTraining | Reliability | None = Field(None, discriminator="kind")
+    study: Branching | RehearsedTraining | Reliability | None = Field(None, discriminator="kind")
 
 
-class Setting(FrozenModel):
+class ExperimentSetting(FrozenModel):
     """An environment, the seeds it is run with, and which arms run there (None: all).
 
     `fewer`: arms that are run with the first so many seeds only. `own`: changes for single arms here.
@@ -80,7 +80,7 @@ class Experiment(FrozenModel):
     can_claim: str = Field(description="What this number of seeds allows to say.")
     base: dict[str, Any] = Field(description="A JobSpec document that all arms start from.")
     arms: tuple[Arm, ...] = Field(min_length=1)
-    settings: tuple[Setting, ...] = Field(min_length=1)
+    settings: tuple[ExperimentSetting, ...] = Field(min_length=1)
     claims: tuple[Claim, ...] = ()
     final_episodes: int = Field(20, ge=1)
     targets: dict[str, float] = Field(
@@ -136,7 +136,7 @@ class Experiment(FrozenModel):
                 raise ValueError(f"{arm.name} repeats an arm that is not there")
             if set(self.needs(arm)) - arms:
                 raise ValueError(f"{arm.name} needs an arm that is not there")
-            if isinstance(arm.study, SchedulerTraining):
+            if isinstance(arm.study, RehearsedTraining):
                 trained_on = {one.environment for one in self.settings if arm in self.arms_of(one)}
                 if trained_on - set(self.training_targets):
                     raise ValueError(f"{arm.name} trains a scheduler for a target that is not there")
@@ -148,7 +148,7 @@ class Experiment(FrozenModel):
             raise ValueError(f"differs from the paper without a reason: {', '.join(sorted(unexplained))}")
         return self
 
-    def differences(self) -> list[tuple[str, Difference]]:
+    def differences(self) -> list[tuple[str, HyperparameterDifference]]:
         """What each environment's recipe, before any arm's changes, does not share with the paper's table."""
         if self.paper is None:
             return []
@@ -202,14 +202,14 @@ class Experiment(FrozenModel):
     def arm(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
 
-    def arms_of(self, setting: Setting) -> list[Arm]:
+    def arms_of(self, setting: ExperimentSetting) -> list[Arm]:
         return [arm for arm in self.arms if setting.arms is None or arm.name in setting.arms]
 
     @staticmethod
     def needs(arm: Arm) -> tuple[str, ...]:
         """The arms whose runs of the same environment have to be complete before one of this arm begins."""
-        learned_from = arm.study.recorded if isinstance(arm.study, SchedulerTraining) else ()
-        begins_with = arm.study.begin_with if isinstance(arm.study, SchedulerTraining) else None
+        learned_from = arm.study.recorded if isinstance(arm.study, RehearsedTraining) else ()
+        begins_with = arm.study.begin_with if isinstance(arm.study, RehearsedTraining) else None
         named = (arm.spends_like, arm.scheduler, begins_with, *learned_from)
         return tuple(name for name in named if name)
 
@@ -221,7 +221,7 @@ class Experiment(FrozenModel):
         for name in self.needs(arm):
             seed = cell.seed if name == arm.spends_like else setting.seeds[0]
             abroad = (
-                isinstance(arm.study, SchedulerTraining)
+                isinstance(arm.study, RehearsedTraining)
                 and name == arm.study.begin_with
                 and arm.study.begin_in
             )
@@ -292,10 +292,10 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def recipe_hash(spec: JobSpec, study: SchedulerTraining | Branching | Reliability | None = None) -> str:
+def recipe_hash(spec: JobSpec, study: RehearsedTraining | Branching | Reliability | None = None) -> str:
     """A short name for what was declared of this recipe; a run is never continued with another one."""
     declared = spec.model_dump(mode="json", exclude_unset=True)
-    if isinstance(study, SchedulerTraining | Reliability) or (study is not None and study.further):
+    if isinstance(study, RehearsedTraining | Reliability) or (study is not None and study.further):
         declared["study"] = study.model_dump(mode="json")
     document = json.dumps(declared, sort_keys=True)
     return sha256(document.encode()).hexdigest()[:16]

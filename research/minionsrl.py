@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from research.claims import Cheaper
-from research.experiment import Arm, Setting, merged
+from research.experiment import Arm, ExperimentSetting, merged
 from research.policies import fixed, impact, scaled
 from research.recipes import first_recipe, paper_recipe
-from research.scheduler_training import SchedulerTraining
+from research.scheduler_training import RehearsedTraining
 
 MOST = 32
 ROUNDS = 20
@@ -98,9 +98,9 @@ def same_twice(environments: tuple[str, ...]) -> Cheaper:
     return cheaper("fixed_8", "fixed_8_again", environments, alike=True)
 
 
-def setting(environment: str, seeds: int, **fields: Any) -> Setting:
+def setting(environment: str, seeds: int, **fields: Any) -> ExperimentSetting:
     changes = CARTPOLE_RECIPE if environment == "CartPole-v1" else {}
-    return Setting(environment=environment, seeds=tuple(range(seeds)), changes=changes, **fields)
+    return ExperimentSetting(environment=environment, seeds=tuple(range(seeds)), changes=changes, **fields)
 
 
 def adapt_target(environment: str, arm: str = "minions_adapt") -> dict[str, dict[str, Any]]:
@@ -111,7 +111,7 @@ def adapt_target(environment: str, arm: str = "minions_adapt") -> dict[str, dict
 def scheduler_training_arm(name: str, title: str, **fields: Any) -> Arm:
     """An arm that trains a scheduler for its environment's target."""
     values = {"actors_max": MOST, "rounds": ROUNDS, "recorded": RECORDED, **fields}
-    return Arm(name=name, title=title, study=SchedulerTraining(**values))
+    return Arm(name=name, title=title, study=RehearsedTraining(**values))
 
 
 def scheduled(name: str, title: str, scheduler: str, *, longer: bool = False) -> Arm:

@@ -15,7 +15,7 @@ from training.base_model import FrozenModel
 Paper = Literal["nitro", "minionsrl", "stellaris"]
 
 
-class Row(NamedTuple):
+class PaperHyperparameter(NamedTuple):
     """A hyperparameter by its path in a training's spec, with the paper's value and where that is written."""
 
     path: str
@@ -23,7 +23,7 @@ class Row(NamedTuple):
     source: str
 
 
-class Difference(FrozenModel):
+class HyperparameterDifference(FrozenModel):
     """A hyperparameter that a recipe of ours does not share with the paper, and why."""
 
     path: str
@@ -34,96 +34,100 @@ class Difference(FrozenModel):
 
 
 _RLLIB = "C, RLlib's default"
-_PPO: tuple[Row, ...] = (
-    Row("algorithm.kind", "ppo", "P"),
-    Row("algorithm.learning_rate", 5e-5, "P, table 1"),
-    Row("algorithm.learning_rate_decay", False, _RLLIB),
-    Row("algorithm.discount", 0.99, "P, table 1"),
-    Row("algorithm.trace_decay", 1.0, _RLLIB),
-    Row("algorithm.clip", 0.3, "P, table 1"),
-    Row("algorithm.clip_decay", False, _RLLIB),
-    Row("algorithm.epochs", 30, _RLLIB),
-    Row("algorithm.value_coefficient", 1.0, "P, table 1"),
-    Row("algorithm.value_clip", 10.0, _RLLIB),
-    Row("algorithm.value_error", "clamped_square", _RLLIB),
-    Row("algorithm.kl_coefficient", 0.2, "P, table 1"),
-    Row("algorithm.kl_target", 0.01, "P, table 1"),
-    Row("algorithm.target_kl", None, _RLLIB),
-    Row("algorithm.entropy_coefficient", 0.0, "P, table 1"),
-    Row("algorithm.gradient_clip", "none", _RLLIB),
-    Row("algorithm.adam_epsilon", 1e-8, "C, torch's default"),
-    Row("algorithm.normalise_observations", False, _RLLIB),
-    Row("algorithm.normalise_rewards", False, _RLLIB),
-    Row("algorithm.clip_rewards", False, _RLLIB),
-    Row("algorithm.normalise_advantages", True, _RLLIB),
-    Row("algorithm.recompute_advantages", False, _RLLIB),
-    Row("algorithm.objective", "clipped", "P"),
-    Row("network.kind", "mlp", "P"),
-    Row("network.hidden", [256, 256], "P"),
-    Row("network.activation", "tanh", "P"),
-    Row("network.shared", False, "C"),
-    Row("network.log_std", "state", _RLLIB),
-    Row("network.log_std_initial", 0.0, _RLLIB),
-    Row("network.orthogonal", "rows of normal weights, each of length 1", _RLLIB),
-    Row("loop.kind", "synchronous", "P"),
-    Row("rollout.environments_per_actor", 1, "C"),
+_PPO: tuple[PaperHyperparameter, ...] = (
+    PaperHyperparameter("algorithm.kind", "ppo", "P"),
+    PaperHyperparameter("algorithm.learning_rate", 5e-5, "P, table 1"),
+    PaperHyperparameter("algorithm.learning_rate_decay", False, _RLLIB),
+    PaperHyperparameter("algorithm.discount", 0.99, "P, table 1"),
+    PaperHyperparameter("algorithm.trace_decay", 1.0, _RLLIB),
+    PaperHyperparameter("algorithm.clip", 0.3, "P, table 1"),
+    PaperHyperparameter("algorithm.clip_decay", False, _RLLIB),
+    PaperHyperparameter("algorithm.epochs", 30, _RLLIB),
+    PaperHyperparameter("algorithm.value_coefficient", 1.0, "P, table 1"),
+    PaperHyperparameter("algorithm.value_clip", 10.0, _RLLIB),
+    PaperHyperparameter("algorithm.value_error", "clamped_square", _RLLIB),
+    PaperHyperparameter("algorithm.kl_coefficient", 0.2, "P, table 1"),
+    PaperHyperparameter("algorithm.kl_target", 0.01, "P, table 1"),
+    PaperHyperparameter("algorithm.target_kl", None, _RLLIB),
+    PaperHyperparameter("algorithm.entropy_coefficient", 0.0, "P, table 1"),
+    PaperHyperparameter("algorithm.gradient_clip", "none", _RLLIB),
+    PaperHyperparameter("algorithm.adam_epsilon", 1e-8, "C, torch's default"),
+    PaperHyperparameter("algorithm.normalise_observations", False, _RLLIB),
+    PaperHyperparameter("algorithm.normalise_rewards", False, _RLLIB),
+    PaperHyperparameter("algorithm.clip_rewards", False, _RLLIB),
+    PaperHyperparameter("algorithm.normalise_advantages", True, _RLLIB),
+    PaperHyperparameter("algorithm.recompute_advantages", False, _RLLIB),
+    PaperHyperparameter("algorithm.objective", "clipped", "P"),
+    PaperHyperparameter("network.kind", "mlp", "P"),
+    PaperHyperparameter("network.hidden", [256, 256], "P"),
+    PaperHyperparameter("network.activation", "tanh", "P"),
+    PaperHyperparameter("network.shared", False, "C"),
+    PaperHyperparameter("network.log_std", "state", _RLLIB),
+    PaperHyperparameter("network.log_std_initial", 0.0, _RLLIB),
+    PaperHyperparameter("network.orthogonal", "rows of normal weights, each of length 1", _RLLIB),
+    PaperHyperparameter("loop.kind", "synchronous", "P"),
+    PaperHyperparameter("rollout.environments_per_actor", 1, "C"),
 )
 # Stellaris' paper was not available: its code runs the library's defaults, which Nitro's runs too, but for the passes.
 _STELLARIS = (
     *(row._replace(source=_RLLIB) for row in _PPO if row.path != "algorithm.epochs"),
-    Row("algorithm.epochs", 10, "C"),
+    PaperHyperparameter("algorithm.epochs", 10, "C"),
 )
-TABLES: dict[Paper, tuple[Row, ...]] = {
+TABLES: dict[Paper, tuple[PaperHyperparameter, ...]] = {
     "nitro": (
         *_PPO,
-        Row("algorithm.minibatch_size", 16_384, "C, a whole round: at most 64 actors × 256 steps"),
-        Row("environment.id", "Hopper-v3", "C"),
-        Row("rollout.steps_per_call", 256, "P, figures 2 to 8, and table 1: 4,096 = 16 × 256; C has 512"),
-        Row("stop.rounds", 50, "P"),
-        Row("evaluation.every_rounds", 1, "C"),
-        Row("evaluation.episodes", 6, "C, with the policy's own chance"),
+        PaperHyperparameter(
+            "algorithm.minibatch_size", 16_384, "C, a whole round: at most 64 actors × 256 steps"
+        ),
+        PaperHyperparameter("environment.id", "Hopper-v3", "C"),
+        PaperHyperparameter(
+            "rollout.steps_per_call", 256, "P, figures 2 to 8, and table 1: 4,096 = 16 × 256; C has 512"
+        ),
+        PaperHyperparameter("stop.rounds", 50, "P"),
+        PaperHyperparameter("evaluation.every_rounds", 1, "C"),
+        PaperHyperparameter("evaluation.episodes", 6, "C, with the policy's own chance"),
     ),
     "minionsrl": (
         *_PPO,
-        Row("algorithm.minibatch_size", 256, "P"),
-        Row("environment.id", "Hopper-v3", "P"),
-        Row("rollout.steps_per_call", 2048, "P, 65,536 steps of 32 actors"),
+        PaperHyperparameter("algorithm.minibatch_size", 256, "P"),
+        PaperHyperparameter("environment.id", "Hopper-v3", "P"),
+        PaperHyperparameter("rollout.steps_per_call", 2048, "P, 65,536 steps of 32 actors"),
     ),
     "stellaris": (
         *_STELLARIS,
-        Row("algorithm.minibatch_size", 4_096, "C, the baseline's: a whole round"),
-        Row("environment.id", "Hopper-v3", "C; v4 in a figure of the slides"),
-        Row("rollout.steps_per_call", 256, "C, 4,096 = 16 × 256"),
-        Row("stop.rounds", 20, "C"),
-        Row("evaluation.every_rounds", 1, "C"),
-        Row("evaluation.episodes", 10, "C"),
+        PaperHyperparameter("algorithm.minibatch_size", 4_096, "C, the baseline's: a whole round"),
+        PaperHyperparameter("environment.id", "Hopper-v3", "C; v4 in a figure of the slides"),
+        PaperHyperparameter("rollout.steps_per_call", 256, "C, 4,096 = 16 × 256"),
+        PaperHyperparameter("stop.rounds", 20, "C"),
+        PaperHyperparameter("evaluation.every_rounds", 1, "C"),
+        PaperHyperparameter("evaluation.episodes", 10, "C"),
     ),
 }
 # What a policy of scaling has of its own, by its kind.
-_SCALING: dict[str, tuple[Row, ...]] = {
+_SCALING: dict[str, tuple[PaperHyperparameter, ...]] = {
     "boosting": (
-        Row("scaling.decay", 0.96, "P"),
-        Row("scaling.window", 6, "P"),
-        Row("scaling.actors_min", 8, "P"),
-        Row("scaling.actors_max", 64, "P"),
-        Row("scaling.actors_first", 16, "C"),
-        Row("scaling.curvature.objective", "surrogate", "P"),
+        PaperHyperparameter("scaling.decay", 0.96, "P"),
+        PaperHyperparameter("scaling.window", 6, "P"),
+        PaperHyperparameter("scaling.actors_min", 8, "P"),
+        PaperHyperparameter("scaling.actors_max", 64, "P"),
+        PaperHyperparameter("scaling.actors_first", 16, "C"),
+        PaperHyperparameter("scaling.curvature.objective", "surrogate", "P"),
     ),
-    "fixed": (Row("scaling.actors", 16, "P, the baseline's"),),
+    "fixed": (PaperHyperparameter("scaling.actors", 16, "P, the baseline's"),),
 }
 # What a loop has of its own. N: a reader's note on the paper, which was not available itself.
-_LOOPS: dict[str, tuple[Row, ...]] = {
+_LOOPS: dict[str, tuple[PaperHyperparameter, ...]] = {
     "staleness_aware": (
-        Row("loop.kind", "staleness_aware", "S"),
-        Row("loop.learners", 4, "C"),
-        Row("loop.trajectories_per_gradient", 4, "C, slices of 1,024 samples"),
-        Row("loop.staleness_decay", 0.9, "C"),
-        Row("loop.ratio_limit", 1.0, "C"),
-        Row("loop.calibration", "largest", "N"),
-        Row("loop.weighting", "sqrt", "N"),
-        Row("loop.aggregation", "weigh_gradients", "N"),
-        Row("loop.truncation", "constant", "S and N"),
-        Row("loop.order", "arrival", "S"),
+        PaperHyperparameter("loop.kind", "staleness_aware", "S"),
+        PaperHyperparameter("loop.learners", 4, "C"),
+        PaperHyperparameter("loop.trajectories_per_gradient", 4, "C, slices of 1,024 samples"),
+        PaperHyperparameter("loop.staleness_decay", 0.9, "C"),
+        PaperHyperparameter("loop.ratio_limit", 1.0, "C"),
+        PaperHyperparameter("loop.calibration", "largest", "N"),
+        PaperHyperparameter("loop.weighting", "sqrt", "N"),
+        PaperHyperparameter("loop.aggregation", "weigh_gradients", "N"),
+        PaperHyperparameter("loop.truncation", "constant", "S and N"),
+        PaperHyperparameter("loop.order", "arrival", "S"),
     ),
 }
 # A gradient is of its whole slice.
@@ -149,7 +153,7 @@ MINIBATCH_NOTE = (
 
 def differences(
     training: Mapping[str, Any], paper: Paper, reasons: Mapping[str, str] | None = None
-) -> list[Difference]:
+) -> list[HyperparameterDifference]:
     """Return what differs from the paper's table in a training's spec, as JSON. The reason is empty where none is
     known.
     """
@@ -161,7 +165,7 @@ def differences(
         replaced.add("algorithm.minibatch_size")
     rows = (*(row for row in TABLES[paper] if row.path not in replaced), *own)
     found = [
-        Difference(
+        HyperparameterDifference(
             path=row.path,
             paper=_shown(row.value),
             ours=_shown(ours),
@@ -173,7 +177,7 @@ def differences(
     ]
     if training["algorithm"].get("minibatch_size", 0) < 4096:
         found.append(
-            Difference(
+            HyperparameterDifference(
                 path="algorithm.normalise_advantages",
                 paper="over a round",
                 ours="over a minibatch",

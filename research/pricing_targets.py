@@ -13,7 +13,7 @@ from typing import Any, Literal
 from cloud.money.billing.price_book import PriceBook
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import profile as profiles
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from training.base_model import FrozenModel
 
 
@@ -38,8 +38,8 @@ class PricingTarget(FrozenModel):
             learner_lanes=self.learner_lanes,
         )
 
-    def place(self, book: PriceBook) -> Place:
-        return Place.of(self.options, book)
+    def place(self, book: PriceBook) -> TimingPlace:
+        return TimingPlace.of(self.options, book)
 
     def sells(self, options: SimulatedOptions) -> bool:
         """Return whether a job with these options buys what is bought here."""
@@ -158,7 +158,7 @@ _LEFT_OUT: dict[Account, dict[str, tuple[str, ...]]] = {
 
 
 @cache
-def place_of(name: str, account: Account = "full") -> Place:
+def place_of(name: str, account: Account = "full") -> TimingPlace:
     """The pricing target with today's numbers and prices, by one account."""
     place = PRICING_TARGETS[name].place(PriceBook.load())
     left_out = _LEFT_OUT[account]

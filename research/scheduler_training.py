@@ -30,7 +30,7 @@ from webapp.money.amounts import PICODOLLARS_PER_USD
 _VARIANT = 100_000
 
 
-class SchedulerTraining(FrozenModel):
+class RehearsedTraining(FrozenModel):
     """`recorded` are the arms whose rounds are rehearsed with.
 
     `begin_with` is an arm whose scheduler is trained on, of the environment `begin_in` if that is another one.
@@ -55,7 +55,7 @@ class SchedulerTraining(FrozenModel):
     variant: int = Field(0, ge=0, exclude_if=lambda value: value == 0)
     binding: bool = Field(False, exclude_if=lambda value: value is False)
 
-    def quick(self) -> SchedulerTraining:
+    def quick(self) -> RehearsedTraining:
         return self.model_copy(update={"rounds": 3, "episodes": 1, "rehearsals": 2})
 
     def spec(self, job: JobSpec, target: float) -> SchedulingSpec:

@@ -49,7 +49,7 @@ ROWS = RESULTS / "siren_agent" / "agents.jsonl"
 
 
 @dataclass(frozen=True)
-class Setting:
+class AgentSetting:
     budget: int
     load: float
 
@@ -58,7 +58,7 @@ class Setting:
         return cloud_of(self.load)
 
 
-SETTINGS = tuple(Setting(budget, load) for load in LOADS for budget in BUDGETS)
+SETTINGS = tuple(AgentSetting(budget, load) for load in LOADS for budget in BUDGETS)
 
 
 def cloud_of(
@@ -116,7 +116,7 @@ def spec_of(seed: int, *, rehearsals: int = 6400) -> SirenSpec:
     )
 
 
-class Plan(NamedTuple):
+class FunctionsPlan(NamedTuple):
     """Fixed numbers; the first epoch may have its own number of functions."""
 
     functions: int
@@ -124,7 +124,7 @@ class Plan(NamedTuple):
     first: int
 
 
-class Played(NamedTuple):
+class PlayedTrainings(NamedTuple):
     """Trainings with different chance: their times, dollars, and whether they kept to the budget."""
 
     seconds: Numbers
@@ -136,26 +136,26 @@ def chances(seed: int) -> Numbers:
     return np.random.default_rng(derive(seed, "chances")).standard_normal((_CHANCES, EPOCHS))
 
 
-def play(cloud: ArithmeticCloud, plan: Plan, budget: float, normals: Numbers) -> Played:
+def play(cloud: ArithmeticCloud, plan: FunctionsPlan, budget: float, normals: Numbers) -> PlayedTrainings:
     """Return whole trainings with that plan, each with a row of `normals`."""
     first = cloud.epochs(1, plan.first, plan.memory_mb, normals[:, 0])
     later = cloud.epochs(2, plan.functions, plan.memory_mb, normals[:, 1:])
     seconds, usd = first.total_s + later.total_s.sum(axis=1), first.usd + later.usd.sum(axis=1)
-    return Played(seconds, usd, usd <= budget)
+    return PlayedTrainings(seconds, usd, usd <= budget)
 
 
 def search(
-    setting: Setting, sizes_mb: Sequence[int], *, own_first: bool = False
-) -> tuple[Plan, float] | None:
+    setting: AgentSetting, sizes_mb: Sequence[int], *, own_first: bool = False
+) -> tuple[FunctionsPlan, float] | None:
     """Return the quickest plan of the grid that keeps to the budget in 95 % of chances, and the dollars of trying all
     of it once, each to its end or its budget. None if there is none.
     """
-    best: tuple[float, Plan] | None = None
+    best: tuple[float, FunctionsPlan] | None = None
     tried, normals = 0.0, chances(-1)
     for memory_mb in sizes_mb:
         for functions in FUNCTIONS:
             for first in FUNCTIONS[::6] if own_first else (functions,):
-                plan = Plan(functions, memory_mb, first)
+                plan = FunctionsPlan(functions, memory_mb, first)
                 played = play(setting.cloud, plan, setting.budget, normals)
                 tried += float(np.minimum(played.usd, setting.budget).mean())
                 if played.kept.mean() >= _SURE and (best is None or played.seconds.mean() < best[0]):
@@ -163,12 +163,12 @@ def search(
     return None if best is None else (best[1], tried)
 
 
-def counted_s(played: Played, twice_of_s: float) -> float:
+def counted_s(played: PlayedTrainings, twice_of_s: float) -> float:
     """Return the mean time; a training that broke its budget counts as twice that of the best fixed numbers."""
     return float(np.where(played.kept, played.seconds, 2.0 * twice_of_s).mean())
 
 
-def train(setting: Setting, seed: int, spec: SirenSpec) -> bytes:
+def train(setting: AgentSetting, seed: int, spec: SirenSpec) -> bytes:
     """Return the weights of an agent trained on arithmetic that was fitted to six recorded trainings."""
     recorded = [rounds_of(setting.cloud, [plan] * EPOCHS) for plan in _RECORDED]
     return best_agent(spec, recorded, setting.budget * PICODOLLARS, seed)[0]
@@ -196,27 +196,27 @@ def best_agent(
     return best[1], scores
 
 
-def recorded_usd(setting: Setting) -> float:
+def recorded_usd(setting: AgentSetting) -> float:
     """Return the dollars of the trainings that its rehearsals were fitted to."""
     rounds = [one for plan in _RECORDED for one in rounds_of(setting.cloud, [plan] * EPOCHS)]
     return sum(one.cost_picodollars for one in rounds) / PICODOLLARS
 
 
 def judge_agent(
-    weights: bytes, cloud: ArithmeticCloud, setting: Setting, spec: SirenSpec, seeds: Sequence[int]
-) -> tuple[Played, tuple[int, ...]]:
+    weights: bytes, cloud: ArithmeticCloud, setting: AgentSetting, spec: SirenSpec, seeds: Sequence[int]
+) -> tuple[PlayedTrainings, tuple[int, ...]]:
     """Return trainings that the agent decided without exploring, and the functions of the first one."""
     stage = ArithmeticRehearsals(cloud, spec, spec.decisions([]))
     played = stage.play(weights, seeds, setting.budget * PICODOLLARS, explore=False)
     kept = np.array([one.reached for one in played])
-    return Played(
+    return PlayedTrainings(
         np.array([one.platform_s for one in played]),
         np.array([one.cost_picodollars / PICODOLLARS for one in played]),
         kept,
     ), played[0].actors
 
 
-def row_of(setting: Setting, seed: int, fixed: Plan, spec: SirenSpec) -> dict[str, Any]:
+def row_of(setting: AgentSetting, seed: int, fixed: FunctionsPlan, spec: SirenSpec) -> dict[str, Any]:
     """Train an agent and return how it and the fixed numbers did: on the cloud it was trained for, and how often it
     took less time over clouds that were drawn.
     """
@@ -290,7 +290,7 @@ def rows(path: Path = ROWS) -> dict[tuple[int, float, int], dict[str, Any]]:
 def run_missing(path: Path = ROWS) -> None:
     """Train the agents that are missing, one row appended each, so that it continues where it was stopped."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fixed: dict[Setting, Plan | None] = {}
+    fixed: dict[AgentSetting, FunctionsPlan | None] = {}
     for seed in range(SEEDS):
         for setting in SETTINGS:
             if (setting.budget, setting.load, seed) in rows(path):
@@ -298,7 +298,7 @@ def run_missing(path: Path = ROWS) -> None:
             if setting not in fixed:
                 found = search(setting, SIZES_MB)
                 fixed[setting] = found[0] if found else None
-            plan = fixed[setting] or Plan(FUNCTIONS[0], SIZES_MB[0], FUNCTIONS[0])
+            plan = fixed[setting] or FunctionsPlan(FUNCTIONS[0], SIZES_MB[0], FUNCTIONS[0])
             row = row_of(setting, seed, plan, spec_of(seed))
             with path.open("a") as file:
                 file.write(json.dumps(row) + "\n")

@@ -49,7 +49,7 @@ _TRAININGS: dict[DataSet, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Arm:
+class DescentArm:
     """With more `local_steps` the rate is as many times smaller, so that a push is as long."""
 
     data: DataSet
@@ -68,10 +68,10 @@ class Arm:
         return ", ".join(parts)
 
     @property
-    def tuned(self) -> Arm:
+    def tuned(self) -> DescentArm:
         """The arm whose rate it has: itself, or that with the loop as it usually is."""
         loop: Loop = "bulk_synchronous" if self.loop == "bulk_synchronous" else "hybrid"
-        return self if self in RATES else Arm(self.data, loop)
+        return self if self in RATES else DescentArm(self.data, loop)
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -103,45 +103,45 @@ class Arm:
         )
 
 
-def _compared(data: DataSet) -> tuple[Arm, Arm]:
-    return Arm(data), Arm(data, loop="bulk_synchronous")
+def _compared(data: DataSet) -> tuple[DescentArm, DescentArm]:
+    return DescentArm(data), DescentArm(data, loop="bulk_synchronous")
 
 
-SPARING: tuple[Arm, ...] = (
-    *(Arm("flights", local_steps=steps) for steps in (8, 16, 32)),
-    *(Arm("flights", significance=share) for share in (0.02, 0.1, 0.5)),
-    Arm("flights", local_steps=32, significance=0.1),
+SPARING: tuple[DescentArm, ...] = (
+    *(DescentArm("flights", local_steps=steps) for steps in (8, 16, 32)),
+    *(DescentArm("flights", significance=share) for share in (0.02, 0.1, 0.5)),
+    DescentArm("flights", local_steps=32, significance=0.1),
 )
 """What pushes less. Eight steps and the filter at 2 % came first; as they pushed less than five times fewer bytes, the
 others were added.
 """
-ARMS: tuple[Arm, ...] = (
+ARMS: tuple[DescentArm, ...] = (
     *_compared("digits"),
     *_compared("flights"),
-    Arm("digits", functions=150),
+    DescentArm("digits", functions=150),
     *SPARING,
-    Arm("flights", functions=16, profile="one-machine"),
-    Arm("digits", loop="fully_asynchronous"),
+    DescentArm("flights", functions=16, profile="one-machine"),
+    DescentArm("digits", loop="fully_asynchronous"),
 )
 """In the order in which they are run: what is judged first comes first."""
-RATES: dict[Arm, tuple[float, ...]] = {
-    Arm("digits"): (0.05, 0.1, 0.2, 0.4, 0.8),
-    Arm("digits", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0, 16.0),
-    Arm("flights"): (0.05, 0.1, 0.2),
-    Arm("flights", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0),
-    Arm("digits", functions=150): (0.01, 0.02, 0.05, 0.1, 0.2),
+RATES: dict[DescentArm, tuple[float, ...]] = {
+    DescentArm("digits"): (0.05, 0.1, 0.2, 0.4, 0.8),
+    DescentArm("digits", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0, 16.0),
+    DescentArm("flights"): (0.05, 0.1, 0.2),
+    DescentArm("flights", loop="bulk_synchronous"): (1.0, 2.0, 4.0, 8.0),
+    DescentArm("digits", functions=150): (0.01, 0.02, 0.05, 0.1, 0.2),
     **{arm: (0.0125, 0.025, 0.05, 0.1) if arm.significance else (0.05, 0.1, 0.2, 0.4) for arm in SPARING},
 }
 """One step with the mean of 20 pushes is 20 times as short as 20 steps, so that its rates are 20 times as high."""
 
 
-def key_of(arm: Arm, seed: int, rate: float) -> tuple[str, int]:
+def key_of(arm: DescentArm, seed: int, rate: float) -> tuple[str, int]:
     """Return what a row is found by: a hash of its training and its place, and its seed. No data is read for it."""
     recipe = {"training": arm.document(rate), "profile": arm.profile}
     return sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12], seed
 
 
-def run(arm: Arm, seed: int, rate: float) -> dict[str, Any]:
+def run(arm: DescentArm, seed: int, rate: float) -> dict[str, Any]:
     """Train once and return its row."""
     headless = Headless(arm.job(seed, rate))
     losses: list[float] = []
@@ -174,7 +174,7 @@ def read_rows(path: Path = ROWS) -> Rows:
     return {(one["recipe"], one["seed"]): one for one in found}
 
 
-def wanted_pilots(arm: Arm, rows: Rows) -> list[tuple[float, int]]:
+def wanted_pilots(arm: DescentArm, rows: Rows) -> list[tuple[float, int]]:
     """Return the rates and seeds that are still to be tried: each rate on one seed, then those that ended within a
     tenth of the best on two more, as a rate may be near to diverging.
     """
@@ -187,20 +187,20 @@ def wanted_pilots(arm: Arm, rows: Rows) -> list[tuple[float, int]]:
     return [(rate, seed) for rate, seed in more if key_of(tuned, seed, rate) not in rows]
 
 
-def rate_of(arm: Arm, rows: Rows) -> float | None:
+def rate_of(arm: DescentArm, rows: Rows) -> float | None:
     """Return the rate whose worst pilot ended lowest; None while one of them is missing."""
     if wanted_pilots(arm, rows):
         return None
     return min(_near(arm.tuned, rows), key=lambda rate: max(piloted(arm.tuned, rate, rows)))
 
 
-def piloted(tuned: Arm, rate: float, rows: Rows) -> list[float]:
+def piloted(tuned: DescentArm, rate: float, rows: Rows) -> list[float]:
     """Return the final losses of a rate's pilots."""
     found = [rows.get(key_of(tuned, seed, rate)) for seed in (PILOT_SEED, *MORE_PILOT_SEEDS)]
     return [_final(row) for row in found if row is not None]
 
 
-def _near(tuned: Arm, rows: Rows) -> list[float]:
+def _near(tuned: DescentArm, rows: Rows) -> list[float]:
     finals = {rate: _final(rows[key_of(tuned, PILOT_SEED, rate)]) for rate in tuned.rates}
     return [rate for rate in tuned.rates if finals[rate] <= NEAR * min(finals.values())]
 
@@ -210,14 +210,14 @@ def _final(row: Mapping[str, Any]) -> float:
     return float(row["losses"][-1]) if row["losses"] else float("inf")
 
 
-def kept(arm: Arm, rows: Rows) -> dict[int, dict[str, Any]]:
+def kept(arm: DescentArm, rows: Rows) -> dict[int, dict[str, Any]]:
     """Return the arm's judged rows by their seed."""
     rate = rate_of(arm, rows)
     found = {} if rate is None else {seed: rows.get(key_of(arm, seed, rate)) for seed in SEEDS}
     return {seed: row for seed, row in found.items() if row is not None}
 
 
-def missing(rows: Rows) -> Iterator[tuple[Arm, int, float]]:
+def missing(rows: Rows) -> Iterator[tuple[DescentArm, int, float]]:
     """Yield what is to be trained next: pilots of an arm before its seeds."""
     for arm in ARMS:
         rate = rate_of(arm, rows)

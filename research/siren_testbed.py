@@ -51,7 +51,7 @@ Rows = Mapping[tuple[str, int], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Work:
+class TestbedWork:
     """`usual_epochs` are those after which the smallest server has the loss to reach; arms have `most_epochs`. An agent
     has `most_functions`: with more, old pushes let LeNet diverge, which its rehearsals know nothing of.
     """
@@ -62,8 +62,8 @@ class Work:
     most_functions: int
 
 
-WORKS: dict[WorkName, Work] = {
-    "flights": Work(
+WORKS: dict[WorkName, TestbedWork] = {
+    "flights": TestbedWork(
         {
             "data": "flights",
             "model": {"kind": "click_through", "l2": 0.0},
@@ -75,7 +75,7 @@ WORKS: dict[WorkName, Work] = {
         most_epochs=4,
         most_functions=32,
     ),
-    "glyphs": Work(
+    "glyphs": TestbedWork(
         {
             "data": "glyphs_small",
             "model": {"kind": "lenet"},
@@ -90,7 +90,7 @@ WORKS: dict[WorkName, Work] = {
 
 
 @dataclass(frozen=True)
-class Arm:
+class TestbedArm:
     """A server by its SKU, fixed functions, `scikit-learn`, or an agent with the money of the server `money`."""
 
     work: WorkName
@@ -124,33 +124,33 @@ class Arm:
         return SimulatedOptions(profile="one-machine", learner_sku=self.place, seed=seed, workers=1)
 
 
-def server(work: WorkName, sku: str) -> Arm:
-    return Arm(work, sku, functions=machine(sku).vcpu)
+def server(work: WorkName, sku: str) -> TestbedArm:
+    return TestbedArm(work, sku, functions=machine(sku).vcpu)
 
 
-def fixed_arms(work: WorkName) -> list[Arm]:
-    return [Arm(work, functions=functions) for functions in FIXED]
+def fixed_arms(work: WorkName) -> list[TestbedArm]:
+    return [TestbedArm(work, functions=functions) for functions in FIXED]
 
 
-def library_arm(work: WorkName) -> Arm:
-    return Arm(work, "scikit-learn")
+def library_arm(work: WorkName) -> TestbedArm:
+    return TestbedArm(work, "scikit-learn")
 
 
-def agent_arms(work: WorkName) -> list[Arm]:
+def agent_arms(work: WorkName) -> list[TestbedArm]:
     accounts: tuple[Account, ...] = ("started", "running")
-    return [Arm(work, money=sku, account=account) for account in accounts for sku in SERVERS]
+    return [TestbedArm(work, money=sku, account=account) for account in accounts for sku in SERVERS]
 
 
-def recorded_arms(work: WorkName) -> list[Arm]:
+def recorded_arms(work: WorkName) -> list[TestbedArm]:
     """Return what an agent's rehearsals are fitted to: few and many functions with little and much memory."""
     most = WORKS[work].most_functions
     plans = [(n, mb) for n in (max(1, most // 8), most) for mb in (SIZES_MB[0], SIZES_MB[-1])]
-    return [Arm(work, functions=functions, memory_mb=memory_mb) for functions, memory_mb in plans]
+    return [TestbedArm(work, functions=functions, memory_mb=memory_mb) for functions, memory_mb in plans]
 
 
 def workload(work: WorkName, *, aim: float, seed: int) -> SirenWorkload:
     return SirenWorkload(
-        workload=Arm(work).training(0),
+        workload=TestbedArm(work).training(0),
         sizes_mb=SIZES_MB,
         actors_min=1,
         actors_max=WORKS[work].most_functions,
@@ -166,7 +166,7 @@ def workload(work: WorkName, *, aim: float, seed: int) -> SirenWorkload:
     )
 
 
-def key_of(arm: Arm, seed: int, money_usd: float = 0.0) -> tuple[str, int]:
+def key_of(arm: TestbedArm, seed: int, money_usd: float = 0.0) -> tuple[str, int]:
     """Return what a row is found by: a hash of its training, its place and its money, and its seed. Servers with as
     many cores differ in their price alone.
     """
@@ -188,7 +188,7 @@ def read_rows_of(path: Path = ROWS) -> Rows:
 
 
 @dataclass(frozen=True)
-class Reached:
+class TrainingEnd:
     """When and for how much a training reached the loss; one that did not has all that it took."""
 
     epochs: int
@@ -197,21 +197,21 @@ class Reached:
     reached: bool
 
 
-def reached(row: Mapping[str, Any], target: float) -> Reached:
+def reached(row: Mapping[str, Any], target: float) -> TrainingEnd:
     for at, loss in enumerate(row["losses"]):
         if loss <= target:
-            return Reached(at + 1, row["seconds"][at], row["usd"][at], reached=True)
+            return TrainingEnd(at + 1, row["seconds"][at], row["usd"][at], reached=True)
     seconds, usd = ((one or [0.0])[-1] for one in (row["seconds"], row["usd"]))
-    return Reached(len(row["losses"]), seconds, usd, reached=False)
+    return TrainingEnd(len(row["losses"]), seconds, usd, reached=False)
 
 
-def without_start(found: Reached) -> Reached:
+def without_start(found: TrainingEnd) -> TrainingEnd:
     """Return the same of a server that already runs. It pays by the second, so that its start has its share."""
     left = 1.0 - machine_start_s("one-machine") / found.seconds
     return replace(found, seconds=found.seconds * left, usd=found.usd * left)
 
 
-def at_server(row: Mapping[str, Any], target: float, account: Account) -> Reached:
+def at_server(row: Mapping[str, Any], target: float, account: Account) -> TrainingEnd:
     found = reached(row, target)
     return found if account == "started" else without_start(found)
 
@@ -229,7 +229,7 @@ def aim_of(work: WorkName, rows: Rows) -> float:
     return MORE * score
 
 
-def kept(arm: Arm, rows: Rows) -> dict[int, dict[str, Any]]:
+def kept(arm: TestbedArm, rows: Rows) -> dict[int, dict[str, Any]]:
     """Return the arm's judged rows by their seed."""
     money_usd = money_of(arm, rows) if arm.money else 0.0
     if money_usd is None:
@@ -241,7 +241,7 @@ def kept(arm: Arm, rows: Rows) -> dict[int, dict[str, Any]]:
     return {seed: {**row, "usd": rent(arm.place, row["seconds"])} for seed, row in own.items()}
 
 
-def money_of(arm: Arm, rows: Rows) -> float | None:
+def money_of(arm: TestbedArm, rows: Rows) -> float | None:
     """Return the mean bill of the agent's server; None while one of its trainings is missing."""
     target, own = target_of(arm.work, rows), kept(server(arm.work, arm.money), rows)
     if target is None or len(own) < len(SEEDS):
@@ -279,5 +279,5 @@ def rent(sku: str, seconds: Sequence[float]) -> list[float]:
 
 def hourly_usd(sku: str) -> float:
     """Return what an hour of a server costs, with its address and disk."""
-    tariff = Arm("flights", sku).options(0).tariff(PriceBook.load(), FIXED_MB)
+    tariff = TestbedArm("flights", sku).options(0).tariff(PriceBook.load(), FIXED_MB)
     return sum(total(one.lines(3600 * NS)) for one in tariff.rents) / PICODOLLARS_PER_USD

@@ -22,8 +22,8 @@ from research.siren_testbed import (
     SEEDS,
     SERVERS,
     WORKS,
-    Arm,
     Rows,
+    TestbedArm,
     agent_arms,
     aim_of,
     fixed_arms,
@@ -69,7 +69,7 @@ class WithMoney(Siren):
         return super().decide(seen, bounds, seed, score)
 
 
-def train(arm: Arm, seed: int, rows: Rows) -> dict[str, Any]:
+def train(arm: TestbedArm, seed: int, rows: Rows) -> dict[str, Any]:
     """Train once and return its row."""
     row: dict[str, Any] = {"arm": arm.name, "work": arm.work, "seed": seed}
     if arm.place == "scikit-learn":
@@ -130,7 +130,7 @@ def run(job: JobSpec) -> dict[str, Any]:
     }
 
 
-def by_library(arm: Arm, seed: int) -> dict[str, Any]:
+def by_library(arm: TestbedArm, seed: int) -> dict[str, Any]:
     """Return epochs of scikit-learn's SGD on the same rows, by one core of the smallest server with its start."""
     from scipy.sparse import csr_matrix
     from sklearn.linear_model import SGDClassifier
@@ -171,7 +171,7 @@ def by_library(arm: Arm, seed: int) -> dict[str, Any]:
     return learned(seed, best["rate"])
 
 
-def missing(rows: Rows) -> Iterator[tuple[Arm, int]]:
+def missing(rows: Rows) -> Iterator[tuple[TestbedArm, int]]:
     """Yield what is to be trained next: what others need comes first."""
     for work in WORKS:
         first = [(server(work, SERVERS[0]), PILOT_SEED), *((arm, PILOT_SEED) for arm in recorded_arms(work))]
@@ -188,7 +188,7 @@ def missing(rows: Rows) -> Iterator[tuple[Arm, int]]:
                 yield from ((arm, seed) for seed in SEEDS if seed not in kept(arm, rows))
 
 
-def can_pay(arm: Arm, rows: Rows) -> bool:
+def can_pay(arm: TestbedArm, rows: Rows) -> bool:
     """Whether any functions reach the loss for the agent's money."""
     money_usd, least = money_of(arm, rows), least_usd(arm.work, rows)
     return money_usd is not None and least is not None and money_usd >= least

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from research.claims import Cheaper, Declared, Higher, HigherInTime, NotWorse, Sooner, arms_in
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.recipes import paper_recipe
 
 HOPPER = "Hopper-v5"
@@ -385,7 +385,7 @@ def headline_experiment(
         paper="stellaris",
         reasons={**REASONS, **(reasons or {})},
         arms=arms,
-        settings=(Setting(environment=environment, seeds=SEEDS),),
+        settings=(ExperimentSetting(environment=environment, seeds=SEEDS),),
         pricing_targets=PLACES,
         run_s=3.0 * rounds,
         claims=tuple(claim for claim in claims(environment, in_time) if names.issuperset(arms_in(claim))),

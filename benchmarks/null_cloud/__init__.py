@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cloud.actor.wire import Answer, Work, pack_answer, to_json
+from cloud.actor.wire import ActorAnswer, MeasuredWork, pack_answer, to_json
 from cloud.platforms.aws.flight import Flight, outcome_of
 from cloud.platforms.aws.invoker import Invoker
 from cloud.platforms.aws.weights import AwsWeights
@@ -55,7 +55,7 @@ class _Client:
     def __init__(self, prepared: Prepared) -> None:
         self._trajectory = decode(prepared.trajectory)
         self._slot_state = prepared.slot_state
-        self._work = Work.model_validate(prepared.work)
+        self._work = MeasuredWork.model_validate(prepared.work)
         self._log = base64.b64encode(_REPORT.encode()).decode()
         self.call: Call | None = None
         self.own_ns = 0
@@ -67,7 +67,7 @@ class _Client:
         assert call.weights is not None
         assert isinstance(call.request, RolloutRequest)
         key = (call.weights.version, call.request.slot)
-        answer = Answer(
+        answer = ActorAnswer(
             run=RUN,
             call_id=call.id,
             status="done",
@@ -102,7 +102,7 @@ class NullCloud:
         self._invoker = Invoker(self._client, self._weights, kept, "starling", RUN, 30.0)
         self._waiting: deque[Flight] = deque()
         self._update = decode(prepared.update)
-        self._update_work = Work.model_validate(prepared.update_work).usage()
+        self._update_work = MeasuredWork.model_validate(prepared.update_work).usage()
         self._clock = clock
         self.batch_ns = 0
         self.answered = 0

@@ -15,7 +15,7 @@ CUT_OFF = "The test did not end"
 
 
 @dataclass(frozen=True)
-class Check:
+class AccountCheck:
     """One check and its result. `ok` is None if the result is not known; `fix` says what to do.
 
     If an `optional` check fails, a single feature does not work. `of_set_up`: it looks at what a set-up made, and
@@ -42,14 +42,14 @@ class Quota:
 
 
 @dataclass(frozen=True)
-class Report:
+class AccountReport:
     """The whole result of a test. `identity` and `account` are what the cloud itself reports."""
 
     identity: str
     account: str
     region: str
     quotas: tuple[Quota, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[AccountCheck, ...]
 
     @property
     def ok(self) -> bool:
@@ -68,20 +68,20 @@ class Findings:
     identity: str = ""
     account: str = ""
     quotas: list[Quota] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[AccountCheck] = field(default_factory=list)
 
-    def found(self, *checks: Check) -> None:
+    def found(self, *checks: AccountCheck) -> None:
         self.checks.extend(checks)
 
-    def report(self) -> Report:
-        return Report(self.identity, self.account, self.region, tuple(self.quotas), tuple(self.checks))
+    def report(self) -> AccountReport:
+        return AccountReport(self.identity, self.account, self.region, tuple(self.quotas), tuple(self.checks))
 
 
 class Unanswered(Exception):
     """A check failed that all later checks need; its row is among the findings."""
 
 
-def within(limit_s: float, region: str, test: Callable[[Findings], None]) -> Report:
+def within(limit_s: float, region: str, test: Callable[[Findings], None]) -> AccountReport:
     """Return the report of `test`, at the latest after `limit_s`: then with the results so far and a row that says so.
 
     A thread that hangs in a network call cannot be stopped. It ends by the call's own time limit, and its later results
@@ -105,19 +105,23 @@ def within(limit_s: float, region: str, test: Callable[[Findings], None]) -> Rep
     if thread.is_alive():
         return _with(
             report,
-            Check(CUT_OFF, False, f"The cloud has not answered everything after {limit_s:g} s.", _AGAIN),
+            AccountCheck(
+                CUT_OFF, False, f"The cloud has not answered everything after {limit_s:g} s.", _AGAIN
+            ),
         )
     if unexpected:
         words = f"An unexpected error ended the test ({unexpected[0]})."
-        return _with(report, Check(CUT_OFF, False, words, _AGAIN))
+        return _with(report, AccountCheck(CUT_OFF, False, words, _AGAIN))
     return report
 
 
 _AGAIN = "Test again. If it fails again, check the cloud's status page, and whether this server may reach it."
 
 
-def _with(report: Report, *checks: Check) -> Report:
-    return Report(report.identity, report.account, report.region, report.quotas, (*report.checks, *checks))
+def _with(report: AccountReport, *checks: AccountCheck) -> AccountReport:
+    return AccountReport(
+        report.identity, report.account, report.region, report.quotas, (*report.checks, *checks)
+    )
 
 
 def scrubbed(report: dict[str, Any], secrets: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ SLOWER_AT_MOST = 0.20
 
 
 @dataclass(frozen=True)
-class Run:
+class ProfiledCall:
     """One call, as the provider billed it. `failure` says why there is nothing to count."""
 
     memory_mb: int
@@ -48,20 +48,20 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MemoryChoice:
     memory_mb: int
     why: str
 
 
-def sizes_of(runs: Iterable[Run]) -> list[Size]:
+def sizes_of(runs: Iterable[ProfiledCall]) -> list[Size]:
     """Return the table, by memory. Times are the median call's, so that a disturbed one does not count."""
-    by_memory: dict[int, list[Run]] = {}
+    by_memory: dict[int, list[ProfiledCall]] = {}
     for run in runs:
         by_memory.setdefault(run.memory_mb, []).append(run)
     return [_size(memory_mb, found) for memory_mb, found in sorted(by_memory.items())]
 
 
-def _size(memory_mb: int, runs: Sequence[Run]) -> Size:
+def _size(memory_mb: int, runs: Sequence[ProfiledCall]) -> Size:
     failed = next((run.failure for run in runs if run.failure), "")
     start_s = next((run.start_s for run in runs if run.cold and not run.failure), None)
     warm = [run for run in runs if not (run.cold or run.failure) and run.env_steps]
@@ -82,7 +82,7 @@ def _rounded(exact: Fraction) -> int:
     return int((2 * exact.numerator + exact.denominator) // (2 * exact.denominator))
 
 
-def choice(sizes: Sequence[Size], slower_at_most: float = SLOWER_AT_MOST) -> Choice | None:
+def choice(sizes: Sequence[Size], slower_at_most: float = SLOWER_AT_MOST) -> MemoryChoice | None:
     """Return the cheapest by the step among those nearly as fast as the fastest; None if nothing was measured."""
     measured = [one for one in sizes if not one.failure]
     if not measured:
@@ -91,7 +91,7 @@ def choice(sizes: Sequence[Size], slower_at_most: float = SLOWER_AT_MOST) -> Cho
     limit_s = fastest.seconds_per_million * (1 + slower_at_most)
     near = [one for one in measured if one.seconds_per_million <= limit_s]
     best = min(near, key=lambda one: (one.picodollars_per_million, one.seconds_per_million))
-    return Choice(best.memory_mb, _why(best, fastest, measured, slower_at_most))
+    return MemoryChoice(best.memory_mb, _why(best, fastest, measured, slower_at_most))
 
 
 def _why(best: Size, fastest: Size, measured: Sequence[Size], slower_at_most: float) -> str:

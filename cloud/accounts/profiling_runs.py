@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from cloud.accounts.profiling import Run
+from cloud.accounts.profiling import ProfiledCall
 from cloud.money.pricing import Tariff
 from cloud.timing.numbers.stack import Stack
 from cloud.timing.simulation.speed import speed_up
@@ -29,7 +29,7 @@ _WHOLE_CORE_MB = 1769
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-class Plan(FrozenModel):
+class ProfilingPlan(FrozenModel):
     """What is run: at each size the first call mostly starts a function, and the later ones are counted."""
 
     environment: EnvironmentSpec
@@ -65,12 +65,12 @@ class Plan(FrozenModel):
         )
 
 
-def most_picodollars(plan: Plan, tariff: Tariff) -> int:
+def most_picodollars(plan: ProfilingPlan, tariff: Tariff) -> int:
     """Return what all calls together cannot exceed, if each is as slow as it may be."""
     return sum(tariff.worst_case(plan.call(size, 0)) for size in plan.memory_mb) * plan.calls
 
 
-def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
+def likely_picodollars(plan: ProfilingPlan, tariff: Tariff, stack: Stack) -> int:
     """Return about what they will cost, from the software's measured speed on a whole core."""
     environment, copies = plan.environment.id, plan.environments_per_actor
     step_us = stack.environment_step_us.get(environment, stack.environment_step_fallback_us).value
@@ -97,7 +97,9 @@ def likely_picodollars(plan: Plan, tariff: Tariff, stack: Stack) -> int:
     return total
 
 
-def measure_runs(plan: Plan, platform: Platform, weights: bytes, *, name: str = "profile") -> Iterator[Run]:
+def measure_runs(
+    plan: ProfilingPlan, platform: Platform, weights: bytes, *, name: str = "profile"
+) -> Iterator[ProfiledCall]:
     """Yield the calls' results as they come back. A size whose call failed is not tried again.
 
     `name` goes before the ids of all calls.
@@ -125,13 +127,13 @@ def _run(platform: Platform, call: Call) -> Outcome:
             return outcome
 
 
-def _read(memory_mb: int, outcome: Outcome) -> Run:
+def _read(memory_mb: int, outcome: Outcome) -> ProfiledCall:
     usage, cost = outcome.usage, outcome.cost_picodollars or 0
     if outcome.status != "done":
-        return Run(memory_mb, picodollars=cost, failure=outcome.reason or "it did not run")
+        return ProfiledCall(memory_mb, picodollars=cost, failure=outcome.reason or "it did not run")
     if usage.billed_s is None:
-        return Run(memory_mb, picodollars=cost, failure="the cloud did not say what it bills for it")
-    return Run(memory_mb, usage.env_steps, usage.billed_s, usage.startup_s, usage.cold_start, cost)
+        return ProfiledCall(memory_mb, picodollars=cost, failure="the cloud did not say what it bills for it")
+    return ProfiledCall(memory_mb, usage.env_steps, usage.billed_s, usage.startup_s, usage.cold_start, cost)
 
 
 class NoWeights(RuntimeError):

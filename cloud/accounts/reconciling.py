@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cloud.accounts.register import Found, Kind, State
+from cloud.accounts.register import FoundResource, Kind, State
 
 CREATOR_GONE = "The process that created it is gone."
 ENDED_BY_ITSELF = "It ended by itself, as its run did."
@@ -40,7 +40,7 @@ class RegisteredResource:
 
 
 @dataclass(frozen=True)
-class Patience:
+class ReconcilingPatience:
     """How far a cloud's listing may lag behind, and when to repeat a request for removal."""
 
     appears_within_s: float = 60.0
@@ -54,7 +54,7 @@ class Decision:
     action: Action
     reason: str
     registered: RegisteredResource | None = None
-    found: Found | None = None
+    found: FoundResource | None = None
 
     @property
     def orphaned(self) -> bool:
@@ -64,16 +64,16 @@ class Decision:
         )
 
 
-PATIENCE = Patience()
+PATIENCE = ReconcilingPatience()
 
 
 def compare(
     registered: Iterable[RegisteredResource],
-    found: Sequence[Found],
+    found: Sequence[FoundResource],
     *,
     now_unix_s: float,
     ours: str,
-    patience: Patience = PATIENCE,
+    patience: ReconcilingPatience = PATIENCE,
 ) -> list[Decision]:
     """Return a decision for everything registered or found, in the order of names. `ours`: this deployment."""
     there = {one.name: one for one in found}
@@ -92,7 +92,7 @@ def compare(
     return decisions
 
 
-def _stranger(seen: Found, now_unix_s: float, ours: str) -> tuple[Action, str]:
+def _stranger(seen: FoundResource, now_unix_s: float, ours: str) -> tuple[Action, str]:
     """Decide about a resource that exists, but not in this installation's register. Only what a run creates has a row:
     what a set-up tries belongs to no run, and is ended by the set-up itself.
     """
@@ -105,7 +105,9 @@ def _stranger(seen: Found, now_unix_s: float, ours: str) -> tuple[Action, str]:
     return "end", "It has this installation's tags but no row, so it has no owner to end it."
 
 
-def _seen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -> tuple[Action, str]:
+def _seen(
+    resource: RegisteredResource, now_unix_s: float, patience: ReconcilingPatience
+) -> tuple[Action, str]:
     since_s = now_unix_s - resource.since_unix_s
     match resource.state:
         case "intended" | "standing":
@@ -127,7 +129,9 @@ def _seen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -
             return "end", "It was recorded as gone, but it still exists."
 
 
-def _unseen(resource: RegisteredResource, now_unix_s: float, patience: Patience) -> tuple[Action, str]:
+def _unseen(
+    resource: RegisteredResource, now_unix_s: float, patience: ReconcilingPatience
+) -> tuple[Action, str]:
     """Decide about a resource that was not found: only if one of its age must be listed, and only after a while."""
     age_s = now_unix_s - resource.intended_unix_s
     missing_s = 0.0 if resource.missing_since_unix_s is None else now_unix_s - resource.missing_since_unix_s

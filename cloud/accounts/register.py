@@ -80,7 +80,7 @@ def wait_s(made_s: Sequence[float], windows: Sequence[tuple[int, float]], now_s:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundResource:
     """A resource in the account that looks like Starling's, as the cloud lists it now.
 
     `deployment` and `run` are its tags: the installation and the run that it belongs to; empty if there are none.
@@ -99,12 +99,12 @@ class Found:
 class Finder(Protocol):
     """Lists one account from outside any run. Both methods may raise any error of the cloud's SDK."""
 
-    def found(self) -> Sequence[Found]:
+    def found(self) -> Sequence[FoundResource]:
         """Return everything billable that looks like Starling's, of any installation, except what has ended by
         itself.
         """
 
-    def end(self, found: Found) -> None:
+    def end(self, found: FoundResource) -> None:
         """Request its removal. One that is already gone is no error; a later listing confirms the removal."""
 
 
@@ -201,7 +201,7 @@ class MemoryCreateCounter:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegisterEntry:
     """One row of a register in memory."""
 
     name: str
@@ -216,12 +216,12 @@ class MemoryRegister:
     """A register for runs without a database. Its content is lost when the process ends."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, RegisterEntry] = {}
 
     def intend(self, name: str, kind: Kind, expires_unix_s: float, facts: Mapping[str, object]) -> None:
         entry = self.entries.get(name)
         if entry is None or entry.state in ("gone", "lost"):
-            self.entries[name] = Entry(name, kind, "intended", expires_unix_s, dict(facts))
+            self.entries[name] = RegisterEntry(name, kind, "intended", expires_unix_s, dict(facts))
 
     def made(self, name: str, provider_id: str) -> None:
         entry = self.entries[name]
@@ -241,6 +241,6 @@ class MemoryRegister:
     def gone(self, name: str) -> None:
         self.entries[name] = replace(self.entries[name], state="gone")
 
-    def alive(self) -> list[Entry]:
+    def alive(self) -> list[RegisterEntry]:
         """Return what may exist now."""
         return [one for one in self.entries.values() if one.state not in ("gone", "lost")]

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from cloud import failures
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
 from cloud.actor.weights import Fetch, KeptWeights
-from cloud.actor.wire import Answer, Refusal, Request, Work, pack_answer, read_request
+from cloud.actor.wire import (
+    ActorAnswer,
+    ActorRequest,
+    MalformedMessage,
+    MeasuredWork,
+    pack_answer,
+    read_request,
+)
 from training.functions.body import WarmCache
 from training.functions.run import execute
 from training.rl import packages
@@ -18,7 +25,7 @@ _ANSWERS_KEPT = 2
 _ANSWER_KEPT_BYTES = 4 * 2**20
 
 
-class Actor:
+class ActorMemory:
     """The process's memory between calls. It changes no result; it only saves time."""
 
     def __init__(
@@ -52,7 +59,7 @@ class Actor:
         """
         try:
             request = read_request(data)
-        except Refusal as refusal:
+        except MalformedMessage as refusal:
             return pack_answer(_refused("", "", refusal))
         if weights is not None:
             request = request.model_copy(update={"weights": weights})
@@ -72,14 +79,14 @@ class Actor:
         self._calls += 1
         return packed
 
-    def _run(self, request: Request, within_s: float | None) -> Answer:
+    def _run(self, request: ActorRequest, within_s: float | None) -> ActorAnswer:
         call = request.call
         late_s = self._now_unix_s() - request.not_after_unix_s
         if late_s > 0:
             return _refused(
                 request.run,
                 call.id,
-                Refusal("expired", f"arrived {late_s:.1f} s too late; it was not run"),
+                MalformedMessage("expired", f"arrived {late_s:.1f} s too late; it was not run"),
             )
         limit_s = call.deadline_s if within_s is None else min(call.deadline_s, within_s)
         began_s = time.perf_counter()
@@ -91,7 +98,7 @@ class Actor:
                 # The body's own time: fetching the weights counts as transfer.
                 began_s = time.perf_counter()
                 result = execute(call, weights, self._warmth)
-        except Refusal as refusal:
+        except MalformedMessage as refusal:
             return self._failed(request, refusal.code, refusal.reason, 0.0)
         except DeadlineExceeded as error:
             watchdog.end()
@@ -99,23 +106,23 @@ class Actor:
         except Exception as error:
             why = failures.from_exception(error)
             return self._failed(request, why.code, why.reason, time.perf_counter() - began_s)
-        return Answer(
+        return ActorAnswer(
             run=request.run,
             call_id=call.id,
             status="done",
             version=call.weights.version if call.weights is not None else None,
             payload=result.payload,
             slot_state=result.slot_state,
-            work=Work.of(result.usage),
+            work=MeasuredWork.of(result.usage),
             run_s=time.perf_counter() - began_s,
             calls_before=self._calls,
             provisioned=self._provisioned,
         )
 
-    def _failed(self, request: Request, code: str, reason: str, run_s: float) -> Answer:
+    def _failed(self, request: ActorRequest, code: str, reason: str, run_s: float) -> ActorAnswer:
         # An interrupted body may have left its environment in an undefined state.
         self._warmth = WarmCache(self._warmth.cores)
-        return Answer(
+        return ActorAnswer(
             run=request.run,
             call_id=request.call.id,
             status="failed",
@@ -127,7 +134,7 @@ class Actor:
         )
 
 
-def _refused(run: str, call_id: str, refusal: Refusal) -> Answer:
-    return Answer(
+def _refused(run: str, call_id: str, refusal: MalformedMessage) -> ActorAnswer:
+    return ActorAnswer(
         run=run, call_id=call_id, status="refused", reason=refusal.reason[:8000], reason_code=refusal.code
     )

@@ -13,11 +13,11 @@ _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 _CONNECT_S = 20.0
 
 
-class Unreachable(OSError):
+class GatewayUnreachable(OSError):
     """No answer, or one that says "not now". The request may be repeated."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The gateway refused the request, and would refuse a repetition."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -67,15 +67,15 @@ class GatewayConnection:
             return self._send(method, path, body, timeout_s, most_bytes)
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            if isinstance(error, Unreachable):
+            if isinstance(error, GatewayUnreachable):
                 raise
             if not kept or isinstance(error, TimeoutError):
-                raise Unreachable(_words(error)) from None
+                raise GatewayUnreachable(_words(error)) from None
         try:
             return self._send(method, path, body, timeout_s, most_bytes)
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise Unreachable(_words(error)) from None
+            raise GatewayUnreachable(_words(error)) from None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -95,8 +95,8 @@ class GatewayConnection:
             return data
         words = f"{answer.status} {answer.reason}"
         if answer.status in (408, 429) or answer.status >= 500:
-            raise Unreachable(words)
-        raise Refused(answer.status, words)
+            raise GatewayUnreachable(words)
+        raise RequestRefused(answer.status, words)
 
 
 def _read(answer: http.client.HTTPResponse, most_bytes: int, end_s: float) -> bytes:

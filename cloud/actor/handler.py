@@ -11,8 +11,8 @@ from typing import Any
 
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401
-from cloud.actor.body import Actor
-from cloud.actor.wire import RESULT_LIMIT_BYTES, Envelope, Refusal, from_event
+from cloud.actor.body import ActorMemory
+from cloud.actor.wire import RESULT_LIMIT_BYTES, Envelope, MalformedMessage, from_event
 from training.rl.environments.native.cores import cores_with_memory
 
 # The end of the function's time is left for packing the answer.
@@ -22,14 +22,14 @@ _PROVISIONED = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "provisioned-
 # Memory that comes with one core.
 _CORE_MB = 1769
 _MEMORY_MB = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "0"))
-_ACTOR = Actor(provisioned=_PROVISIONED, cores=cores_with_memory(_MEMORY_MB, _CORE_MB))
+_ACTOR = ActorMemory(provisioned=_PROVISIONED, cores=cores_with_memory(_MEMORY_MB, _CORE_MB))
 
 
 def handler(event: Any, context: Any) -> dict[str, str]:
     """Run one call. Print a line that links the call to the request in the provider's log, by which it is billed."""
     try:
         envelope = from_event(event)
-    except Refusal:
+    except MalformedMessage:
         # The envelope is not ours: an empty request gets the answer that says so.
         envelope = Envelope("", b"")
     call_id = envelope.call_id

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from cloud.actor import protocol
-from cloud.actor.connection import GatewayConnection, Refused, Unreachable
+from cloud.actor.connection import GatewayConnection, GatewayUnreachable, RequestRefused
 
 _LOOK_EVERY_S = 0.5
 _BEATS_A_LEASE = 4
@@ -31,7 +31,7 @@ class Terminated(BaseException):
     """The process received a signal to end."""
 
 
-class Heartbeat:
+class DeadManTimer:
     """`with heartbeat:` in the main thread; `live` prolongs the process's life from now on."""
 
     def __init__(self, connection: GatewayConnection, puller: str, *, live_s: float) -> None:
@@ -68,7 +68,7 @@ class Heartbeat:
         return time.monotonic() >= self._ends_s
 
     @contextmanager
-    def during(self, call_id: str, lease_s: float) -> Iterator[Heartbeat]:
+    def during(self, call_id: str, lease_s: float) -> Iterator[DeadManTimer]:
         """Send heartbeats of this call while the block runs."""
         self._lease_s, self._beat_s = lease_s, time.monotonic() + lease_s / _BEATS_A_LEASE
         self._call_id = call_id
@@ -110,16 +110,16 @@ class Heartbeat:
                 self._send(call_id)
 
     def _send(self, call_id: str) -> None:
-        body = protocol.Holding(puller=self._puller, call_id=call_id).model_dump_json().encode()
+        body = protocol.HeldCall(puller=self._puller, call_id=call_id).model_dump_json().encode()
         try:
             beat = protocol.Beat.model_validate_json(
                 self._connection.request(
                     "POST", protocol.HEARTBEAT, body, timeout_s=max(2.0, self._lease_s / 2)
                 )
             )
-        except (Unreachable, ValueError):
+        except (GatewayUnreachable, ValueError):
             return
-        except Refused:
+        except RequestRefused:
             beat = protocol.Beat(word="leave")
         if beat.word == "go_on":
             self.live(beat.live_s)

@@ -45,7 +45,7 @@ class Lease(Message):
     most_bytes: int = 0
 
 
-class Holding(Message):
+class HeldCall(Message):
     """A heartbeat: the puller runs this call. At `leave`: it gives its call back."""
 
     puller: Name

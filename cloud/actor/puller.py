@@ -33,9 +33,9 @@ from pydantic import ValidationError
 import training.functions.evaluate
 import training.functions.rollout  # noqa: F401 - now, and not within the first call's deadline
 from cloud.actor import protocol
-from cloud.actor.body import Actor
-from cloud.actor.connection import GatewayConnection, Refused, Unreachable
-from cloud.actor.heartbeat import Dropped, Heartbeat, Terminated
+from cloud.actor.body import ActorMemory
+from cloud.actor.connection import GatewayConnection, GatewayUnreachable, RequestRefused
+from cloud.actor.heartbeat import DeadManTimer, Dropped, Terminated
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.actor.wire import REQUEST_LIMIT_BYTES
 
@@ -44,7 +44,7 @@ _TRANSFER_S = 120.0
 _WEIGHTS_TRIES = 4
 
 
-class Puller:
+class PullLoop:
     """One process, one call at a time. Call `run` in the main thread, the only one that deadlines can interrupt."""
 
     def __init__(self, options: argparse.Namespace, token: str) -> None:
@@ -56,7 +56,7 @@ class Puller:
         self._unit = _plain(options.unit or socket.gethostname())
         self._cores = options.cores
         self._idle_s, self._unreachable_s = options.idle, options.unreachable
-        self._heartbeat = Heartbeat(self._connect(), self._name, live_s=options.live)
+        self._heartbeat = DeadManTimer(self._connect(), self._name, live_s=options.live)
         self._ahead_s = 0.0
         self._actor = self._new_actor()
 
@@ -78,13 +78,13 @@ class Puller:
         while not self._heartbeat.time_is_over():
             try:
                 lease = self._lease()
-            except (Unreachable, ValueError) as error:
+            except (GatewayUnreachable, ValueError) as error:
                 if time.monotonic() - answered_s > self._unreachable_s:
                     return GONE, f"no answer from the gateway for {self._unreachable_s:g} s ({error})"
                 fails += 1
                 time.sleep(min(10.0, 0.2 * 2 ** min(fails, 6)) * random.uniform(0.5, 1.0))
                 continue
-            except Refused as error:
+            except RequestRefused as error:
                 return (
                     WRONG,
                     f"the gateway refuses this token ({error}): the run is over, or the token has ended",
@@ -135,10 +135,10 @@ class Puller:
             try:
                 self._connection.request("POST", path, answer, timeout_s=_TRANSFER_S)
                 return
-            except Refused as error:
+            except RequestRefused as error:
                 say(f"the answer to {call_id} was refused: {error}")
                 return
-            except Unreachable as error:
+            except GatewayUnreachable as error:
                 if time.monotonic() > until_s:
                     say(f"the answer to {call_id} could not be delivered: {error}")
                     return
@@ -147,14 +147,16 @@ class Puller:
     def _say_goodbye(self) -> None:
         """Give the call back, so that another actor can have it at once."""
         try:
-            body = protocol.Holding(puller=self._name).model_dump_json().encode()
+            body = protocol.HeldCall(puller=self._name).model_dump_json().encode()
             with closing(self._connect()) as connection:
                 connection.request("POST", protocol.LEAVE, body, timeout_s=3.0)
-        except (Unreachable, Refused):
+        except (GatewayUnreachable, RequestRefused):
             pass
 
-    def _new_actor(self) -> Actor:
-        return Actor(now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights, cores=self._cores)
+    def _new_actor(self) -> ActorMemory:
+        return ActorMemory(
+            now_unix_s=lambda: time.time() + self._ahead_s, fetch=self._weights, cores=self._cores
+        )
 
     def _weights(self, url: str, byte_count: int) -> bytes:
         """Return the weights. Raises OSError or ValueError if they cannot be fetched."""
@@ -163,9 +165,9 @@ class Puller:
         for attempt in range(_WEIGHTS_TRIES):
             try:
                 return self._connection.request("GET", url, timeout_s=_TRANSFER_S, most_bytes=byte_count)
-            except Refused as error:
+            except RequestRefused as error:
                 raise ValueError(str(error)) from None
-            except Unreachable:
+            except GatewayUnreachable:
                 if attempt == _WEIGHTS_TRIES - 1:
                     raise
             time.sleep(0.2 * 2**attempt)
@@ -244,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ValueError(f"no token of a run was given: put it into {TOKEN_VARIABLE} or --token-file")
         if options.processes > 1:
             return _several(options.processes, given, token)
-        puller = Puller(options, token)
+        puller = PullLoop(options, token)
     except (OSError, ValueError, ValidationError) as error:
         say(str(error))
         return WRONG

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from urllib.parse import urlsplit
 
-from cloud.actor.wire import Refusal, Request
+from cloud.actor.wire import ActorRequest, MalformedMessage
 from training.engine.messages import BlobRef
 
 _VERSIONS_KEPT = 2
@@ -32,7 +32,7 @@ class KeptWeights:
         self._fetch = fetch or fetched
         self._by_sha256: OrderedDict[str, bytes] = OrderedDict()
 
-    def of(self, request: Request) -> bytes | None:
+    def of(self, request: ActorRequest) -> bytes | None:
         """Return the weights that the call names, or None if it names none. Raises Refusal if they cannot be fetched
         as they were published.
         """
@@ -49,16 +49,18 @@ class KeptWeights:
             self._by_sha256.popitem(last=False)
         return data
 
-    def _received(self, request: Request, ref: BlobRef) -> bytes:
+    def _received(self, request: ActorRequest, ref: BlobRef) -> bytes:
         if request.weights is not None:
             return request.weights
         if request.weights_url is None:
-            raise Refusal("weights", f"the call has neither version {ref.version} nor an address for it")
+            raise MalformedMessage(
+                "weights", f"the call has neither version {ref.version} nor an address for it"
+            )
         try:
             return self._fetch(request.weights_url, ref.byte_count)
         except (OSError, ValueError) as error:
             words = f"the weights of version {ref.version} could not be fetched: {_reason(error)}"
-            raise Refusal("weights", words) from None
+            raise MalformedMessage("weights", words) from None
 
 
 def _reason(error: Exception) -> str:
@@ -110,7 +112,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def _checked(data: bytes, ref: BlobRef) -> bytes:
     if len(data) != ref.byte_count or hashlib.sha256(data).hexdigest() != ref.sha256:
-        raise Refusal(
+        raise MalformedMessage(
             "weights", f"the weights of version {ref.version} did not arrive as they were published"
         )
     return data

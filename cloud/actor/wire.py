@@ -2,7 +2,7 @@
 
 The same two documents for every cloud; how they are carried is the platform's business. No credential is ever in one:
 `run` is a token that only names the run, and weights come inline or by an address that allows one reading. Whatever
-cannot be read is a `Refusal` with a code and a reason, never another exception.
+cannot be read is a `MalformedMessage` with a code and a reason, never another exception.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_WORK = 10**15
 """Of anything that is counted: no call does more, and sums over a job stay numbers that a database stores."""
 
 
-class Refusal(ValueError):
+class MalformedMessage(ValueError):
     """Bytes that are not what they should be. `code` is for programs, `reason` for people.
 
     Codes of messages in general are here and in `cloud.actor.answers`; each kind of call has codes of its own.
@@ -47,7 +47,7 @@ class Refusal(ValueError):
         self.reason = reason
 
 
-class Request(Message):
+class ActorRequest(Message):
     """One call on its way to an actor.
 
     It may begin until `not_after_unix_s` on the wall clock and not later: its sender has given it up by then.
@@ -62,7 +62,7 @@ class Request(Message):
     packages: tuple[str, ...] = ()
 
 
-class Work(Message):
+class MeasuredWork(Message):
     """The part of a usage that only the body knows."""
 
     env_steps: int = Field(0, ge=0, le=_MOST_WORK)
@@ -83,14 +83,14 @@ class Work(Message):
     most_memory_mb: int = Field(0, ge=0, le=_MOST_WORK)
 
     @staticmethod
-    def of(usage: Usage) -> Work:
-        return Work(**usage.model_dump(include=set(Work.model_fields)))
+    def of(usage: Usage) -> MeasuredWork:
+        return MeasuredWork(**usage.model_dump(include=set(MeasuredWork.model_fields)))
 
     def usage(self) -> Usage:
         return Usage(**self.model_dump())
 
 
-class Answer(Message):
+class ActorAnswer(Message):
     """What an actor says of a call. `version` is that of the weights it used.
 
     `run_s` is what the body took; `calls_before` counts the calls that its process had run, so 0 is a cold start.
@@ -102,7 +102,7 @@ class Answer(Message):
     version: int | None = None
     payload: bytes = b""
     slot_state: bytes | None = None
-    work: Work = Work()
+    work: MeasuredWork = MeasuredWork()
     reason: str = Field("", max_length=8000)
     reason_code: str = Field("", max_length=40)
     run_s: float = Field(0.0, ge=0.0, le=86_400.0, allow_inf_nan=False)
@@ -110,7 +110,7 @@ class Answer(Message):
     provisioned: bool = False
 
 
-def pack_request(request: Request) -> bytes:
+def pack_request(request: ActorRequest) -> bytes:
     """The call's weights, state and inputs as raw buffers."""
     document = request.model_dump(exclude={"call"})
     document["call"] = request.call.model_dump(exclude=set(_APART))
@@ -120,29 +120,29 @@ def pack_request(request: Request) -> bytes:
     return encode(document)
 
 
-def read_request(data: bytes) -> Request:
+def read_request(data: bytes) -> ActorRequest:
     document = _decoded(data, REQUEST_LIMIT_BYTES)
     call = document.get("call")
     if not isinstance(call, dict):
-        raise Refusal("shape", "the document holds no call")
+        raise MalformedMessage("shape", "the document holds no call")
     call = {**call, **{name: document.pop(name, None) for name in _APART}}
     try:
-        return Request.model_validate({**document, "call": call})
+        return ActorRequest.model_validate({**document, "call": call})
     except ValidationError as error:
-        raise Refusal("shape", f"the document is not a call of ours: {_first(error)}") from None
+        raise MalformedMessage("shape", f"the document is not a call of ours: {_first(error)}") from None
 
 
-def pack_answer(answer: Answer) -> bytes:
+def pack_answer(answer: ActorAnswer) -> bytes:
     return encode(answer.model_dump(), compress=True)
 
 
-def read_answer(data: bytes, *, limit_bytes: int = ANSWER_LIMIT_BYTES) -> Answer:
+def read_answer(data: bytes, *, limit_bytes: int = ANSWER_LIMIT_BYTES) -> ActorAnswer:
     """An answer that has the right form. Whether it answers the question is for `cloud.actor.answers` to say."""
     document = _decoded(data, limit_bytes)
     try:
-        return Answer.model_validate(document, strict=True)
+        return ActorAnswer.model_validate(document, strict=True)
     except ValidationError as error:
-        raise Refusal("shape", f"the document is not an answer of ours: {_first(error)}") from None
+        raise MalformedMessage("shape", f"the document is not an answer of ours: {_first(error)}") from None
 
 
 # Clouds whose calls are JSON carry the bytes as base64. The call's id is beside them for logs and for books. Weights
@@ -172,13 +172,17 @@ def json_pieces(call_id: str, data: bytes, weights_base64: bytes | None) -> list
 
 def from_json(text: bytes, *, limit_bytes: int) -> Envelope:
     if len(text) > limit_bytes:
-        raise Refusal("too_large", f"{len(text):,} bytes came back; at most {limit_bytes:,} are allowed")
+        raise MalformedMessage(
+            "too_large", f"{len(text):,} bytes came back; at most {limit_bytes:,} are allowed"
+        )
     if (plain := _plain(text)) is not None:
         return plain
     try:
         event = json_limits.read_few(text)
     except ValueError as error:
-        raise Refusal("shape", f"what came back is no JSON of ours: {error}"[:_WORDS_SHOWN]) from None
+        raise MalformedMessage(
+            "shape", f"what came back is no JSON of ours: {error}"[:_WORDS_SHOWN]
+        ) from None
     return from_event(event)
 
 
@@ -198,14 +202,14 @@ def _plain(text: bytes) -> Envelope | None:
 def from_event(event: Any) -> Envelope:
     """What JSON that has been read carries."""
     if not isinstance(event, dict) or not {"call", "body"} <= set(event) <= {"call", "body", "weights"}:
-        raise Refusal("shape", "the event is not one of ours")
+        raise MalformedMessage("shape", "the event is not one of ours")
     if not all(isinstance(value, str) for value in event.values()):
-        raise Refusal("shape", "the event is not one of ours")
+        raise MalformedMessage("shape", "the event is not one of ours")
     try:
         data = base64.b64decode(event["body"], validate=True)
         weights = base64.b64decode(event["weights"], validate=True) if "weights" in event else None
     except (binascii.Error, ValueError):
-        raise Refusal("shape", "the event's body is not base64") from None
+        raise MalformedMessage("shape", "the event's body is not base64") from None
     return Envelope(event["call"], data, weights)
 
 
@@ -213,7 +217,7 @@ def _decoded(data: bytes, limit_bytes: int) -> dict[str, Any]:
     try:
         return decode(data, body_limit_bytes=limit_bytes)
     except (CodecError, ValueError, TypeError, RecursionError, MemoryError) as error:
-        raise Refusal("codec", f"the bytes cannot be read: {error}") from None
+        raise MalformedMessage("codec", f"the bytes cannot be read: {error}") from None
 
 
 def _first(error: ValidationError) -> str:

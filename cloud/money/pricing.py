@@ -45,7 +45,7 @@ def total(lines: Iterable[PriceLine]) -> int:
 
 
 @dataclass(frozen=True)
-class Part:
+class PricedPart:
     """`count`/`per` of a thing that is paid by time, all at the same time: 1 machine, 4 vCPU, 3/2 GB."""
 
     row: PriceRow
@@ -63,7 +63,7 @@ class Part:
         return price_line(self.row, self.count * duration_ns, self.per * self._ns_per_unit)
 
 
-def lines_of(parts: Iterable[Part], duration_ns: int) -> tuple[PriceLine, ...]:
+def lines_of(parts: Iterable[PricedPart], duration_ns: int) -> tuple[PriceLine, ...]:
     return tuple(part.line(duration_ns) for part in parts)
 
 
@@ -126,7 +126,7 @@ class FunctionPrice:
 class RunningPrice:
     """Functions of a fixed size, billed by started millisecond while they run: a learner with a share of a GPU."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PricedPart, ...]
     start_cap_s: float
     request: PriceRow | None = None
 
@@ -151,7 +151,7 @@ class RentPrice:
     """
 
     resource: str
-    parts: tuple[Part, ...]
+    parts: tuple[PricedPart, ...]
     round_up_s: int = 0
 
     @property
@@ -183,7 +183,7 @@ class PoolPrice:
     (cloud.money.rents.payer). A group is billed by started seconds.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PricedPart, ...]
     most: int
     idle_s: float
     in_groups: bool = False

@@ -15,7 +15,7 @@ from cloud.accounts.connections import AzureConnection
 from cloud.accounts.register import Holder, group_name
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.pricing import Part, PoolPrice, Tariff
+from cloud.money.pricing import PoolPrice, PricedPart, Tariff
 from cloud.money.rents.payer import NoPayer, Payer
 from cloud.platforms.azure.clients import AzureClients
 from cloud.platforms.azure.container_lifecycle import EMULATED_PACE, ContainerLifecycle, Order, Pace
@@ -176,8 +176,8 @@ class AzureContainerOptions(PlatformModel):
         """Return the prices. Raises UnknownSku or UnknownPrice if the book has none, as for spot in every region."""
         ending = ".spot" if self.spot else ""
         actor = (
-            Part(book.row(f"aci.vcpu.linux{ending}", self.region), self.vcpu),
-            Part(book.row(f"aci.memory.linux{ending}", self.region), self.memory_gb),
+            PricedPart(book.row(f"aci.vcpu.linux{ending}", self.region), self.vcpu),
+            PricedPart(book.row(f"aci.memory.linux{ending}", self.region), self.memory_gb),
         )
         pool = PoolPrice(actor, most=self.most_actors, idle_s=self.idle_s, in_groups=True)
         return Tariff(rents=rents(learner=self.learner_usd_per_hour), pool=pool)

@@ -78,14 +78,14 @@ def ended_outcome(call_id: str, why: Failure, usage: Usage, started_s: float, fi
     )
 
 
-def read_answer(call: Call, run: str, data: bytes) -> tuple[wire.Answer | None, Result | Failure]:
+def read_answer(call: Call, run: str, data: bytes) -> tuple[wire.ActorAnswer | None, Result | Failure]:
     """Return an actor's checked answer and its result; no answer, and why, if it must not be used."""
     try:
         answer, result = answers.answer_to(call, run, data)
-    except wire.Refusal as refusal:
+    except wire.MalformedMessage as refusal:
         return None, unusable_answer(refusal)
     return answer, result or Failure(OtherCode(answer.reason_code or "error"), answer.reason)
 
 
-def unusable_answer(refusal: wire.Refusal) -> Failure:
+def unusable_answer(refusal: wire.MalformedMessage) -> Failure:
     return Failure(OtherCode(f"refused_{refusal.code}"), f"the answer cannot be used: {refusal.reason}")

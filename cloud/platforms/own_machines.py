@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from cloud.money.billing.price_parts import own_price
-from cloud.money.pricing import Part, RentPrice
+from cloud.money.pricing import PricedPart, RentPrice
 from cloud.platforms.model import PlatformModel
 from cloud.platforms.simulated_options import SimulatedOptions
 
@@ -41,4 +41,6 @@ class OwnMachines(PlatformModel):
 
 def rents(**usd_per_hour: Decimal) -> tuple[RentPrice, ...]:
     """Return the machines with a price, by name. Each is paid from the job's start to its end."""
-    return tuple(RentPrice(name, (Part(own_price(name, usd)),)) for name, usd in usd_per_hour.items() if usd)
+    return tuple(
+        RentPrice(name, (PricedPart(own_price(name, usd)),)) for name, usd in usd_per_hour.items() if usd
+    )

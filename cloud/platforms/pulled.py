@@ -198,7 +198,7 @@ class PulledCalls:
 
     def _offer(self, call: Call) -> Offer:
         begin_by_unix_s = time.time() + self._patience.begin_s
-        request = wire.Request(
+        request = wire.ActorRequest(
             run=self._run,
             call=call,
             not_after_unix_s=begin_by_unix_s,
@@ -253,7 +253,7 @@ class PulledCalls:
             billed_s=run_s if answer is not None or not delivery.starts else None,
         )
 
-    def _read(self, call: Call, delivery: Delivery) -> tuple[wire.Answer | None, Result | Failure]:
+    def _read(self, call: Call, delivery: Delivery) -> tuple[wire.ActorAnswer | None, Result | Failure]:
         if delivery.answer is None:
             return None, self._why_not(delivery)
         return read_answer(call, self._run, delivery.answer)

@@ -26,7 +26,7 @@ from cloud.actor.watchdog import GRACE_S
 from cloud.failures import Failure
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import machine_parts, own_price
-from cloud.money.pricing import Part, RentPrice, Tariff
+from cloud.money.pricing import PricedPart, RentPrice, Tariff
 from cloud.money.rents.payer import NoPayer, Payer
 from cloud.platforms.model import Access
 from cloud.platforms.outcomes import call_outcome, learner_outcome, read_answer
@@ -149,7 +149,7 @@ class RayOptions(OwnMachines):
             prices.append(RentPrice("nodes", parts))
         elif self.node_usd_per_hour:
             price = own_price("nodes", self.node_usd_per_hour)
-            prices.append(RentPrice("nodes", (Part(price, self.nodes),)))
+            prices.append(RentPrice("nodes", (PricedPart(price, self.nodes),)))
         return Tariff(rents=tuple(prices), rents_while_held=True)
 
 
@@ -360,7 +360,7 @@ class RayPlatform:
         flight.actor, flight.sent_s = actor, self.now_s()
         flight.give_up_s = flight.sent_s + call.deadline_s + GRACE_S + _SENDING_S
         not_after_s = time.time() + self._options.start_cap_s
-        request = wire.Request(
+        request = wire.ActorRequest(
             run=self._run, call=call, not_after_unix_s=not_after_s, packages=packages.enabled()
         )
         handle = self._actors.handle(actor)
@@ -405,7 +405,7 @@ class RayPlatform:
             outcome.model_copy(update={"status": "refused"}) if outcome.reason_code == "budget" else outcome
         )
 
-    def _read(self, flight: _Flight, future: Any) -> tuple[wire.Answer | None, Result | Failure]:
+    def _read(self, flight: _Flight, future: Any) -> tuple[wire.ActorAnswer | None, Result | Failure]:
         error = future.exception()
         if error is None:
             return read_answer(flight.call, self._run, future.result())

@@ -15,7 +15,7 @@ from cloud import failures
 from cloud.actor import blobs
 from cloud.actor.blobs import BlobShelf, MissingWeights
 from cloud.failures import Failure
-from cloud.money.billing.work import Work, work_of
+from cloud.money.billing.work import CallRecord, work_of
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
@@ -43,7 +43,7 @@ class _Flight:
     cancelled: bool = False
     handed_in: bool = False
 
-    def work(self) -> Work:
+    def work(self) -> CallRecord:
         """Return the body's work; a body that really failed did nothing that can be counted."""
         done = self.result if isinstance(self.result, Result) else None
         usage = (done.usage if done is not None else Usage()).model_copy(

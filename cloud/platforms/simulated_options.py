@@ -17,7 +17,7 @@ from cloud.timing.numbers import machines
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Functions, Pool
-from cloud.timing.simulation.core import Setting
+from cloud.timing.simulation.core import SimulatedSetting
 from cloud.workers.executor import cores
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ class SimulatedOptions(PlatformModel):
     def open_for_job(self, access: Access) -> SimulatedPlatform:
         return self.open()
 
-    def setting(self) -> Setting:
-        return Setting(
+    def setting(self) -> SimulatedSetting:
+        return SimulatedSetting(
             learner=self.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
             learner_gpus=self.devices(self.machine),

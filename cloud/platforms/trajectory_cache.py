@@ -16,7 +16,7 @@ from collections import OrderedDict, deque
 from typing import Any, Protocol
 
 from cloud.actor import answers, blobs
-from cloud.actor.wire import Answer, Refusal, Work, pack_answer, read_answer
+from cloud.actor.wire import ActorAnswer, MalformedMessage, MeasuredWork, pack_answer, read_answer
 from training.calls.rollout import RolloutRequest
 from training.engine.messages import BlobRef, Call, Outcome
 from training.engine.ports import Platform
@@ -65,13 +65,13 @@ class TrajectoryCache:
         """The size of this job's trajectories in the store, as far as it is known."""
         return self._bytes
 
-    def find(self, call: Call) -> Answer | None:
+    def find(self, call: Call) -> ActorAnswer | None:
         """Return a done answer to a call with the same request, whatever its id."""
         answer = None
         if time.monotonic() >= self._retry_at_s:
             try:
                 answer = self._read(call)
-            except Refusal as refusal:
+            except MalformedMessage as refusal:
                 self.errors += 1
                 self._warn_once("damaged", f"a trajectory in the cache cannot be used: {refusal.reason}")
             except Exception as error:
@@ -80,7 +80,7 @@ class TrajectoryCache:
         self.misses += answer is None
         return answer
 
-    def _read(self, call: Call) -> Answer | None:
+    def _read(self, call: Call) -> ActorAnswer | None:
         data = self._store.get(self._name(call))
         if data is None:
             return None
@@ -106,14 +106,14 @@ class TrajectoryCache:
         assert call.weights is not None
         if time.monotonic() < self._retry_at_s:
             return
-        answer = Answer(
+        answer = ActorAnswer(
             run=self._job,
             call_id=call.id,
             status="done",
             version=call.weights.version,
             payload=outcome.payload,
             slot_state=outcome.slot_state,
-            work=Work.of(outcome.usage),
+            work=MeasuredWork.of(outcome.usage),
         )
         try:
             self._put(self._name(call), pack_answer(answer))
@@ -212,7 +212,7 @@ class CachingPlatform:
         self._platform.close()
 
 
-def _outcome(call: Call, answer: Answer, now_s: float) -> Outcome:
+def _outcome(call: Call, answer: ActorAnswer, now_s: float) -> Outcome:
     """Return the outcome of a cached call: it took no time and costs nothing, because it was paid when it was
     sampled.
     """

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD
 from cloud.platforms.options import PlatformOptions
-from cloud.timing.forecasting.bill import Bill, forecast_parts
+from cloud.timing.forecasting.bill import ForecastBill, forecast_parts
 from cloud.timing.forecasting.concurrency import AllCallsFail, Count
 from cloud.timing.forecasting.configuration import Configuration, Name, Scale
 from cloud.timing.forecasting.explanation import ForecastFacts, relevant, sentences, title_of
@@ -24,7 +24,7 @@ from cloud.timing.forecasting.extrapolation import MOST_ROUNDS, Extrapolation, O
 from cloud.timing.forecasting.first_round import first_round
 from cloud.timing.forecasting.places import configuration_of
 from cloud.timing.forecasting.plan import (
-    Plan,
+    ActorPlan,
     Unforeseeable,
     assumed_plan,
     plan_of,
@@ -32,7 +32,7 @@ from cloud.timing.forecasting.plan import (
     shrinking,
 )
 from cloud.timing.forecasting.result import Band, Forecast, Matter, NoForecast
-from cloud.timing.forecasting.trial import Effort, Trial, run_trial
+from cloud.timing.forecasting.trial import Trial, TrialEffort, run_trial
 from cloud.timing.forecasting.workload import spaces_of
 from cloud.timing.numbers.profile import Pool
 from cloud.timing.numbers.quantity import Quantity
@@ -92,11 +92,11 @@ class _Forecaster:
         self._training = training
         self._budget = budget_picodollars
         self._spaces, self._known = spaces_of(training)
-        self._bill = Bill(configuration.tariff, training)
+        self._bill = ForecastBill(configuration.tariff, training)
         self._least = first_round(configuration, training, _first_actors(training)).picodollars
         self._unread = ""
         try:
-            self._plan: Plan | None = plan_of(training, self._most_rounds())
+            self._plan: ActorPlan | None = plan_of(training, self._most_rounds())
         except Unforeseeable as error:
             self._plan, self._unread = None, str(error)
 
@@ -171,7 +171,7 @@ class _Forecaster:
         scale = Scale.of(self._training, most, warm_up + 2)
         anchors = (self._plan or self._some_plan(0.5)).anchors
         draws, steady = self._effort(scale, anchors, warm_up)
-        effort = Effort(warm_up, steady)
+        effort = TrialEffort(warm_up, steady)
         rng = np.random.default_rng(0)
         names = [*uncertain, _ACTORS, _EPISODE]
         places = {name: _likely((rng.permutation(draws) + 0.5) / draws) for name in names}
@@ -194,7 +194,7 @@ class _Forecaster:
             outlooks.append(self._outlook(plan, trial))
         return outlooks
 
-    def _outlook(self, plan: Plan, trial: Trial) -> Outlook:
+    def _outlook(self, plan: ActorPlan, trial: Trial) -> Outlook:
         course = Extrapolation(self._training, plan, trial)
         found = outlook(self._training, course, self._bill, self._budget, int(plan.actors.max()), self._least)
         if found.ends_by == "nothing":
@@ -233,7 +233,7 @@ class _Forecaster:
         a_draw = beginning + steady * sum(calls)
         return int(min(_DRAWS[1], max(_DRAWS[0], _CALLS // a_draw))), steady
 
-    def _some_plan(self, quantile: float) -> Plan:
+    def _some_plan(self, quantile: float) -> ActorPlan:
         """Return a plan for a policy that cannot be foreseen: some of its possible numbers, round by round."""
         return assumed_plan(self._training, self._most_rounds(), quantile)
 
@@ -250,7 +250,7 @@ class _Forecaster:
         """Return the numbers whose ranges move minutes or dollars most, each moved by itself, with a small fleet."""
         plan = self._plan or self._some_plan(0.5)
         actors = int(plan.actors[-1])
-        usual = Plan.always(actors)
+        usual = ActorPlan.always(actors)
         scale = Scale.of(self._training, actors, 2, _RANKED_FLEET)
         fewer = max(scale.fewer, actors // _RANKED_FLEET)
         scale = Scale(fewer, scale.shorter)
@@ -260,7 +260,7 @@ class _Forecaster:
             at = {} if name is None else {name: quantile}
             steps = self._episode_steps(at.get(_EPISODE, 0.5))
             configuration = self._configuration.at(at).scaled_down(fewer)
-            effort = Effort(1, 1)
+            effort = TrialEffort(1, 1)
             found = self._outlook(
                 usual, run_trial(configuration, works, self._training.loop, scale, [actors], effort, steps, 0)
             )

@@ -14,11 +14,11 @@ from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Profile
 from cloud.timing.numbers.stack import Stack
-from cloud.timing.simulation.core import Setting
+from cloud.timing.simulation.core import SimulatedSetting
 
 
 @dataclass(frozen=True)
-class Place:
+class TimingPlace:
     """`options` say what is bought; the profile and the stack may differ from those they name."""
 
     profile: Profile
@@ -27,7 +27,7 @@ class Place:
     book: PriceBook
 
     @staticmethod
-    def named(profile: str, stack: str, options: SimulatedOptions, book: PriceBook) -> Place:
+    def named(profile: str, stack: str, options: SimulatedOptions, book: PriceBook) -> TimingPlace:
         """Return a place with a profile and a stack by name or file. On another cloud than `options` name, the job
         buys that cloud's defaults.
 
@@ -37,7 +37,7 @@ class Place:
             options = SimulatedOptions(
                 learner=options.learner, learner_lanes=options.learner_lanes, seed=options.seed
             )
-        return Place(
+        return TimingPlace(
             profiles.read(Path(profile)) if _is_file(profile) else profiles.load(profile),
             stacks.read(Path(stack)) if _is_file(stack) else stacks.load(stack),
             options,
@@ -45,16 +45,16 @@ class Place:
         )
 
     @staticmethod
-    def of(options: SimulatedOptions, book: PriceBook) -> Place:
-        return Place(profiles.load(options.profile), stacks.load(options.stack), options, book)
+    def of(options: SimulatedOptions, book: PriceBook) -> TimingPlace:
+        return TimingPlace(profiles.load(options.profile), stacks.load(options.stack), options, book)
 
     @property
     def machine(self) -> str:
         """The learner's machine."""
         return self.options.learner_sku or self.profile.default_learner_sku
 
-    def setting(self, seed: int) -> Setting:
-        return Setting(
+    def setting(self, seed: int) -> SimulatedSetting:
+        return SimulatedSetting(
             learner=self.options.learner,
             learner_gpu=machines.machine(self.machine).gpus > 0,
             learner_gpus=self.options.devices(self.machine),

@@ -32,7 +32,7 @@ class Hold(Message):
     data: bytes
 
 
-class Run(Message):
+class RunFrame(Message):
     """Run this call; its weights were sent before."""
 
     kind: Literal["run"] = "run"
@@ -45,7 +45,7 @@ class Ready(Message):
     kind: Literal["ready"] = "ready"
 
 
-class Done(Message):
+class DoneFrame(Message):
     kind: Literal["done"] = "done"
     call_id: str
     payload: bytes
@@ -64,12 +64,12 @@ class Broke(Message):
     run_s: float
 
 
-ToWorker = Hold | Run
-FromWorker = Ready | Done | Broke
+ToWorker = Hold | RunFrame
+FromWorker = Ready | DoneFrame | Broke
 
-_TO_WORKER: TypeAdapter[ToWorker] = TypeAdapter(Annotated[Hold | Run, Field(discriminator="kind")])
+_TO_WORKER: TypeAdapter[ToWorker] = TypeAdapter(Annotated[Hold | RunFrame, Field(discriminator="kind")])
 _FROM_WORKER: TypeAdapter[FromWorker] = TypeAdapter(
-    Annotated[Ready | Done | Broke, Field(discriminator="kind")]
+    Annotated[Ready | DoneFrame | Broke, Field(discriminator="kind")]
 )
 
 

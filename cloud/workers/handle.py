@@ -72,7 +72,7 @@ class WorkerProcess:
         if call.weights is not None and weights is not None and call.weights.sha256 not in self._held:
             self._held.add(call.weights.sha256, True)
             self._unsent.append(memoryview(frames.pack(frames.Hold(ref=call.weights, data=weights))))
-        self._unsent.append(memoryview(frames.pack(frames.Run(call=call))))
+        self._unsent.append(memoryview(frames.pack(frames.RunFrame(call=call))))
         self.state = "busy"
         self.send()
 

@@ -203,7 +203,7 @@ class WorkerPool:
             if isinstance(message, frames.Ready):
                 continue
             task = self._running.pop(worker)
-            if isinstance(message, frames.Done):
+            if isinstance(message, frames.DoneFrame):
                 result: Result | Failure = Result(message.payload, message.slot_state, message.usage)
             else:
                 result = Failure(message.reason_code, message.reason)

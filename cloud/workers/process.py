@@ -44,7 +44,9 @@ def serve(connection: socket.socket) -> None:
             connection.sendall(frames.pack(answer))
 
 
-def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache) -> frames.Done | frames.Broke:
+def _answer(
+    call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache
+) -> frames.DoneFrame | frames.Broke:
     began_s = time.perf_counter()
     try:
         result = execute(call, _weights(call, blobs), warm_cache)
@@ -53,7 +55,7 @@ def _answer(call: Call, blobs: frames.KeptBlobs[bytes], warm_cache: WarmCache) -
         return frames.Broke(
             call_id=call.id, reason=why.reason, reason_code=why.code, run_s=time.perf_counter() - began_s
         )
-    return frames.Done(
+    return frames.DoneFrame(
         call_id=call.id,
         payload=result.payload,
         slot_state=result.slot_state,

@@ -61,7 +61,7 @@ class Principal:
 
 
 @dataclass
-class Role:
+class EmulatedRole:
     """A role that `trusted` (an ARN) may assume, with the external id that its trust policy demands, if any.
 
     `of_stack`: its template says all of it, so nothing else changes it.
@@ -85,7 +85,7 @@ class Key:
 
 
 @dataclass
-class Account:
+class EmulatedAccount:
     """Keys, roles and quotas. It also holds keys of other accounts that assume a role of this one.
 
     `concurrency`: how many functions may run at once in each region that `concurrency_by_region` does not name.
@@ -97,7 +97,7 @@ class Account:
     now_unix_s: Callable[[], float] = time.time
     longest_session_s: int = 12 * 3600
     keys: dict[str, Key] = field(default_factory=dict)
-    roles: dict[str, Role] = field(default_factory=dict)
+    roles: dict[str, EmulatedRole] = field(default_factory=dict)
     users: dict[str, Policy] = field(default_factory=dict)
     on_external_id: Callable[[str], None] = lambda external_id: None
     """Called after the external id that roles demand has changed."""
@@ -118,12 +118,12 @@ class Account:
         key_id, secret = access_key or ("AKIA" + _random_id(), secrets.token_urlsafe(30))
         return self._add(Key(key_id, secret, principal))
 
-    def add_role(self, name: str, policy: Policy, **trust: Any) -> Role:
-        role = Role(f"arn:aws:iam::{self.id}:role/{name}", policy, **trust)
+    def add_role(self, name: str, policy: Policy, **trust: Any) -> EmulatedRole:
+        role = EmulatedRole(f"arn:aws:iam::{self.id}:role/{name}", policy, **trust)
         self.roles[role.arn] = role
         return role
 
-    def role_of_functions(self, arn: str) -> Role | None:
+    def role_of_functions(self, arn: str) -> EmulatedRole | None:
         """Return the role under which functions may run. That of the demo account has any connection's name."""
         known = [one for one in self.roles.values() if one.service == FUNCTIONS]
         return next((one for one in known if fnmatchcase(arn, one.arn)), None)

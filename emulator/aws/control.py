@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.errors import AwsError
 from emulator.aws.functions import (
     LATEST,
     UNZIPPED_LIMIT_BYTES,
     ZIPPED_LIMIT_BYTES,
+    EmulatedFunctions,
     Function,
-    Functions,
     Provisioned,
     as_json,
     invalid,
@@ -62,13 +62,13 @@ class _Call:
     caller: Principal
 
 
-class Control:
+class LambdaControl:
     """One method for each operation, found by its name. `retire` ends the sandboxes of a function's old versions."""
 
     def __init__(
         self,
-        account: Account,
-        functions: Functions,
+        account: EmulatedAccount,
+        functions: EmulatedFunctions,
         faults: AwsFaults,
         retire: Callable[[Function], None],
         provision: Callable[[Function, str, Provisioned | None], None],

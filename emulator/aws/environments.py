@@ -7,14 +7,14 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from emulator.aws.functions import Function, Functions, Provisioned, Version
-from emulator.aws.meter import Meter, ProvisionedSpan
+from emulator.aws.functions import EmulatedFunctions, Function, FunctionVersion, Provisioned
+from emulator.aws.meter import LambdaMeter, ProvisionedSpan
 from emulator.aws.sandbox import Sandbox
 from emulator.image import Image
 
 
 @dataclass(frozen=True)
-class Setting:
+class SandboxSetting:
     """`whole_core_mb`: a function with less memory has less of a core, so its reported and billed time is longer.
 
     The process itself is not slowed down. None: all memory sizes are equally fast.
@@ -31,7 +31,12 @@ class Environments:
     """Processes by version. Everything happens in the emulator's event loop."""
 
     def __init__(
-        self, functions: Functions, meter: Meter, region: str, image: Image, setting: Setting
+        self,
+        functions: EmulatedFunctions,
+        meter: LambdaMeter,
+        region: str,
+        image: Image,
+        setting: SandboxSetting,
     ) -> None:
         self.setting = setting
         self._functions = functions
@@ -43,7 +48,7 @@ class Environments:
         self._spans: dict[tuple[str, str], ProvisionedSpan] = {}
         self._background: set[asyncio.Task[None]] = set()
 
-    def warm(self, version: Version) -> Sandbox | None:
+    def warm(self, version: FunctionVersion) -> Sandbox | None:
         """Return an idle one of this version and mark it busy, provisioned ones first; None if there is none."""
         idle = self._idle[version.key]
         while idle:
@@ -55,7 +60,7 @@ class Environments:
             self.end(ready)
         return None
 
-    def new(self, version: Version, *, provisioned: bool = False) -> Sandbox:
+    def new(self, version: FunctionVersion, *, provisioned: bool = False) -> Sandbox:
         """Return a new one, not started yet and busy until `keep` is called."""
         sandbox = Sandbox(version, self._region, self._image, provisioned=provisioned)
         sandbox.busy = True
@@ -129,7 +134,9 @@ class Environments:
             self.end(sandbox)
         self._idle.clear()
 
-    async def _make_ready(self, function: Function, version: Version, provisioned: Provisioned) -> None:
+    async def _make_ready(
+        self, function: Function, version: FunctionVersion, provisioned: Provisioned
+    ) -> None:
         """Start instances one after the other, while they are still wanted."""
         while (
             provisioned.ready < provisioned.wanted and function.provisioned.get(version.number) is provisioned

@@ -22,7 +22,7 @@ LATEST = "$LATEST"
 
 
 @dataclass(frozen=True)
-class Version:
+class FunctionVersion:
     """Code and configuration. Publishing copies them under a number."""
 
     function: str
@@ -61,18 +61,18 @@ class Function:
     name: str
     arn: str
     role: str
-    latest: Version
+    latest: FunctionVersion
     tags: dict[str, str]
     visible_s: float
     active_s: float
     gone_s: float | None = None
     reserved: int | None = None
-    versions: dict[str, Version] = field(default_factory=dict)
+    versions: dict[str, FunctionVersion] = field(default_factory=dict)
     provisioned: dict[str, Provisioned] = field(default_factory=dict)
     in_flight: int = 0
     modified: str = field(default_factory=lambda: _now())
 
-    def version(self, qualifier: str | None) -> Version:
+    def version(self, qualifier: str | None) -> FunctionVersion:
         if qualifier in (None, "", LATEST):
             return self.latest
         found = self.versions.get(str(qualifier))
@@ -84,7 +84,7 @@ class Function:
     def alive(self) -> bool:
         return self.gone_s is None
 
-    def described(self, version: Version, now_s: float) -> dict[str, Any]:
+    def described(self, version: FunctionVersion, now_s: float) -> dict[str, Any]:
         """Return a version's configuration as the API shows it."""
         published = version.number != LATEST
         return {
@@ -109,7 +109,7 @@ class Function:
         }
 
 
-class Functions:
+class EmulatedFunctions:
     """A region's functions by name. A deleted one remains until no listing shows it."""
 
     def __init__(self, account_id: str, region: str, folder: Path) -> None:
@@ -146,7 +146,7 @@ class Functions:
         if existing is not None and existing.alive:
             raise AwsError(409, "ResourceConflictException", f"Function already exist: {name}", Type="User")
         now_s = time.monotonic()
-        blank = Version(name, LATEST, None, "", 0, "", "", 128, 3, ())
+        blank = FunctionVersion(name, LATEST, None, "", 0, "", "", 128, 3, ())
         version = self.coded(self.configured(blank, given), given.get("Code", {}))
         tags = {str(key): str(value) for key, value in (given.get("Tags") or {}).items()}
         function = Function(
@@ -155,7 +155,7 @@ class Functions:
         self._by_name[name] = function
         return function
 
-    def configured(self, version: Version, given: dict[str, Any]) -> Version:
+    def configured(self, version: FunctionVersion, given: dict[str, Any]) -> FunctionVersion:
         """Return the version with the given configuration, and all else unchanged."""
         memory_mb = int(given.get("MemorySize", version.memory_mb))
         timeout_s = int(given.get("Timeout", version.timeout_s))
@@ -178,7 +178,7 @@ class Functions:
             revision=str(uuid.uuid4()),
         )
 
-    def coded(self, version: Version, code: dict[str, Any]) -> Version:
+    def coded(self, version: FunctionVersion, code: dict[str, Any]) -> FunctionVersion:
         """Return the version with the code of the given zip, unpacked."""
         packed = code.get("ZipFile")
         if packed is None:
@@ -200,7 +200,7 @@ class Functions:
             revision=str(uuid.uuid4()),
         )
 
-    def publish(self, function: Function) -> Version:
+    def publish(self, function: Function) -> FunctionVersion:
         """Return the latest version under the next number, or under its own if nothing has changed."""
         for version in function.versions.values():
             if version.revision == function.latest.revision:

@@ -7,15 +7,15 @@ import uuid
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.errors import AwsError
 from emulator.http import HttpRequest, HttpResponse
 
 
-class Identity:
+class IdentityApi:
     """The query protocol: a form in, XML out."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: EmulatedAccount) -> None:
         self._account = account
 
     def handle(self, request: HttpRequest, caller: Principal, service: str) -> HttpResponse:

@@ -10,12 +10,12 @@ import uuid
 from dataclasses import dataclass
 
 from cloud.actor.watchdog import GRACE_S, LAST_WORDS
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.environments import Environments
 from emulator.aws.errors import AwsError
-from emulator.aws.functions import Function, Functions, Version
+from emulator.aws.functions import EmulatedFunctions, Function, FunctionVersion
 from emulator.aws.logs import Logs
-from emulator.aws.meter import BilledInvocation, Meter, log_of
+from emulator.aws.meter import BilledInvocation, LambdaMeter, log_of
 from emulator.aws.sandbox import Ended, Sandbox, exit_error
 from emulator.aws.stub_functions import StubFunction, call_id_of, deadline_of
 from emulator.faults import AwsFaults
@@ -40,10 +40,10 @@ class Invocations:
 
     def __init__(
         self,
-        account: Account,
-        functions: Functions,
+        account: EmulatedAccount,
+        functions: EmulatedFunctions,
         faults: AwsFaults,
-        meter: Meter,
+        meter: LambdaMeter,
         logs: Logs,
         environments: Environments,
     ) -> None:
@@ -108,7 +108,9 @@ class Invocations:
         function.in_flight += 1
         self.in_flight += 1
 
-    async def _invoke(self, function: Function, version: Version, request: HttpRequest) -> HttpResponse:
+    async def _invoke(
+        self, function: Function, version: FunctionVersion, request: HttpRequest
+    ) -> HttpResponse:
         request_id = str(uuid.uuid4())
         stub = self.stubs.get(function.name)
         if stub is not None:
@@ -134,7 +136,7 @@ class Invocations:
             headers["X-Amz-Log-Result"] = base64.b64encode(log.encode()[-_TAIL_BYTES:]).decode()
         return HttpResponse(200, run.ended.body, headers)
 
-    async def _run(self, version: Version, request_id: str, event: bytes) -> _Run:
+    async def _run(self, version: FunctionVersion, request_id: str, event: bytes) -> _Run:
         """Run the event in a warm environment if there is one, else in a new one."""
         sandbox = self._environments.warm(version)
         if sandbox is not None:
@@ -180,7 +182,9 @@ class Invocations:
         self._environments.keep(sandbox)
         return run
 
-    def _bill(self, function: Function, version: Version, request_id: str, event: bytes, run: _Run) -> str:
+    def _bill(
+        self, function: Function, version: FunctionVersion, request_id: str, event: bytes, run: _Run
+    ) -> str:
         """Add a line to the meter. Return the log with its REPORT line."""
         billed = BilledInvocation(
             request_id,

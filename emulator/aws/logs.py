@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.errors import AwsError
 from emulator.http import HttpRequest, HttpResponse
 
@@ -25,7 +25,7 @@ class LogGroup:
 class Logs:
     """Answers JSON requests, which name their action in a header."""
 
-    def __init__(self, account: Account, region: str) -> None:
+    def __init__(self, account: EmulatedAccount, region: str) -> None:
         self._account = account
         self._region = region
         self.groups: dict[str, LogGroup] = {}

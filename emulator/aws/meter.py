@@ -30,7 +30,7 @@ class ProvisionedSpan:
 
 
 @dataclass
-class Meter:
+class LambdaMeter:
     invocations: list[BilledInvocation] = field(default_factory=list)
     provisioned: list[ProvisionedSpan] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.aws.account import Account, Principal
-from emulator.aws.control import Control
-from emulator.aws.environments import Environments, Setting
+from emulator.aws.account import EmulatedAccount, Principal
+from emulator.aws.control import LambdaControl
+from emulator.aws.environments import Environments, SandboxSetting
 from emulator.aws.errors import AwsError
-from emulator.aws.functions import Functions
+from emulator.aws.functions import EmulatedFunctions
 from emulator.aws.invocations import Invocations
 from emulator.aws.logs import Logs
-from emulator.aws.meter import Meter
+from emulator.aws.meter import LambdaMeter
 from emulator.aws.tagging import Tagging
 from emulator.faults import AwsFaults
 from emulator.http import HttpRequest, HttpResponse
@@ -25,17 +25,23 @@ class Region:
     """The services whose state a region keeps for itself."""
 
     def __init__(
-        self, name: str, account: Account, faults: AwsFaults, folder: Path, image: Image, setting: Setting
+        self,
+        name: str,
+        account: EmulatedAccount,
+        faults: AwsFaults,
+        folder: Path,
+        image: Image,
+        setting: SandboxSetting,
     ) -> None:
         self.name = name
-        self.meter = Meter()
+        self.meter = LambdaMeter()
         self.logs = Logs(account, name)
-        self.functions = Functions(account.id, name, folder)
+        self.functions = EmulatedFunctions(account.id, name, folder)
         self.environments = Environments(self.functions, self.meter, name, image, setting)
         self.invocations = Invocations(
             account, self.functions, faults, self.meter, self.logs, self.environments
         )
-        self._control = Control(
+        self._control = LambdaControl(
             account, self.functions, faults, self.environments.retire, self.environments.provision
         )
         self._tagging = Tagging(account, self.functions)

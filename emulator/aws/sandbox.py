@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator.aws.functions import Version
+from emulator.aws.functions import FunctionVersion
 from emulator.child_process import ChildProcess
 from emulator.http import HttpRequest, HttpResponse, HttpServer
 from emulator.image import Image
@@ -33,7 +33,9 @@ class Ended:
 class Sandbox:
     """Start it once, invoke it once at a time, kill it. Everything happens in the emulator's event loop."""
 
-    def __init__(self, version: Version, region: str, image: Image, *, provisioned: bool = False) -> None:
+    def __init__(
+        self, version: FunctionVersion, region: str, image: Image, *, provisioned: bool = False
+    ) -> None:
         self.version = version
         self.provisioned = provisioned
         self.init_s = 0.0

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from emulator.aws.account import Account
-from emulator.aws.environments import Setting
+from emulator.aws.account import EmulatedAccount
+from emulator.aws.environments import SandboxSetting
 from emulator.aws.errors import AwsError, as_response
-from emulator.aws.identity import Identity
+from emulator.aws.identity import IdentityApi
 from emulator.aws.region import Region
 from emulator.aws.signatures import Claim, check_region, sender
 from emulator.aws.storage import Storage
@@ -30,27 +30,27 @@ class AwsEmulator(Emulator):
     def __init__(
         self,
         *,
-        account: Account | None = None,
+        account: EmulatedAccount | None = None,
         faults: AwsFaults | None = None,
         region: str = "us-east-1",
         other_regions: Sequence[str] = (),
-        setting: Setting | None = None,
+        setting: SandboxSetting | None = None,
     ) -> None:
-        self.account = account or Account()
+        self.account = account or EmulatedAccount()
         self.faults = faults or AwsFaults()
         self.region = region
         super().__init__("aws", self.faults, self._actions())
         self.storage = Storage(self.account, region)
         self.regions = {
             name: Region(
-                name, self.account, self.faults, self.folder / "code", self.image, setting or Setting()
+                name, self.account, self.faults, self.folder / "code", self.image, setting or SandboxSetting()
             )
             for name in (region, *other_regions)
         }
         home = self.regions[region]
         self.meter, self.logs, self.functions = home.meter, home.logs, home.functions
         self.environments, self.invocations = home.environments, home.invocations
-        self._identity = Identity(self.account)
+        self._identity = IdentityApi(self.account)
 
     def tidy(self) -> None:
         for region in self.regions.values():

@@ -13,7 +13,7 @@ from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from emulator.aws.account import Account, Key, Principal
+from emulator.aws.account import EmulatedAccount, Key, Principal
 from emulator.aws.errors import AwsError
 from emulator.http import HttpRequest
 
@@ -62,7 +62,7 @@ def _scope(credential: str) -> tuple[str, str, str]:
     return key, region, service
 
 
-def sender(request: HttpRequest, claim: Claim, account: Account) -> Principal:
+def sender(request: HttpRequest, claim: Claim, account: EmulatedAccount) -> Principal:
     """Return who signed the request. Raises AwsError if key, time or signature is not valid."""
     key = account.keys.get(claim.access_key_id)
     now_unix_s = account.now_unix_s()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.aws.account import Account, Policy
+from emulator.aws.account import EmulatedAccount, Policy
 from emulator.aws.errors import AwsError
 
 Properties = Mapping[str, Any]
@@ -13,7 +13,7 @@ _ROLE, _USER, _POLICY = "AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::ManagedPo
 
 
 def create_stack(
-    account: Account, template: Mapping[str, Any], *, access_key: tuple[str, str] | None = None
+    account: EmulatedAccount, template: Mapping[str, Any], *, access_key: tuple[str, str] | None = None
 ) -> dict[str, str]:
     """Create what the template names. Return its outputs; for a user, also an access key: `access_key`, or a new one.
 
@@ -46,7 +46,7 @@ def _path_of(resource: Properties) -> str:
     return {_ROLE: "role", _USER: "user", _POLICY: "policy"}[resource["Type"]]
 
 
-def _add_role(account: Account, name: str, properties: Properties) -> None:
+def _add_role(account: EmulatedAccount, name: str, properties: Properties) -> None:
     (trust,) = properties["AssumeRolePolicyDocument"]["Statement"]
     (policy,) = properties["Policies"]
     condition = trust.get("Condition", {}).get("StringEquals", {})

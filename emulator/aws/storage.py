@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.errors import AwsError
 from emulator.aws.storage_address import DEFAULT_REGION, StorageAddress
 from emulator.http import HttpRequest, HttpResponse
@@ -34,7 +34,7 @@ class Storage:
     Every name is given once in the account, and its bucket lies in one region.
     """
 
-    def __init__(self, account: Account, region: str) -> None:
+    def __init__(self, account: EmulatedAccount, region: str) -> None:
         self._account = account
         self._home = region
         self.buckets: dict[str, dict[str, StoredObject]] = {}

@@ -5,7 +5,15 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 
-from cloud.actor.wire import Answer, Refusal, Work, from_json, pack_answer, read_request, to_json
+from cloud.actor.wire import (
+    ActorAnswer,
+    MalformedMessage,
+    MeasuredWork,
+    from_json,
+    pack_answer,
+    read_request,
+    to_json,
+)
 from training.functions.body import Result
 
 _EVENT_LIMIT_BYTES = 8 * 2**20
@@ -22,22 +30,22 @@ class StubFunction:
         try:
             envelope = from_json(event, limit_bytes=_EVENT_LIMIT_BYTES)
             request = read_request(envelope.data)
-        except Refusal:
+        except MalformedMessage:
             return b'{"parked": true}'
         call = request.call
         if self.result is None:
-            answer = Answer(
+            answer = ActorAnswer(
                 run=request.run, call_id=call.id, status="failed", reason="parked", reason_code="parked"
             )
         else:
-            answer = Answer(
+            answer = ActorAnswer(
                 run=request.run,
                 call_id=call.id,
                 status="done",
                 version=call.weights.version if call.weights is not None else None,
                 payload=self.result.payload,
                 slot_state=self.result.slot_state,
-                work=Work.of(self.result.usage),
+                work=MeasuredWork.of(self.result.usage),
                 run_s=self.seconds,
                 calls_before=1,
             )
@@ -57,7 +65,7 @@ def deadline_of(event: bytes, otherwise_s: float) -> float:
     """Return how long the call in an event may take; `otherwise_s` if it is not one of ours."""
     try:
         return read_request(from_json(event, limit_bytes=_EVENT_LIMIT_BYTES).data).call.deadline_s
-    except Refusal:
+    except MalformedMessage:
         return otherwise_s
 
 
@@ -66,7 +74,7 @@ def encode_result(result: Result) -> dict[str, object]:
     return {
         "payload": base64.b64encode(result.payload).decode(),
         "slot_state": base64.b64encode(result.slot_state).decode() if result.slot_state is not None else None,
-        "work": Work.of(result.usage).model_dump(),
+        "work": MeasuredWork.of(result.usage).model_dump(),
     }
 
 
@@ -75,5 +83,5 @@ def decode_result(document: dict[str, object]) -> Result:
     return Result(
         base64.b64decode(str(document["payload"])),
         base64.b64decode(str(state)) if state is not None else None,
-        Work.model_validate(document["work"]).usage(),
+        MeasuredWork.model_validate(document["work"]).usage(),
     )

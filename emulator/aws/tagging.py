@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 from emulator.aws import cbor
-from emulator.aws.account import Account, Principal
+from emulator.aws.account import EmulatedAccount, Principal
 from emulator.aws.errors import AwsError
-from emulator.aws.functions import Functions
+from emulator.aws.functions import EmulatedFunctions
 from emulator.http import HttpRequest, HttpResponse
 
 
 class Tagging:
     """GetResources, in the SDK's newer protocol (CBOR) and in its older one (JSON)."""
 
-    def __init__(self, account: Account, functions: Functions) -> None:
+    def __init__(self, account: EmulatedAccount, functions: EmulatedFunctions) -> None:
         self._account = account
         self._functions = functions
 

@@ -17,7 +17,7 @@ _THREADS = {
 }
 
 
-class Container:
+class EmulatedContainer:
     """Start it, wait for `exited`, kill it. Everything happens in the emulator's event loop."""
 
     def __init__(self, name: str, command: Sequence[str], variables: Mapping[str, str], image: Image) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.azure.errors import ArmError
-from emulator.azure.groups import ContainerRequest, Group
+from emulator.azure.groups import ContainerRequest, EmulatedGroup
 
 _NAME = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 _CONTAINERS_AT_MOST = 60
@@ -18,7 +18,7 @@ _TAGS_AT_MOST = 50
 _POLICIES = ("Always", "OnFailure", "Never")
 
 
-def group_of(name: str, path: str, body: bytes) -> Group:
+def group_of(name: str, path: str, body: bytes) -> EmulatedGroup:
     """Return the requested group. Raises ArmError, which says what is wrong with it."""
     if not _NAME.match(name):
         raise _invalid("InvalidContainerGroupName", f"The container group name '{name}' is invalid.")
@@ -34,7 +34,7 @@ def group_of(name: str, path: str, body: bytes) -> Group:
     if len(tags) > _TAGS_AT_MOST or any(len(key) > 512 or len(value) > 256 for key, value in tags.items()):
         raise _invalid("InvalidTags", "There are too many tags, or they are too long.")
     priority = properties.get("priority", "Regular")
-    group = Group(name, path, document["location"], containers, policy, priority, tags)
+    group = EmulatedGroup(name, path, document["location"], containers, policy, priority, tags)
     _require_size(group)
     return group
 
@@ -60,7 +60,7 @@ def _container(document: Mapping[str, Any]) -> ContainerRequest:
     )
 
 
-def _require_size(group: Group) -> None:
+def _require_size(group: EmulatedGroup) -> None:
     count, names = len(group.requests), {one.name for one in group.requests}
     if not 0 < count <= _CONTAINERS_AT_MOST or len(names) < count:
         raise _invalid("InvalidContainers", "A group has 1 to 60 containers, each with a name of its own.")

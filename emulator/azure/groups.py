@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from emulator.azure.containers import Container
-from emulator.azure.meter import GroupSpan, Meter
+from emulator.azure.containers import EmulatedContainer
+from emulator.azure.meter import GroupMeter, GroupSpan
 from emulator.faults import AzureFaults
 from emulator.image import Image
 
@@ -29,7 +29,7 @@ class ContainerRequest:
 
 
 @dataclass
-class Group:
+class EmulatedGroup:
     """`path` is its id; `state` is Pending, Running, Stopped, Succeeded or Failed."""
 
     name: str
@@ -42,7 +42,7 @@ class Group:
     made_s: float = field(default_factory=time.monotonic)
     provisioning: str = "Pending"
     state: str = "Pending"
-    containers: list[Container] = field(default_factory=list)
+    containers: list[EmulatedContainer] = field(default_factory=list)
     span: GroupSpan | None = None
     deleting: bool = False
 
@@ -84,11 +84,11 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Operation:
+class GroupOperation:
     """The progress of a create, which clients read by its id."""
 
     id: str
-    group: Group
+    group: EmulatedGroup
     status: str = "Running"
     code: str = ""
     words: str = ""
@@ -101,38 +101,38 @@ class Groups:
     billed.
     """
 
-    def __init__(self, meter: Meter, faults: AzureFaults, image: Image) -> None:
+    def __init__(self, meter: GroupMeter, faults: AzureFaults, image: Image) -> None:
         self.start_s = 0.05
         self.stubs = ""
-        self.operations: dict[str, Operation] = {}
+        self.operations: dict[str, GroupOperation] = {}
         self._meter = meter
         self._faults = faults
         self._image = image
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, EmulatedGroup] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._later: set[asyncio.Task[None]] = set()
 
-    def all(self) -> list[Group]:
+    def all(self) -> list[EmulatedGroup]:
         """Return those that exist, whether listings show them yet or not."""
         return list(self._groups.values())
 
-    def of(self, path: str) -> Group | None:
+    def of(self, path: str) -> EmulatedGroup | None:
         return self._groups.get(path.lower())
 
-    def visible(self, path: str) -> Group | None:
+    def visible(self, path: str) -> EmulatedGroup | None:
         group = self.of(path)
         return group if group is not None and self.is_visible(group) else None
 
-    def is_visible(self, group: Group) -> bool:
+    def is_visible(self, group: EmulatedGroup) -> bool:
         return time.monotonic() - group.made_s >= self._faults.visibility_delay_s
 
-    def create(self, group: Group, operation_id: str) -> None:
+    def create(self, group: EmulatedGroup, operation_id: str) -> None:
         """Begin to create it; from now on it is billed."""
         self._groups[group.path.lower()] = group
-        self.operations[operation_id] = Operation(operation_id, group)
+        self.operations[operation_id] = GroupOperation(operation_id, group)
         self._begin(group, operation_id)
 
-    def delete(self, group: Group) -> None:
+    def delete(self, group: EmulatedGroup) -> None:
         """Delete it at once or, as a zombie, after a while."""
         if group.deleting:
             return
@@ -153,14 +153,14 @@ class Groups:
         for group in self.all():
             self._remove(group)
 
-    def _begin(self, group: Group, operation_id: str) -> None:
+    def _begin(self, group: EmulatedGroup, operation_id: str) -> None:
         cores, memory_mb = round(group.cores), round(group.memory_gb * 1024)
         group.span = GroupSpan(group.name, cores, memory_mb, time.monotonic(), tags=dict(group.tags))
         self._meter.spans.append(group.span)
         group.state, group.provisioning = "Pending", "Pending"
         self._tasks[group.path] = asyncio.get_running_loop().create_task(self._run(group, operation_id))
 
-    async def _run(self, group: Group, operation_id: str) -> None:
+    async def _run(self, group: EmulatedGroup, operation_id: str) -> None:
         """From the image's pull to the last container's end."""
         slow_s = self._faults.slow_start_s if self._faults.strikes("slow_start") else 0.0
         await asyncio.sleep(self.start_s + slow_s)
@@ -174,7 +174,7 @@ class Groups:
         for container in group.containers:
             container.remove()
         group.containers = [
-            Container(one.name, one.command, one.variables, self._image) for one in group.requests
+            EmulatedContainer(one.name, one.command, one.variables, self._image) for one in group.requests
         ]
         for container in group.containers:
             container.start(stub=stub)
@@ -187,7 +187,7 @@ class Groups:
         failed = any(one.exit_code for one in group.containers)
         self._end(group, "Failed" if failed else "Succeeded")
 
-    async def _wait_for_end(self, group: Group, container: Container) -> None:
+    async def _wait_for_end(self, group: EmulatedGroup, container: EmulatedContainer) -> None:
         """Restart it by the group's policy, and return once it has ended for good."""
         while True:
             await container.exited.wait()
@@ -201,20 +201,20 @@ class Groups:
     def _set_status(self, operation_id: str, status: str, code: str = "", words: str = "") -> None:
         if operation_id:
             before = self.operations[operation_id]
-            self.operations[operation_id] = Operation(operation_id, before.group, status, code, words)
+            self.operations[operation_id] = GroupOperation(operation_id, before.group, status, code, words)
 
-    def _end(self, group: Group, state: str) -> None:
+    def _end(self, group: EmulatedGroup, state: str) -> None:
         group.state = state
         for container in group.containers:
             container.kill()
         if group.span is not None and group.span.to_s is None:
             group.span.to_s = time.monotonic()
 
-    async def _delete_later(self, group: Group) -> None:
+    async def _delete_later(self, group: EmulatedGroup) -> None:
         await asyncio.sleep(self._faults.zombie_s)
         self._remove(group)
 
-    def _remove(self, group: Group) -> None:
+    def _remove(self, group: EmulatedGroup) -> None:
         self._end_task(group)
         self._end(group, "Stopped")
         for container in group.containers:
@@ -222,7 +222,7 @@ class Groups:
         if self._groups.get(group.path.lower()) is group:
             del self._groups[group.path.lower()]
 
-    def _end_task(self, group: Group) -> None:
+    def _end_task(self, group: EmulatedGroup) -> None:
         task = self._tasks.pop(group.path, None)
         if task is not None:
             task.cancel()

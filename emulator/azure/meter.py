@@ -30,7 +30,7 @@ class GroupSpan:
 
 
 @dataclass
-class Meter:
+class GroupMeter:
     """Every group that was ever started. A second start of a group is a new span."""
 
     spans: list[GroupSpan] = field(default_factory=list)

@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.azure.errors import ArmError, not_found
 from emulator.azure.group_request import group_of
-from emulator.azure.groups import Group, Groups
+from emulator.azure.groups import EmulatedGroup, Groups
 from emulator.azure.subscription import App, Subscription
 from emulator.faults import AzureFaults
 from emulator.http import Hangup, HttpRequest, HttpResponse, json_response
@@ -17,7 +17,7 @@ _ACI = "Microsoft.ContainerInstance"
 _GROUP = f"{_ACI}/containerGroups"
 
 
-class Resources:
+class ResourceApi:
     """Answers one request after the other. `base` is where clients poll operations."""
 
     def __init__(self, subscription: Subscription, groups: Groups, faults: AzureFaults, base: str) -> None:
@@ -156,13 +156,13 @@ class Resources:
             case _:
                 raise ArmError(405, "MethodNotAllowed", "This is not emulated.")
 
-    def _visible(self, path: str) -> Group:
+    def _visible(self, path: str) -> EmulatedGroup:
         group = self._groups.visible(path)
         if group is None:
             raise not_found(path)
         return group
 
-    def _put(self, group: Group) -> HttpResponse:
+    def _put(self, group: EmulatedGroup) -> HttpResponse:
         """Create a group, or return the existing one of that name: nothing is created twice."""
         existing = self._groups.of(group.path)
         if existing is not None:
@@ -188,12 +188,12 @@ class Resources:
         )
         return json_response(201, group.document(whole=True), **{"Azure-AsyncOperation": address})
 
-    def _patch(self, group: Group, body: bytes) -> HttpResponse:
+    def _patch(self, group: EmulatedGroup, body: bytes) -> HttpResponse:
         """Replace all tags; a PATCH changes nothing else of a group."""
         group.tags = {str(key): str(value) for key, value in json.loads(body)["tags"].items()}
         return json_response(200, group.document(whole=True))
 
-    def _require_room(self, group: Group) -> None:
+    def _require_room(self, group: EmulatedGroup) -> None:
         here = [one for one in self._groups.all() if one.location == group.location]
         cores = sum(one.cores for one in here) + group.cores
         most_groups, most_cores = self._subscription.groups_at_most, self._subscription.cores_at_most
@@ -210,7 +210,7 @@ class Resources:
         self._groups.delete(group)
         return json_response(200, document)
 
-    def _log(self, group: Group, container: str, tail: str | None) -> HttpResponse:
+    def _log(self, group: EmulatedGroup, container: str, tail: str | None) -> HttpResponse:
         found = next((one for one in group.containers if one.name == container), None)
         if found is None:
             raise ArmError(404, "ContainerNotFound", f"There is no container '{container}' that has started.")

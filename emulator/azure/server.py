@@ -10,8 +10,8 @@ from typing import Any
 from emulator.azure import certificates
 from emulator.azure.errors import ArmError, as_response
 from emulator.azure.groups import Groups
-from emulator.azure.meter import Meter
-from emulator.azure.resources import Resources
+from emulator.azure.meter import GroupMeter
+from emulator.azure.resources import ResourceApi
 from emulator.azure.sign_in import SignIn
 from emulator.azure.subscription import Subscription
 from emulator.control_api import Actions
@@ -37,7 +37,7 @@ class AzureEmulator(Emulator):
         self.subscription = subscription or Subscription()
         self.faults = faults or AzureFaults()
         super().__init__("azure", self.faults, self._actions())
-        self.meter = Meter()
+        self.meter = GroupMeter()
         self.groups = Groups(self.meter, self.faults, self.image)
         self._certificates = certificates.create(folder or self.folder)
 
@@ -74,7 +74,7 @@ class AzureEmulator(Emulator):
     async def answer(self, request: HttpRequest) -> HttpResponse:
         try:
             if request.parts[0] == "subscriptions":
-                return Resources(self.subscription, self.groups, self.faults, self.endpoint).handle(request)
+                return ResourceApi(self.subscription, self.groups, self.faults, self.endpoint).handle(request)
             return SignIn(self.subscription, self.endpoint).handle(request)
         except ArmError as error:
             return as_response(error)

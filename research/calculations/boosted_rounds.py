@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.reports.judging import ENOUGH_SEEDS
 from research.runs.archive import cells_in, find_run
 from research.statistics import holm, student_tails
@@ -72,7 +72,7 @@ def seed_difference(rows: Sequence[Row], read: Callable[[Sequence[Row], int], fl
     return float(np.mean(found)) if found else None
 
 
-class Finding(NamedTuple):
+class BoostedFinding(NamedTuple):
     """What boosted rounds of one task differ by: a mean over seeds with Student's interval, and its p value."""
 
     recipe: str
@@ -83,7 +83,7 @@ class Finding(NamedTuple):
     p_value: float
 
 
-def finding(recipe: str, environment: str, what: str, values: Sequence[float]) -> Finding:
+def finding(recipe: str, environment: str, what: str, values: Sequence[float]) -> BoostedFinding:
     """Ratios are of logarithms."""
     mean, seeds = float(np.mean(values)), len(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(seeds)
@@ -91,10 +91,12 @@ def finding(recipe: str, environment: str, what: str, values: Sequence[float]) -
     interval = Interval(mean, mean - half, mean + half)
     if "ratio" in what:
         interval = Interval(*map(math.exp, interval))
-    return Finding(recipe, environment, what, seeds, interval, student_tails(abs(mean) / error, seeds - 1))
+    return BoostedFinding(
+        recipe, environment, what, seeds, interval, student_tails(abs(mean) / error, seeds - 1)
+    )
 
 
-def judged(found: Sequence[Finding]) -> list[Statement]:
+def judged(found: Sequence[BoostedFinding]) -> list[Statement]:
     """What is said of each, among so many: p values are Holm's."""
     statements = []
     for one, p_value in zip(found, holm([one.p_value for one in found]), strict=True):
@@ -124,7 +126,7 @@ def _runs(name: str) -> Iterator[tuple[str, list[Row]]]:
             yield cell.environment, [row for row in run.rows if row["kind"] == "round"]
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     found = []
     for name, recipe in _EXPERIMENTS.items():
         runs = list(_runs(name))
@@ -140,7 +142,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         "Floor rounds have 8 actors; compared are those at most three rounds away. Student's interval over seeds, of"
         " each row as if it were the only one."
     )
-    table = Table("A boosted round beside its neighbours", columns, rows, note)
+    table = ResultTable("A boosted round beside its neighbours", columns, rows, note)
     return [table] if rows else [], judged([one for one in found if one.what in _CLAIMS])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
+from research.calculation import HOPPER, QBERT, Calculation, ResultTable, Statement, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = 32
@@ -17,7 +17,7 @@ _PRICING_TARGETS = (
 )
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     rows, statements = [], []
     for target in _PRICING_TARGETS:
         for workload in (HOPPER, QBERT):
@@ -55,7 +55,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     )
                 )
     return [
-        Table(
+        ResultTable(
             f"Shares of {_ACTORS} actors' time in a warm round",
             (
                 "place",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
+from research.calculation import HOPPER, QBERT, Calculation, ResultTable, Statement, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = (1, 4, 8, 16, 32)
 _PRICING_TARGETS = ("containers_paper", "containers_starling", "containers_today")
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     rows, statements = [], []
     for target in _PRICING_TARGETS:
         for workload in (HOPPER, QBERT):
@@ -52,7 +52,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 )
             )
     return [
-        Table(
+        ResultTable(
             "Seconds of a warm round, and of the first start",
             (
                 "place",

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
+from research.calculation import HOPPER, QBERT, Calculation, ResultTable, Statement, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _SIZES = (512, 1024, 1769, 2048, 3008)
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     rows, statements = [], []
     for target in ("functions_paper", "functions_starling"):
         for workload in (HOPPER, QBERT):
@@ -49,7 +49,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 )
             )
     return [
-        Table(
+        ResultTable(
             "A warm function's time and two rounds' price by memory, 16 actors",
             ("place", "environment", "MB", "seconds", "dollars of sampling"),
             tuple(rows),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     from benchmarks import curvature
 
     rows, statements = [], []
@@ -20,7 +20,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                     "measured",
                 )
             )
-    return [Table("Measured", ("what", "value", "unit", "promise"), tuple(rows))], statements
+    return [ResultTable("Measured", ("what", "value", "unit", "promise"), tuple(rows))], statements
 
 
 CALCULATION = Calculation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from research.calculation import HOPPER, QBERT, Calculation, Statement, Table, rounds_of, timed
+from research.calculation import HOPPER, QBERT, Calculation, ResultTable, Statement, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _GROUPS = (100, 200, 400, 700, 1000)
@@ -14,7 +14,7 @@ its figure has no scale by which another number could be read.
 """
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     rows, statements = [], []
     for target in ("functions_paper", "functions_starling"):
         for workload in (HOPPER, QBERT):
@@ -48,7 +48,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
                 )
             )
     return [
-        Table(
+        ResultTable(
             "Seconds of the slowest function of a group",
             ("place", "environment", "functions", "running", "with its start"),
             tuple(rows),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cloud.money.billing.retiming import retime
-from research.calculation import HOPPER, Calculation, Statement, Table, rounds_of, timed
+from research.calculation import HOPPER, Calculation, ResultTable, Statement, rounds_of, timed
 from research.pricing_targets import PRICING_TARGETS, place_of
 
 _ACTORS = 16
@@ -22,7 +22,7 @@ def _started(target: str, *, quick: bool) -> list[float]:
     return [max(call.startup_s for call in one.done if call.kind == "rollout") for one in found]
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     starts, rounds, statements = [], [], []
     for functions, machines in _PAIRS:
         starts_s = {target: _started(target, quick=quick) for target in (functions, machines)}
@@ -53,13 +53,13 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             )
         )
     return [
-        Table(
+        ResultTable(
             f"Seconds until {_ACTORS} actors stand",
             ("place", "one in ten is below", "half are", "nine in ten are"),
             tuple(starts),
             "Imports of the software are part of a function's start.",
         ),
-        Table(
+        ResultTable(
             f"What {_BOOSTS} boosts by new machines cost",
             (
                 "place",

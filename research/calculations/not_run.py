@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from webapp.papers.figures import DRAWINGS, FIGURES
 
 _SURFACE = "the surface of any checkpoint, on demand"
 _ATARI = "about 200 processor-seconds for one round of MinionsRL: not tested at scale"
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     rows = [
         (
             f"{one.paper}, {one.number.lower()}",
@@ -19,7 +19,9 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         for one in FIGURES
     ]
     rows.append(("Atari, MinionsRL and Nitro", "not run", _ATARI))
-    table = Table("Figures and where they are", ("figure", "experiment", "remark"), tuple(rows), DRAWINGS)
+    table = ResultTable(
+        "Figures and where they are", ("figure", "experiment", "remark"), tuple(rows), DRAWINGS
+    )
     return [table], [
         Statement(f"{figure}.", "not run", f"{remark[:1].upper()}{remark[1:]}", "reason")
         for figure, where, remark in rows

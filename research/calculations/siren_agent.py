@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.reports.judging import judge
 from research.siren_agents import (
     BUDGETS,
@@ -17,9 +17,9 @@ from research.siren_agents import (
     LOADS,
     SETTINGS,
     SIZES_MB,
-    Plan,
-    Played,
-    Setting,
+    AgentSetting,
+    FunctionsPlan,
+    PlayedTrainings,
     counted_s,
     judged_normals,
     play,
@@ -34,11 +34,11 @@ from training.statistics.few_seeds import Interval
 
 _ALONE = (300, 200, 100)
 _FIRST_SIZES = (512, 768, 1024)
-Counted = dict[Setting, list[float]]
+Counted = dict[AgentSetting, list[float]]
 """By setting, the time of each seed."""
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     """Compares agents whose rows are kept; `papers run` trains those that are missing."""
     kept = rows()
     seeds = [seed for seed in range(100) if all((one.budget, one.load, seed) in kept for one in SETTINGS)]
@@ -51,7 +51,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     arms: list[tuple[str | float, ...]] = []
     draws: list[tuple[str | float, ...]] = []
     agent, both, alone = _nothing(), _nothing(), _nothing()
-    room: dict[Setting, float] = {}
+    room: dict[AgentSetting, float] = {}
     for setting in SETTINGS:
         found, by_functions = search(setting, SIZES_MB), search(setting, [GRID_MB])
         assert found is not None
@@ -94,11 +94,11 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             room[setting] = _seconds(setting, first[0]) / twice_of_s - 1.0
     statements = [_over_budgets(load, agent, both, seeds, draws) for load in LOADS]
     statements += [
-        _at(Setting(budget, load), agent, both, seeds, room) for load in LOADS for budget in BUDGETS
+        _at(AgentSetting(budget, load), agent, both, seeds, room) for load in LOADS for budget in BUDGETS
     ]
-    statements += [_against_functions(Setting(budget, 0.0), agent, alone, seeds) for budget in _ALONE]
+    statements += [_against_functions(AgentSetting(budget, 0.0), agent, alone, seeds) for budget in _ALONE]
     return [
-        Table(
+        ResultTable(
             "Time and dollars of each arm",
             ("setting", "arm", "functions", "MB", "seconds", "$", "kept its budget, %", "$ of finding it"),
             tuple(arms),
@@ -106,7 +106,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             " broke its budget counts as twice the time of the best functions and MB. Finding a grid's point costs a"
             " training at each of its points; the agent's, the six trainings that its rehearsals were fitted to.",
         ),
-        Table(
+        ResultTable(
             f"Over {DRAWS} draws of what is assumed of the cloud",
             (
                 "setting",
@@ -125,12 +125,12 @@ def _nothing() -> Counted:
     return {setting: [] for setting in SETTINGS}
 
 
-def _seconds(setting: Setting, plan: Plan) -> float:
+def _seconds(setting: AgentSetting, plan: FunctionsPlan) -> float:
     return float(play(setting.cloud, plan, setting.budget, judged_normals(-1)).seconds.mean())
 
 
-def _played(row: dict[str, Any]) -> Played:
-    return Played(np.array(row["seconds"]), np.array(row["usd"]), np.array(row["kept"]))
+def _played(row: dict[str, Any]) -> PlayedTrainings:
+    return PlayedTrainings(np.array(row["seconds"]), np.array(row["usd"]), np.array(row["kept"]))
 
 
 def _first_and_later(own: Sequence[dict[str, Any]]) -> str:
@@ -154,7 +154,7 @@ def _arm(
 
 
 def _fixed(
-    name: str, arm: str, plan: Plan, counted: Sequence[float], tried_usd: float
+    name: str, arm: str, plan: FunctionsPlan, counted: Sequence[float], tried_usd: float
 ) -> tuple[str | float, ...]:
     budget = next(one for one in SETTINGS if name == f"${one.budget}, {100 * one.load:.0f} % load")
     played = play(budget.cloud, plan, budget.budget, judged_normals(0))
@@ -196,7 +196,11 @@ def _over_budgets(
 
 
 def _at(
-    setting: Setting, ours: Counted, theirs: Counted, seeds: Sequence[int], room: dict[Setting, float]
+    setting: AgentSetting,
+    ours: Counted,
+    theirs: Counted,
+    seeds: Sequence[int],
+    room: dict[AgentSetting, float],
 ) -> Statement:
     interval = paired_bootstrap(np.array(ours[setting])[:, None], np.array(theirs[setting])[:, None])
     word, why = judge(interval, 1.0, len(seeds), less=True)
@@ -214,7 +218,9 @@ def _at(
     )
 
 
-def _against_functions(setting: Setting, ours: Counted, theirs: Counted, seeds: Sequence[int]) -> Statement:
+def _against_functions(
+    setting: AgentSetting, ours: Counted, theirs: Counted, seeds: Sequence[int]
+) -> Statement:
     interval = paired_bootstrap(np.array(ours[setting])[:, None], np.array(theirs[setting])[:, None])
     word, why = judge(interval, 1.0, len(seeds), less=True)
     grid_s, siren_s = GRID[setting.budget].seconds, SIREN[setting.budget].seconds

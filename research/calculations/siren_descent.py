@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.pricing_targets import machine_start_s
 from research.reports.judging import ONE_SIDED, judge, judge_alike, undecided
 from research.siren_descent import (
     ARMS,
     RATES,
     SPARING,
-    Arm,
+    DescentArm,
     Rows,
     kept,
     piloted,
@@ -28,12 +28,12 @@ from training.statistics.few_seeds import Interval
 
 MARGIN = (0.99, 1.01)
 FEWER = 5.0
-_DIGITS, _FLIGHTS = Arm("digits"), Arm("flights")
+_DIGITS, _FLIGHTS = DescentArm("digits"), DescentArm("flights")
 _SYNCHRONOUS = {
-    "digits": Arm("digits", loop="bulk_synchronous"),
-    "flights": Arm("flights", loop="bulk_synchronous"),
+    "digits": DescentArm("digits", loop="bulk_synchronous"),
+    "flights": DescentArm("flights", loop="bulk_synchronous"),
 }
-_MACHINE = Arm("flights", functions=16, profile="one-machine")
+_MACHINE = DescentArm("flights", functions=16, profile="one-machine")
 _TITLES = {
     "hybrid": "hybrid (HSP)",
     "bulk_synchronous": "bulk synchronous",
@@ -41,7 +41,7 @@ _TITLES = {
 }
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     """Compares trainings whose rows are kept; `papers run` trains those that are missing."""
     rows = read_rows()
     tables = [_arms(rows), _pilots(rows)]
@@ -58,12 +58,12 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         ),
         _alike(
             "With 150 functions HSP ends within 1 % of where it ends with 20, on digits.",
-            [(Arm("digits", functions=150), _DIGITS)],
+            [(DescentArm("digits", functions=150), _DIGITS)],
             rows,
         ),
         _alike(
             "Without the barrier between epochs the loss ends within 1 % of HSP's, on digits.",
-            [(Arm("digits", loop="fully_asynchronous"), _DIGITS)],
+            [(DescentArm("digits", loop="fully_asynchronous"), _DIGITS)],
             rows,
         ),
         *(_fewer(arm, rows) for arm in SPARING),
@@ -76,25 +76,25 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     return tables, statements
 
 
-def _finals(arm: Arm, seeds: Sequence[int], rows: Rows, name: str = "") -> list[float]:
+def _finals(arm: DescentArm, seeds: Sequence[int], rows: Rows, name: str = "") -> list[float]:
     found = kept(arm, rows)
     return [float(found[seed][name] if name else found[seed]["losses"][-1]) for seed in seeds]
 
 
-def _seeds(arms: Sequence[Arm], rows: Rows) -> list[int]:
+def _seeds(arms: Sequence[DescentArm], rows: Rows) -> list[int]:
     """Return the seeds that all of these arms have."""
     having = [set(kept(arm, rows)) for arm in arms]
     return sorted(set.intersection(*having))
 
 
 def _intervals(
-    pairs: Sequence[tuple[Arm, Arm]], seeds: Sequence[int], rows: Rows
+    pairs: Sequence[tuple[DescentArm, DescentArm]], seeds: Sequence[int], rows: Rows
 ) -> tuple[Interval, Interval]:
     ours, theirs = (np.array([_finals(pair[side], seeds, rows) for pair in pairs]).T for side in (0, 1))
     return paired_bootstrap(ours, theirs), paired_bootstrap(ours, theirs, level=ONE_SIDED)
 
 
-def _alike(claim: str, pairs: Sequence[tuple[Arm, Arm]], rows: Rows) -> Statement:
+def _alike(claim: str, pairs: Sequence[tuple[DescentArm, DescentArm]], rows: Rows) -> Statement:
     seeds = _seeds([arm for pair in pairs for arm in pair], rows)
     if not seeds:
         return Statement(claim, "open", "Its runs are missing.", "learned")
@@ -103,7 +103,7 @@ def _alike(claim: str, pairs: Sequence[tuple[Arm, Arm]], rows: Rows) -> Statemen
     return Statement(claim, word, f"{_change(wide)}. {why}", "learned")
 
 
-def _fewer(arm: Arm, rows: Rows) -> Statement:
+def _fewer(arm: DescentArm, rows: Rows) -> Statement:
     parts = [f"{arm.local_steps} local steps in place of 2"] if arm.local_steps else []
     parts += [f"a significance filter at {100 * arm.significance:g} %"] if arm.significance else []
     what = " and ".join(parts)
@@ -149,7 +149,7 @@ def _change(interval: Interval) -> str:
     return f"{value:+.1f} % [{low:+.1f} %, {high:+.1f} %]".replace("-", "−")
 
 
-def _arms(rows: Rows) -> Table:
+def _arms(rows: Rows) -> ResultTable:
     found: list[tuple[str | float, ...]] = []
     for arm in ARMS:
         own = kept(arm, rows)
@@ -166,7 +166,7 @@ def _arms(rows: Rows) -> Table:
                 means[0] / 1e6, max(one["staleness"] for one in own.values()), means[1], means[2], len(own),
             )
         )  # fmt: skip
-    return Table(
+    return ResultTable(
         "Final loss, bytes, time and dollars",
         (
             *("data", "loop", "functions", "rate", "loss, median", "least", "most"),
@@ -178,14 +178,14 @@ def _arms(rows: Rows) -> Table:
     )
 
 
-def _titled(arm: Arm) -> str:
+def _titled(arm: DescentArm) -> str:
     more = [f"filter {100 * arm.significance:g} %"] if arm.significance else []
     more += [f"{arm.local_steps} local steps"] if arm.local_steps else []
     more += ["one machine"] if arm.profile != "lambda" else []
     return ", ".join([_TITLES[arm.loop], *more])
 
 
-def _pilots(rows: Rows) -> Table:
+def _pilots(rows: Rows) -> ResultTable:
     found: list[tuple[str | float, ...]] = []
     for arm, rates in RATES.items():
         for rate in rates:
@@ -193,7 +193,7 @@ def _pilots(rows: Rows) -> Table:
             if finals:
                 chosen = "chosen" if rate == rate_of(arm, rows) else ""
                 found.append((arm.data, _titled(arm), arm.functions, rate, len(finals), max(finals), chosen))
-    return Table(
+    return ResultTable(
         "How rates were chosen",
         ("data", "loop", "functions", "rate", "pilots", "worst final loss", ""),
         tuple(found),

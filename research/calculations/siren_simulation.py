@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.siren_tables import (
     GRID,
     LARGEST_MB,
@@ -23,7 +23,7 @@ _EPOCHS = (10, 20, 50, 100, 1000)
 _REACHED = (300, 200, 100)
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     fit = grid_fit()
     grid: list[tuple[str | float, ...]] = []
     siren: list[tuple[str | float, ...]] = []
@@ -59,7 +59,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     shares = tuple((epochs, 100 * least_load_share(100, epochs)) for epochs in _EPOCHS)
     least_usd = least_usd_of_a_whole_job()
     return [
-        Table(
+        ResultTable(
             "Grid search over the number of functions",
             (
                 "budget",
@@ -72,7 +72,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             tuple(grid),
             f"The fit: T = {fit.fixed_s:,.0f} + {fit.shared_s:,.0f} / n seconds.",
         ),
-        Table(
+        ResultTable(
             "Siren beside the grid",
             (
                 "budget",
@@ -87,7 +87,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             "The least seconds are those of the most functions in every epoch. The price is that of a function-second,"
             " if every epoch had the most functions.",
         ),
-        Table(
+        ResultTable(
             "Row of $100: the least share of all work that the first epoch must do alone",
             ("epochs", "% of the work"),
             shares,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.reports.judging import judge
 from research.siren_testbed import (
     MORE,
@@ -14,9 +14,9 @@ from research.siren_testbed import (
     SERVERS,
     WORKS,
     Account,
-    Arm,
-    Reached,
     Rows,
+    TestbedArm,
+    TrainingEnd,
     WorkName,
     agent_arms,
     at_server,
@@ -41,7 +41,7 @@ _CORES = dict(zip(SERVERS, ("2", "4", "8", "8"), strict=True))
 _TWICE = 2.0
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     """Compares trainings whose rows are kept; `papers run` trains those that are missing."""
     rows = read_rows_of(ROWS)
     works = [work for work in WORKS if target_of(work, rows) is not None]
@@ -52,7 +52,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     return [table for table in tables if table.rows], statements
 
 
-def _pairs(arm: Arm, rows: Rows) -> tuple[list[Reached], list[Reached]]:
+def _pairs(arm: TestbedArm, rows: Rows) -> tuple[list[TrainingEnd], list[TrainingEnd]]:
     """Return the agent's trainings and its server's, by seed."""
     target = target_of(arm.work, rows)
     ours, theirs = kept(arm, rows), kept(server(arm.work, arm.money), rows)
@@ -63,18 +63,18 @@ def _pairs(arm: Arm, rows: Rows) -> tuple[list[Reached], list[Reached]]:
     found = [reached(ours[seed], target) for seed in seeds]
     # What costs more than the server's bill is not what the money buys.
     within = [
-        Reached(one.epochs, one.seconds, one.usd, reached=one.reached and one.usd <= money_usd)
+        TrainingEnd(one.epochs, one.seconds, one.usd, reached=one.reached and one.usd <= money_usd)
         for one in found
     ]
     return within, [at_server(theirs[seed], target, arm.account) for seed in seeds]
 
 
-def _counted(found: Sequence[Reached]) -> list[float]:
+def _counted(found: Sequence[TrainingEnd]) -> list[float]:
     """Return seconds to the loss. A training that did not get there, or not for its money, counts twice."""
     return [one.seconds * (1.0 if one.reached else _TWICE) for one in found]
 
 
-def _sooner(interval: Interval, seeds: int, ours: Sequence[Reached]) -> tuple[str, str]:
+def _sooner(interval: Interval, seeds: int, ours: Sequence[TrainingEnd]) -> tuple[str, str]:
     """Judge whether the agent is sooner. It is not where half of its trainings or fewer get there for the money."""
     word, why = judge(interval, 1.0, seeds, less=True)
     if word == "holds" and 2 * sum(one.reached for one in ours) <= len(ours):
@@ -82,7 +82,7 @@ def _sooner(interval: Interval, seeds: int, ours: Sequence[Reached]) -> tuple[st
     return word, why
 
 
-def _against(arm: Arm, rows: Rows) -> Statement:
+def _against(arm: TestbedArm, rows: Rows) -> Statement:
     claim = (
         f"For the bill of one {arm.money} ({_CORES[arm.money]} cores) {_ACCOUNTS[arm.account]} the agent reaches the"
         f" loss sooner: {_TITLES[arm.work]}."
@@ -106,7 +106,7 @@ def _against(arm: Arm, rows: Rows) -> Statement:
     return Statement(claim, word, " ".join(reason.split()), "assumed timing")
 
 
-def _best_fixed(work: WorkName, money_usd: float | None, ours: Sequence[Reached], rows: Rows) -> str:
+def _best_fixed(work: WorkName, money_usd: float | None, ours: Sequence[TrainingEnd], rows: Rows) -> str:
     """Return a sentence on the quickest fixed functions of those tried that always got there for the money."""
     target = target_of(work, rows)
     found: list[tuple[float, float, str]] = []
@@ -156,7 +156,7 @@ def _against_library(rows: Rows) -> Statement:
     )
     target = target_of("flights", rows)
     own = kept(library_arm("flights"), rows)
-    agent = Arm("flights", money=SERVERS[0])
+    agent = TestbedArm("flights", money=SERVERS[0])
     ours, _ = _pairs(agent, rows)
     if target is None or not own or not ours:
         return Statement(claim, "open", "Its runs are missing.", "assumed timing")
@@ -181,9 +181,9 @@ def _got(count: int, of: int) -> str:
     return f"the agent gets there for its money in {count} of {of}"
 
 
-def _shown(works: Sequence[WorkName], rows: Rows) -> list[tuple[WorkName, str, str, list[Reached]]]:
+def _shown(works: Sequence[WorkName], rows: Rows) -> list[tuple[WorkName, str, str, list[TrainingEnd]]]:
     """Return what arms took, with their start: the training, a kind of arm, the arm, and its trainings."""
-    found: list[tuple[WorkName, str, str, list[Reached]]] = []
+    found: list[tuple[WorkName, str, str, list[TrainingEnd]]] = []
     for work in works:
         target = target_of(work, rows)
         assert target is not None
@@ -200,7 +200,7 @@ def _shown(works: Sequence[WorkName], rows: Rows) -> list[tuple[WorkName, str, s
     return found
 
 
-def _times(works: Sequence[WorkName], rows: Rows) -> Table:
+def _times(works: Sequence[WorkName], rows: Rows) -> ResultTable:
     found: list[tuple[str | float, ...]] = []
     for work, kind, name, own in _shown(works, rows):
         seconds, usd = (float(np.mean([getattr(one, part) for one in own])) for part in ("seconds", "usd"))
@@ -213,7 +213,7 @@ def _times(works: Sequence[WorkName], rows: Rows) -> Table:
         epochs = float(np.mean([one.epochs for one in own]))
         got = f"{sum(one.reached for one in own)} of {len(own)}"
         found.append((_TITLES[work], name, seconds, usd, *running, epochs, got))
-    return Table(
+    return ResultTable(
         "Time and dollars to the loss",
         ("training", "arm", "seconds", "$", "seconds, running", "$, running", "epochs", "reached"),
         tuple(found),
@@ -224,7 +224,7 @@ def _times(works: Sequence[WorkName], rows: Rows) -> Table:
     )
 
 
-def _figure(works: Sequence[WorkName], rows: Rows) -> Table:
+def _figure(works: Sequence[WorkName], rows: Rows) -> ResultTable:
     found = [
         (
             f"{work}: {kind}",
@@ -234,7 +234,7 @@ def _figure(works: Sequence[WorkName], rows: Rows) -> Table:
         for work, kind, _, own in _shown(works, rows)
         if kind != "scikit-learn"
     ]
-    return Table(
+    return ResultTable(
         "Time against cost",
         ("arm", "thousandths of a dollar", "seconds"),
         tuple(sorted(found)),
@@ -243,7 +243,7 @@ def _figure(works: Sequence[WorkName], rows: Rows) -> Table:
     )
 
 
-def _learning(works: Sequence[WorkName], rows: Rows) -> Table:
+def _learning(works: Sequence[WorkName], rows: Rows) -> ResultTable:
     """Return the scores of agents while they rehearse, means over seeds."""
     found: list[tuple[str | float, ...]] = []
     for work in works:
@@ -254,7 +254,7 @@ def _learning(works: Sequence[WorkName], rows: Rows) -> Table:
                 found += [
                     (f"{work}, {arm.money}", 200 * (at + 1), float(one)) for at, one in enumerate(means)
                 ]
-    return Table(
+    return ResultTable(
         "The agent's score over its rehearsals",
         ("agent for", "rehearsals", "score"),
         tuple(found),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.siren_tables import (
     TOY,
     TOY_DYNAMIC,
@@ -20,7 +20,7 @@ _EPOCHS = (6, 10, 20, 30, 37, 41, 60, 100)
 _SERVER_USD_PER_H = 0.34
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     fit = toy_fit()
     rows: list[tuple[str | float, ...]] = []
     for functions, row in TOY.items():
@@ -39,13 +39,13 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             (epochs, equal_s, fewer, toy_usd(shorter.function_s), load_s, toy_usd(loaded.function_s))
         )
     return [
-        Table(
+        ResultTable(
             "The rows' dollars from their times",
             ("row", "seconds", "$ on the slide", "$ from the seconds"),
             tuple(rows),
             f"Functions of {TOY_MB} MB at Lambda's price, the server at ${_SERVER_USD_PER_H} an hour.",
         ),
-        Table(
+        ResultTable(
             "120, 20 … 20, 10 functions, by the epochs that a fixed number takes",
             (
                 "epochs",

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from cloud.money.billing.work_file import read_work_file
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from training.engine.messages import RoundFinished, Stopped
 from training.engine.reports import RoundReport
 from webapp.jobs.running.headless import Headless
@@ -31,7 +31,7 @@ FEATURES = ("asynchronous learners", "scalable actors", "on- and off-policy", "l
 SHOWN, NOT_SHOWN = "yes", "no"
 
 
-class Run(NamedTuple):
+class ShortRun(NamedTuple):
     """What a short run showed: its rounds, whether it did all of them, and what functions were paid for gradients."""
 
     rounds: Sequence[RoundReport]
@@ -39,7 +39,7 @@ class Run(NamedTuple):
     gradients_picodollars: int
 
 
-def shown_by(runs: Sequence[Run]) -> tuple[str, ...]:
+def shown_by(runs: Sequence[ShortRun]) -> tuple[str, ...]:
     """Return for each feature whether one of a loop's runs, one on-policy and one off-policy, shows it."""
     rounds = [report for run in runs for report in run.rounds]
     gradients = [report.gradients for report in rounds if report.gradients is not None]
@@ -52,13 +52,13 @@ def shown_by(runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(SHOWN if one else NOT_SHOWN for one in found)
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     found = {
         name: shown_by([_run(loop, algorithm) for algorithm in _ALGORITHMS.values()])
         for name, loop in _LOOPS.items()
     }
     all_four = [name for name, boxes in found.items() if set(boxes) == {SHOWN}]
-    table = Table(
+    table = ResultTable(
         "What a run of each loop shows",
         ("loop", *FEATURES),
         tuple((name, *boxes) for name, boxes in found.items()),
@@ -76,7 +76,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
     return [table], [statement]
 
 
-def _run(loop: dict[str, Any], algorithm: str) -> Run:
+def _run(loop: dict[str, Any], algorithm: str) -> ShortRun:
     spec = JobSpec.model_validate(
         {
             "name": "Feature table",
@@ -105,7 +105,7 @@ def _run(loop: dict[str, Any], algorithm: str) -> Run:
         for one in sitting.works
         if one.kind == "gradient" and one.where == "actor"
     ]
-    return Run(
+    return ShortRun(
         [event.report for event in events if isinstance(event, RoundFinished)],
         any(isinstance(event, Stopped) and event.reason_code == "rounds" for event in events),
         sum(paid.get(one.id, 0) for one in gradients),

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cloud.timing.place import Place
-from research.calculation import Calculation, Statement, Table
+from cloud.timing.place import TimingPlace
+from research.calculation import Calculation, ResultTable, Statement
 from research.experiment import Cell, find_experiment
 from research.experiments.stellaris_gravitar import GRAVITAR
 from research.pricing_targets import place_of
 from research.reports.break_even import exactly, usual_round_s, with_update
-from research.reports.outcomes import Outcome
+from research.reports.outcomes import RunOutcome
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import papers_folder, run_file
 from research.stellaris import HOPPER, LEARNERS, PLACE, SEEDS
@@ -40,25 +40,25 @@ _PAPERS_TIME = 0.69
 Ratios = tuple[float, float, float, float]
 
 
-def _without_calls(place: Place) -> Place:
+def _without_calls(place: TimingPlace) -> TimingPlace:
     return with_update(place, gradient_ms=exactly(place.stack.update.call_ms, 0.0))
 
 
-def _reads_fast(place: Place) -> Place:
+def _reads_fast(place: TimingPlace) -> TimingPlace:
     return with_update(place, apply_us_per_megabyte=exactly(place.stack.update.us_per_megabyte, 1000.0))
 
 
-def _learners_read_fast(place: Place) -> Place:
+def _learners_read_fast(place: TimingPlace) -> TimingPlace:
     return with_update(place, us_per_megabyte=exactly(place.stack.update.us_per_megabyte, 1000.0))
 
 
-def _slow_samples(place: Place) -> Place:
+def _slow_samples(place: TimingPlace) -> TimingPlace:
     speed = place.stack.update.gpu_mlp
     slower = speed.model_copy(update={"per_sample_us": exactly(speed.per_sample_us, _SLOW_SAMPLE_US)})
     return with_update(place, gpu_mlp=slower)
 
 
-def _a_gpu_each(place: Place) -> Place:
+def _a_gpu_each(place: TimingPlace) -> TimingPlace:
     return replace(place, options=place.options.model_copy(update={"learner_machines": LEARNERS}))
 
 
@@ -69,7 +69,7 @@ _ALSO_FROM_PICTURES = (
     "each learner has a GPU of its own",
     "our own software on the same machines",
 )
-CHANGES: dict[str, Callable[[Place], Place]] = {
+CHANGES: dict[str, Callable[[TimingPlace], TimingPlace]] = {
     "as assumed": lambda place: place,
     "a gradient takes nothing beside reading and samples": _without_calls,
     "an aggregation reads a megabyte in 1 ms, not 5": _reads_fast,
@@ -79,7 +79,7 @@ CHANGES: dict[str, Callable[[Place], Place]] = {
     f"a sample takes learners {_SLOW_SAMPLE_US:.0f} µs on both sides": _slow_samples,
     "the same, with a GPU of its own each": lambda place: _a_gpu_each(_slow_samples(place)),
 }
-CHANGES_FROM_PICTURES: dict[str, Callable[[Place], Place]] = {
+CHANGES_FROM_PICTURES: dict[str, Callable[[TimingPlace], TimingPlace]] = {
     **{words: change for words, change in CHANGES.items() if words in _ALSO_FROM_PICTURES},
     "all that learners read takes 1 ms a megabyte, on both sides": _learners_read_fast,
     "the same, with a GPU of its own each and nothing beside reading and samples": lambda place: (
@@ -93,10 +93,10 @@ def stored_run(runs: Runs, arm: str, seed: int) -> PricedRun:
     experiment = find_experiment(runs.experiment)
     cell = Cell(arm, runs.environment, seed)
     file = run_file(experiment, papers_folder(RESULTS, runs.experiment, quick=False), cell)
-    return PricedRun(Outcome(cell, file.rows()), file.sittings)
+    return PricedRun(RunOutcome(cell, file.rows()), file.sittings)
 
 
-def ratios(runs: Runs, place: Place, seeds: Sequence[int]) -> Ratios:
+def ratios(runs: Runs, place: TimingPlace, seeds: Sequence[int]) -> Ratios:
     """A usual round's seconds where actors wait over those of as many gradients and of the paper's baseline, and the
     same where actors and learners go on: geometric means over seeds.
     """
@@ -110,7 +110,7 @@ def ratios(runs: Runs, place: Place, seeds: Sequence[int]) -> Ratios:
     return first, second, third, fourth
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     seeds = SEEDS[:1] if quick else SEEDS
     place = place_of(PLACE, "no_startup")
     found = {words: ratios(ON_HOPPER, change(place), seeds) for words, change in CHANGES.items()}
@@ -118,7 +118,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         words: ratios(FROM_PICTURES, change(place), seeds) for words, change in CHANGES_FROM_PICTURES.items()
     }
     return [
-        Table(
+        ResultTable(
             "Seconds of a usual round of Stellaris over those of synchronous PPO",
             ("if", "wait / 40", "wait / 10", "go on / 40", "go on / 10"),
             tuple((words, *ratio) for words, ratio in found.items()),
@@ -126,7 +126,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
             " 40 steps of 1,024 a round, as many as Stellaris' gradients. 10: with 10 of 4,096, the paper's baseline."
             " Without the start of machines and without evaluations; geometric means over five seeds.",
         ),
-        Table(
+        ResultTable(
             "The same from pictures, on Gravitar",
             ("if", "wait / 16", "wait / 4", "go on / 16", "go on / 4"),
             tuple((words, *ratio) for words, ratio in from_pictures.items()),

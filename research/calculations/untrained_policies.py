@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from research.calculation import Calculation, Statement, Table
+from research.calculation import Calculation, ResultTable, Statement
 from research.claims import Meter
 from research.experiment import Cell, experiment_names, find_experiment
 from research.runs.seed_run import drawn_returns, untrained_returns
@@ -88,7 +88,7 @@ def best_held(returns: Sequence[float], meter: Meter) -> float:
     return float(np.lib.stride_tricks.sliding_window_view(readings, width).min(axis=1).max())
 
 
-def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
+def compute(quick: bool) -> tuple[list[ResultTable], list[Statement]]:
     stored = rows()
     table: list[tuple[str | float, ...]] = []
     statements = []
@@ -139,7 +139,7 @@ def compute(quick: bool) -> tuple[list[Table], list[Statement]]:
         f" seeds, so that one reading at the target counts; in training it takes {IN_A_ROW} in a row."
     )
     return (
-        [Table("Targets and untrained policies", columns, tuple(table), note)] if table else []
+        [ResultTable("Targets and untrained policies", columns, tuple(table), note)] if table else []
     ), statements
 
 

@@ -7,7 +7,7 @@
 from typing import Any
 
 from research.claims import Higher, NotWorse
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.experiments.asynchronous_return import IMPACT
 from research.experiments.learning_mujoco import RECIPE
 
@@ -107,7 +107,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(
+        ExperimentSetting(
             environment=_HOPPER,
             seeds=tuple(range(10)),
             fewer=dict.fromkeys(

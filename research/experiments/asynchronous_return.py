@@ -6,7 +6,7 @@ Wall time is the bench's to measure, on a machine that does nothing else; here o
 """
 
 from research.claims import NotWorse
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.experiments.learning_mujoco import RECIPE
 
 _PPO = RECIPE["training"]["algorithm"]
@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
             },
         ),
     ),
-    settings=(Setting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),),
+    settings=(ExperimentSetting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),),
     claims=(
         NotWorse(arm="impact_asynchronous", against="ppo_synchronous", environment="Hopper-v5", margin=0.8),
     ),

@@ -5,7 +5,7 @@ At every round of a base run, 5 replicates of two branches: one more round with 
 
 from research.branching import Branching
 from research.claims import RanksForks
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.policies import CARTPOLE
 from research.recipes import FIRST_REASONS, first_recipe
 
@@ -37,8 +37,8 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),
-        Setting(environment="Hopper-v5", seeds=tuple(range(10))),
+        ExperimentSetting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),
+        ExperimentSetting(environment="Hopper-v5", seeds=tuple(range(10))),
     ),
     # 500 branches each: about 150 s on CartPole, 750 on Hopper.
     run_s=450.0,

@@ -2,7 +2,7 @@
 
 from research.branching import Branching
 from research.claims import RanksForks
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.policies import CARTPOLE
 from research.recipes import FIRST_REASONS, first_recipe
 
@@ -32,7 +32,7 @@ EXPERIMENT = Experiment(
             study=Branching(actors=4, boost=16, replicates=4, episodes=10, further=5),
         ),
     ),
-    settings=(Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),),
+    settings=(ExperimentSetting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),),
     run_s=300.0,
     claims=(
         RanksForks(arm="forks", environment="CartPole-v1", paper=_PAPER, repeats=_FIGURES),

@@ -5,7 +5,7 @@ loss has no factor ½, so its coefficient of 0.58096 is our 1.16192.
 """
 
 from research.claims import Reaches
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 
 EXPERIMENT = Experiment(
     title="HalfCheetah with a tuned recipe",
@@ -49,7 +49,7 @@ EXPERIMENT = Experiment(
         "platform": {"kind": "local", "workers": 1},
     },
     arms=(Arm(name="starling", title="Starling PPO, the Zoo's recipe"),),
-    settings=(Setting(environment="HalfCheetah-v5", seeds=(0,)),),
+    settings=(ExperimentSetting(environment="HalfCheetah-v5", seeds=(0,)),),
     claims=(
         Reaches(
             arm="starling",

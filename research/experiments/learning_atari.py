@@ -7,7 +7,7 @@ areas without OpenCV, SB3 with OpenCV's INTER_AREA.
 """
 
 from research.claims import NotBelow
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 
 # RL Baselines3 Zoo's Atari recipe, which is CleanRL's but for the clip range falling to 0. SB3's value loss has no
 # factor ½, so its coefficient of 0.5 is our 1.0.
@@ -59,8 +59,8 @@ EXPERIMENT = Experiment(
         Arm(name="sb3", title="Stable-Baselines3 PPO, same recipe", peer="sb3"),
     ),
     settings=(
-        Setting(environment="SpaceInvadersNoFrameskip-v4", seeds=(0, 1, 2)),
-        Setting(environment="QbertNoFrameskip-v4", seeds=(0, 1, 2)),
+        ExperimentSetting(environment="SpaceInvadersNoFrameskip-v4", seeds=(0, 1, 2)),
+        ExperimentSetting(environment="QbertNoFrameskip-v4", seeds=(0, 1, 2)),
     ),
     claims=(
         NotBelow(arm="starling", against="sb3", environment="SpaceInvadersNoFrameskip-v4"),

@@ -8,7 +8,7 @@ found, so the peer arm is the control on the very same environments.
 from typing import Any
 
 from research.claims import NotWorse, Reaches
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 
 # CleanRL's numbers, with 2,048 steps a round as 8 actors × 256 and minibatches of 256 rather than 64.
 RECIPE: dict[str, Any] = {
@@ -58,10 +58,10 @@ EXPERIMENT = Experiment(
         Arm(name="sb3", title="Stable-Baselines3 PPO, same recipe", peer="sb3"),
     ),
     settings=(
-        Setting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),
-        Setting(environment="Walker2d-v5", seeds=(0, 1, 2), arms=("starling",)),
-        Setting(environment="HalfCheetah-v5", seeds=(0, 1, 2), arms=("starling",)),
-        Setting(environment="Humanoid-v5", seeds=(0, 1, 2), arms=("starling",)),
+        ExperimentSetting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),
+        ExperimentSetting(environment="Walker2d-v5", seeds=(0, 1, 2), arms=("starling",)),
+        ExperimentSetting(environment="HalfCheetah-v5", seeds=(0, 1, 2), arms=("starling",)),
+        ExperimentSetting(environment="Humanoid-v5", seeds=(0, 1, 2), arms=("starling",)),
     ),
     claims=(
         Reaches(arm="starling", environment="Hopper-v5", value=2300, source=_GOAL),

@@ -4,7 +4,7 @@
 """
 
 from research.claims import NotWorse
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.experiments.learning_mujoco import RECIPE
 
 _TASKS = ("Hopper-v5", "HalfCheetah-v5")
@@ -26,7 +26,7 @@ EXPERIMENT = Experiment(
         Arm(name="starling", title="Starling PPO"),
         Arm(name="sb3", title="Stable-Baselines3 PPO, same recipe", peer="sb3"),
     ),
-    settings=tuple(Setting(environment=name, seeds=tuple(range(100, 120))) for name in _TASKS),
+    settings=tuple(ExperimentSetting(environment=name, seeds=tuple(range(100, 120))) for name in _TASKS),
     claims=tuple(NotWorse(arm="starling", against="sb3", environment=name, margin=0.9) for name in _TASKS),
     run_s=420.0,
 )

@@ -7,7 +7,7 @@ criterion that judges the target here.
 from typing import Any
 
 from research.claims import Higher
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.minionsrl import (
     CARTPOLE_RECIPE,
     LONGER,
@@ -114,7 +114,7 @@ EXPERIMENT = Experiment(
         *schedulers("printed", "as printed", **_PRINTED),
     ),
     settings=(
-        Setting(
+        ExperimentSetting(
             environment=CART,
             seeds=tuple(range(300, 310)),
             changes={**CARTPOLE_RECIPE, "budget_usd": BUDGET_USD},

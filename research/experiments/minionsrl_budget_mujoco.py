@@ -6,7 +6,7 @@ The same question as `minionsrl_budget`, which is CartPole's, for the schedulers
 from typing import Any
 
 from research.claims import Claim, Higher
-from research.experiment import Experiment, Setting, merged
+from research.experiment import Experiment, ExperimentSetting, merged
 from research.experiments.minionsrl_budget import ENDPOINT, HELD_BACK, ORACLE, SCHEDULERS, schedulers
 from research.minionsrl import (
     MINIONSRL_PRICING_TARGETS,
@@ -110,7 +110,7 @@ EXPERIMENT = Experiment(
         *schedulers("printed", "as printed", objective="printed", rehearsals=1500, episodes=5),
     ),
     settings=tuple(
-        Setting(
+        ExperimentSetting(
             environment=name,
             seeds=tuple(range(300, 305)),
             changes={"budget_usd": BUDGETS_USD[name]},

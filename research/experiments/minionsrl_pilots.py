@@ -5,7 +5,7 @@ rehearse on.
 """
 
 from research.claims import Reaches
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.minionsrl import (
     CARTPOLE_RECIPE,
     LONGER,
@@ -38,8 +38,8 @@ EXPERIMENT = Experiment(
         *(fixed(actors) for actors in (4, 16, MOST)),
     ),
     settings=(
-        Setting(environment="CartPole-v1", seeds=_SEEDS, changes=CARTPOLE_RECIPE),
-        *(Setting(environment=name, seeds=_SEEDS) for name in _MUJOCO),
+        ExperimentSetting(environment="CartPole-v1", seeds=_SEEDS, changes=CARTPOLE_RECIPE),
+        *(ExperimentSetting(environment=name, seeds=_SEEDS) for name in _MUJOCO),
     ),
     claims=(
         Reaches(arm="reference", environment="CartPole-v1", value=195.0, source="solved, by the environment"),

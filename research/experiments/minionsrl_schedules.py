@@ -7,7 +7,7 @@ minibatch have equal updates whatever the actors: what is left there is due to t
 from typing import Any
 
 from research.claims import Better, Cheaper
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.minionsrl import CARTPOLE_RECIPE, minionsrl_recipe
 from research.policies import TARGETS
 from research.recipes import FIRST_REASONS
@@ -77,7 +77,9 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(environment="CartPole-v1", seeds=tuple(range(40)), fewer=dict.fromkeys(_NOT_IN_THE_PAIR, 20)),
+        ExperimentSetting(
+            environment="CartPole-v1", seeds=tuple(range(40)), fewer=dict.fromkeys(_NOT_IN_THE_PAIR, 20)
+        ),
     ),
     targets={"CartPole-v1": TARGETS["CartPole-v1"]},
     pricing_targets=("containers_paper", "containers_starling", "machine"),

@@ -6,7 +6,7 @@ PPO runs as the papers' code runs it. `nitro_endpoint_fast` asks the same at 3e-
 from typing import Any
 
 from research.claims import Cheaper, Higher
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.policies import NITRO_PRICING_TARGETS, fixed, nitro, scaled
 from research.recipes import paper_recipe
 
@@ -21,8 +21,8 @@ ARMS: tuple[Arm, ...] = (
 )
 _HEADLINE = ("nitro", "fixed_16")
 SETTINGS = (
-    Setting(environment="Hopper-v5", seeds=SEEDS),
-    *(Setting(environment=name, seeds=SEEDS, arms=_HEADLINE) for name in MUJOCO[1:]),
+    ExperimentSetting(environment="Hopper-v5", seeds=SEEDS),
+    *(ExperimentSetting(environment=name, seeds=SEEDS, arms=_HEADLINE) for name in MUJOCO[1:]),
 )
 _ON_CLUSTER: dict[str, Any] = {
     "arm": "nitro",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from research.claims import Better, Cheaper
-from research.experiment import Experiment, Setting, merged
+from research.experiment import Experiment, ExperimentSetting, merged
 from research.policies import TARGETS, fixed, nitro
 from research.recipes import FIRST_REASONS, first_recipe
 
@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
     paper="nitro",
     reasons=FIRST_REASONS,
     arms=(nitro("nitro_128", "Nitro, up to 128", actors_max=_MOST), fixed(96)),
-    settings=(Setting(environment="Hopper-v5", seeds=tuple(range(5))),),
+    settings=(ExperimentSetting(environment="Hopper-v5", seeds=tuple(range(5))),),
     targets={"Hopper-v5": TARGETS["Hopper-v5"]},
     pricing_targets=("functions_paper", "functions_starling", "machine"),
     claims=(

@@ -5,7 +5,7 @@ RLlib (figure 12) is PPO here: in the released code both are one program, and th
 At the papers' learning rate of 5e-5, 50 rounds are early learning. `nitro_rewards_fast` asks the same at 3e-4.
 """
 
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.policies import (
     CARTPOLE,
     COMPARATORS,
@@ -65,8 +65,12 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE, own=IMPACT_ON_CARTPOLE),
-        Setting(environment="Hopper-v5", seeds=tuple(range(5)), arms=tuple(arm.name for arm in HEADLINE)),
+        ExperimentSetting(
+            environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE, own=IMPACT_ON_CARTPOLE
+        ),
+        ExperimentSetting(
+            environment="Hopper-v5", seeds=tuple(range(5)), arms=tuple(arm.name for arm in HEADLINE)
+        ),
     ),
     targets=TARGETS,
     pricing_targets=NITRO_PRICING_TARGETS,

@@ -5,7 +5,7 @@ There 50 rounds come farther, so that targets are within reach.
 The primary endpoint of the paper stands here: the geometric mean over MuJoCo of the cost to the target.
 """
 
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.experiments.nitro_rewards import BESIDE
 from research.policies import (
     COMPARATORS,
@@ -50,12 +50,12 @@ EXPERIMENT = Experiment(
     reasons=FIRST_REASONS,
     arms=(*HEADLINE, *_REST),
     settings=(
-        Setting(
+        ExperimentSetting(
             environment="Hopper-v5",
             seeds=tuple(range(10)),
             fewer={arm.name: 5 if arm in CONTROLS else 3 for arm in _REST},
         ),
-        *(Setting(environment=name, seeds=tuple(range(5)), arms=_HEADLINE) for name in _MUJOCO[1:]),
+        *(ExperimentSetting(environment=name, seeds=tuple(range(5)), arms=_HEADLINE) for name in _MUJOCO[1:]),
     ),
     targets=TARGETS,
     pricing_targets=NITRO_PRICING_TARGETS,

@@ -1,7 +1,7 @@
 """Nitro's figure 16 (a, b): the decay d and the window n. Memory (c) is arithmetic: see `nitro_memory`."""
 
 from research.claims import Cheaper
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.policies import CARTPOLE, TARGETS, nitro
 from research.recipes import FIRST_REASONS, first_recipe
 
@@ -38,8 +38,8 @@ EXPERIMENT = Experiment(
     reasons=FIRST_REASONS,
     arms=(nitro(home="nitro_rewards_fast"), *_OTHERS, _AGAIN),
     settings=(
-        Setting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),
-        Setting(
+        ExperimentSetting(environment="CartPole-v1", seeds=tuple(range(10)), changes=CARTPOLE),
+        ExperimentSetting(
             environment="Hopper-v5", seeds=tuple(range(3)), arms=("nitro", *(arm.name for arm in _OTHERS))
         ),
     ),

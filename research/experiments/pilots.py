@@ -4,7 +4,7 @@ A target of another experiment must be at least half of the way from the one to 
 """
 
 from research.claims import Reaches
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.policies import CARTPOLE, fixed
 from research.recipes import paper_recipe
 
@@ -26,8 +26,8 @@ EXPERIMENT = Experiment(
     },
     arms=(fixed(16).model_copy(update={"name": REFERENCE, "title": "16 actors, the reference"}),),
     settings=(
-        Setting(environment="CartPole-v1", seeds=_SEEDS, changes=CARTPOLE),
-        *(Setting(environment=name, seeds=_SEEDS) for name in _MUJOCO),
+        ExperimentSetting(environment="CartPole-v1", seeds=_SEEDS, changes=CARTPOLE),
+        *(ExperimentSetting(environment=name, seeds=_SEEDS) for name in _MUJOCO),
     ),
     claims=(
         Reaches(arm=REFERENCE, environment="CartPole-v1", value=195.0, source="solved, by the environment"),

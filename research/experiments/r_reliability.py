@@ -1,7 +1,7 @@
 """Does Nitro's R repeat? Test and retest on every round, from 256 samples to the whole batch."""
 
 from research.claims import Repeatable
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.policies import CARTPOLE
 from research.recipes import paper_recipe
 from research.reliability import Reliability
@@ -30,12 +30,12 @@ EXPERIMENT = Experiment(
         ),
     ),
     settings=(
-        Setting(
+        ExperimentSetting(
             environment="CartPole-v1",
             seeds=tuple(range(300, 305)),
             changes={**CARTPOLE, "training": {**CARTPOLE["training"], "rollout": {"steps_per_call": 64}}},
         ),
-        Setting(environment="Hopper-v5", seeds=tuple(range(300, 305))),
+        ExperimentSetting(environment="Hopper-v5", seeds=tuple(range(300, 305))),
     ),
     # About 1 minute on CartPole, and 7 on Hopper.
     run_s=420.0,

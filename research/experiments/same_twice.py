@@ -1,7 +1,7 @@
 """A/A: the same arm twice on different seeds must come out equal, or the runner or its statistics are wrong."""
 
 from research.claims import NotBelow
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 
 EXPERIMENT = Experiment(
     title="The same arm twice",
@@ -32,6 +32,6 @@ EXPERIMENT = Experiment(
         Arm(name="once", title="PPO"),
         Arm(name="again", title="PPO again, other seeds", again_of="once"),
     ),
-    settings=(Setting(environment="CartPole-v1", seeds=tuple(range(10))),),
+    settings=(ExperimentSetting(environment="CartPole-v1", seeds=tuple(range(10))),),
     claims=(NotBelow(arm="once", against="again", environment="CartPole-v1"),),
 )

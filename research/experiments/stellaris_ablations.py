@@ -1,6 +1,6 @@
 """What each part of Stellaris brings, and what other ways of learning from stale data bring, on Hopper."""
 
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.stellaris import (
     ABLATIONS,
     BESIDE,
@@ -27,7 +27,7 @@ EXPERIMENT = Experiment(
     paper="stellaris",
     reasons=REASONS,
     arms=(stellaris("stellaris", "Stellaris", home="stellaris_82k"), *COMPARATORS, *ABLATIONS),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     pricing_targets=(PLACE,),
     run_s=60.0,
     claims=ablation_claims(HOPPER),

@@ -5,7 +5,7 @@ from typing import Any
 
 from cloud.timing.numbers import stack
 from research.claims import Higher, Sooner
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.stellaris import (
     BESIDE,
     CAN_CLAIM,
@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     paper="stellaris",
     reasons=REASONS,
     arms=(*_ARMS, *(arm for arm in headline("stellaris_82k") if arm.name in _THEIRS)),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     run_s=60.0,
     claims=(
         *(

@@ -7,7 +7,7 @@ and an aggregation carry counts for more here, and so does what a sample takes o
 from typing import Any
 
 from research.claims import Cheaper, Higher, HigherInTime, NotWorse, Sooner
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.stellaris import LEARNERS, MARGIN, PLACE, PLACES, REASONS, SEEDS, endpoint, recipe, stellaris
 
 GRAVITAR = "ALE/Gravitar-v5"
@@ -84,7 +84,7 @@ EXPERIMENT = Experiment(
             learners_wait=False,
         ),
     ),
-    settings=(Setting(environment=GRAVITAR, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=GRAVITAR, seeds=SEEDS),),
     pricing_targets=PLACES,
     run_s=180.0,
     claims=(

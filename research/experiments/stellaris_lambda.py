@@ -1,7 +1,7 @@
 """Stellaris' learners as CPU functions on Lambda, against one plain machine that samples and learns."""
 
 from research.claims import Cheaper, NotWorse
-from research.experiment import Experiment, Setting, merged
+from research.experiment import Experiment, ExperimentSetting, merged
 from research.stellaris import (
     CAN_CLAIM,
     HOPPER,
@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
     paper="stellaris",
     reasons=REASONS,
     arms=(_ON_LAMBDA, *(arm for arm in headline("stellaris_82k") if arm.name == "synchronous_40")),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     pricing_targets=(_LAMBDA, _MACHINE, _SPOT, _SMALL, *_OTHERS),
     run_s=60.0,
     claims=(

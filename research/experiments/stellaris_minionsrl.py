@@ -3,7 +3,7 @@
 from typing import Any
 
 from research.claims import Cheaper, Higher
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.minionsrl import scheduled, scheduler_training_arm
 from research.policies import fixed
 from research.stellaris import (
@@ -91,7 +91,11 @@ EXPERIMENT = Experiment(
         ),
         _on_containers(scheduled("minionsrl", "MinionsRL", "scheduler"), **_EQUAL_SAMPLES),
     ),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS, fewer={"fixed_4": 2, "fixed_8": 2, "scheduler": 1}),),
+    settings=(
+        ExperimentSetting(
+            environment=HOPPER, seeds=SEEDS, fewer={"fixed_4": 2, "fixed_8": 2, "scheduler": 1}
+        ),
+    ),
     training_targets={HOPPER: _TARGET},
     targets_note=(
         "185 is the lowest return of training episodes that asks for skill: 181, half of the way from the untrained"

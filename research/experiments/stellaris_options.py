@@ -1,7 +1,7 @@
 """Stellaris' named options that no other experiment runs: other weights of what is stale, and staleness by KL."""
 
 from research.claims import Higher
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.stellaris import BESIDE, HOPPER, PLACE, REASONS, SEEDS, endpoint, recipe, stellaris
 
 _OPTIONS = (
@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
     paper="stellaris",
     reasons=REASONS,
     arms=(stellaris("stellaris", "Stellaris", home="stellaris_82k"), *_OPTIONS),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     pricing_targets=(PLACE,),
     run_s=60.0,
     claims=tuple(

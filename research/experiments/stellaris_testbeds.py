@@ -3,7 +3,7 @@
 from typing import Any
 
 from research.claims import Cheaper, Higher, NotWorse
-from research.experiment import Arm, Experiment, Setting, merged
+from research.experiment import Arm, Experiment, ExperimentSetting, merged
 from research.stellaris import (
     CAN_CLAIM,
     HOPPER,
@@ -107,7 +107,7 @@ EXPERIMENT = Experiment(
         *_ARMS,
         *(arm for arm in headline("stellaris_82k") if arm.name in ("synchronous_10", "synchronous_40")),
     ),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     pricing_targets=(_GPU, _HPC, _OURS),
     run_s=60.0,
     claims=_claims(),

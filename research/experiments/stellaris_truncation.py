@@ -7,7 +7,7 @@ synchronous loop bit for bit, which the oracle checks on the baseline's own runs
 from typing import Any
 
 from research.claims import Higher
-from research.experiment import Experiment, Setting
+from research.experiment import Experiment, ExperimentSetting
 from research.stellaris import HOPPER, REASONS, endpoint, recipe, stellaris
 
 _WHOLE_ROUNDS: dict[str, Any] = {"learners": 1, "trajectories_per_gradient": 16, "order": "launch"}
@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
         stellaris("untruncated", "PPO, ratios not capped", truncation="off", **_WHOLE_ROUNDS),
         stellaris("truncated", "PPO, ratios capped at 1", **_WHOLE_ROUNDS),
     ),
-    settings=(Setting(environment=HOPPER, seeds=SEEDS),),
+    settings=(ExperimentSetting(environment=HOPPER, seeds=SEEDS),),
     run_s=60.0,
     claims=(
         Higher(arm="truncated", against=("untruncated",), environments=(HOPPER,), alike=True, primary=True),

@@ -13,7 +13,7 @@ import numpy as np
 
 from cloud.money.billing.retiming import RetimedRun, retime
 from cloud.timing.numbers.quantity import Quantity
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from cloud.timing.simulation.speed import Speeds
 from cloud.timing.virtual_time import NS
 from research.pricing_targets import place_of
@@ -60,7 +60,7 @@ def price_sentence(ours: PricedRun, theirs: PricedRun, target: str) -> str:
     )
 
 
-def shared_machines(place: Place) -> str:
+def shared_machines(place: TimingPlace) -> str:
     """Return what all machines cost an hour that the place's learners share."""
     count, sharers = place.options.learner_machines, place.options.learner_lanes
     price = f"${count * _hourly_usd(place, place.machine):.2f}"
@@ -69,7 +69,7 @@ def shared_machines(place: Place) -> str:
     return f"{count} {place.machine} that {sharers} share cost {price}"
 
 
-def _call_sentence(ours: PricedRun, theirs: PricedRun, place: Place) -> str:
+def _call_sentence(ours: PricedRun, theirs: PricedRun, place: TimingPlace) -> str:
     update = place.stack.update
     assert update.gradient_ms is not None
     usual_ms = update.gradient_ms.value
@@ -88,7 +88,7 @@ def _call_sentence(ours: PricedRun, theirs: PricedRun, place: Place) -> str:
     )
 
 
-def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: Place, goals: Sequence[float]) -> str:
+def _sample_sentence(ours: PricedRun, theirs: PricedRun, place: TimingPlace, goals: Sequence[float]) -> str:
     gpu = place.stack.update.gpu_mlp
     ratios = []
     for sample_us in _SAMPLE_US:
@@ -126,30 +126,30 @@ def exactly(quantity: Quantity, value: float) -> Quantity:
     return quantity.model_copy(update={"value": value, "low": value, "high": value})
 
 
-def with_update(place: Place, **changes: object) -> Place:
+def with_update(place: TimingPlace, **changes: object) -> TimingPlace:
     """Return the place with these numbers of its stack's updates."""
     update = place.stack.update.model_copy(update=changes)
     return replace(place, stack=place.stack.model_copy(update={"update": update}))
 
 
-def _timed(run: PricedRun, place: Place) -> list[RetimedRun]:
+def _timed(run: PricedRun, place: TimingPlace) -> list[RetimedRun]:
     return [retime(one, place, seed=CLOUD_SEED) for one in run.scripts(run.rounds)]
 
 
-def usual_round_s(run: PricedRun, place: Place) -> float:
+def usual_round_s(run: PricedRun, place: TimingPlace) -> float:
     """The seconds of a usual round: one after those that learn from what was sampled while machines started."""
     rounds = [one.total_s for part in _timed(run, place) for one in part.rounds]
     return float(np.mean(rounds[_SETTLING_ROUNDS:] or rounds))
 
 
-def _alone_ms(run: PricedRun, place: Place) -> float:
+def _alone_ms(run: PricedRun, place: TimingPlace) -> float:
     """How long a gradient takes that shares its GPU with no other."""
     speeds = Speeds(place.profile, place.stack, gpu=place.setting(CLOUD_SEED).learner_gpu)
     works = [task.work(1) for one in run.scripts(run.rounds) for task in one.tasks if task.kind == "gradient"]
     return float(np.mean([speeds.update_ns(work) for work in works])) / NS * 1000.0
 
 
-def _hourly_usd(place: Place, sku: str) -> float:
+def _hourly_usd(place: TimingPlace, sku: str) -> float:
     """The price of an hour of a machine with its address and disk, as the cluster's own machines are priced."""
     region = place.options.region or place.profile.region
     beside = place.book.row(_OVERHEAD, "paper").price / _HOURS_A_MONTH

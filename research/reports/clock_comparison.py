@@ -9,7 +9,7 @@ import numpy as np
 from cloud.timing.numbers import stack as stacks
 from research.claims import Sooner
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike
-from research.reports.outcomes import Outcome, Summary
+from research.reports.outcomes import RunOutcome, Summary
 from research.runs.run_file import Row
 from research.statistics import paired_bootstrap, paired_p_value
 
@@ -20,7 +20,7 @@ evaluation, as in the whole run.
 """
 
 
-def virtual_seconds(outcome: Outcome, *, startup: bool) -> float:
+def virtual_seconds(outcome: RunOutcome, *, startup: bool) -> float:
     """The time of all its rounds, without evaluations between them. Where a run was gone on with, its machines start
     again: that round counts as usual ones do. Without `startup` all rounds do.
     """
@@ -43,7 +43,7 @@ def virtual_seconds(outcome: Outcome, *, startup: bool) -> float:
     return sum(whole) + usual * restarted if startup else usual * (len(whole) + restarted)
 
 
-def ceiling_sentence(outcomes: Sequence[Outcome], ratio: float | None = None) -> str:
+def ceiling_sentence(outcomes: Sequence[RunOutcome], ratio: float | None = None) -> str:
     """Say what part of a synchronous round is learning, and so what quicker learners could make of it at best, and how
     far from that the `ratio` is; empty if the rounds of these runs are not synchronous.
     """
@@ -61,7 +61,7 @@ def ceiling_sentence(outcomes: Sequence[Outcome], ratio: float | None = None) ->
     return f"{words}." if ratio is None else f"{words}; it is {ratio / (1 - share):.2f} times that."
 
 
-def parts_sentence(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> str:
+def parts_sentence(ours: Sequence[RunOutcome], theirs: Sequence[RunOutcome]) -> str:
     """Say of what a round of learners that compute gradients consists, beside one of a synchronous learner; empty if
     these runs are others.
     """
@@ -90,7 +90,7 @@ def parts_sentence(ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> str:
     )
 
 
-def _coordination(ours: Sequence[Outcome]) -> str:
+def _coordination(ours: Sequence[RunOutcome]) -> str:
     """Say what share of a round the coordinator takes for outcomes, by its software's number; empty if that is not
     known.
     """
@@ -107,12 +107,12 @@ def _coordination(ours: Sequence[Outcome]) -> str:
     )
 
 
-def _loop_of(outcome: Outcome) -> str:
+def _loop_of(outcome: RunOutcome) -> str:
     spec = outcome.rows[0].get("spec", {})
     return str(spec.get("training", {}).get("loop", {}).get("kind", ""))
 
 
-def _later_rounds(outcomes: Sequence[Outcome]) -> list[Row]:
+def _later_rounds(outcomes: Sequence[RunOutcome]) -> list[Row]:
     """All rounds but the first ones, in which machines start."""
     return [row for outcome in outcomes for row in outcome.of("round") if row["round"] > 1]
 

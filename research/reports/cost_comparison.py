@@ -19,14 +19,14 @@ from research.pricing_targets import Account
 from research.reports.cost_draws import CostDraws
 from research.reports.judging import (
     ONE_SIDED,
+    ClaimVariant,
     Judgement,
-    Variant,
     firmness,
     judge,
     judge_alike,
     undecided,
 )
-from research.reports.paired_runs import PENALTY, Pair, PairedRuns, Runs
+from research.reports.paired_runs import PENALTY, PairedRuns, Runs, SeedPair
 from research.reports.run_cost import return_at
 from research.statistics import paired_bootstrap, paired_p_value
 from training.statistics.few_seeds import Interval
@@ -82,13 +82,13 @@ class CostComparisons:
         return Judgement(interval, seeds, against, word, why, reached, p_value, claim.alike, more)
 
     def _amounts(
-        self, claim: Cheaper, pairs: Sequence[Sequence[Pair]], account: Account = "full"
+        self, claim: Cheaper, pairs: Sequence[Sequence[SeedPair]], account: Account = "full"
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """What was spent, and whether the target was reached, by seed, environment and side."""
         spent = np.array([[self._spent(claim, pair, account) for pair in row] for row in pairs])
         return spent, np.array([[pair.observed for pair in row] for row in pairs])
 
-    def _variants(self, claim: Cheaper, opponents: Mapping[int, str], usual: Interval) -> list[Variant]:
+    def _variants(self, claim: Cheaper, opponents: Mapping[int, str], usual: Interval) -> list[ClaimVariant]:
         """The claim by other accounts. The papers' formulas know no start, so that nothing of it can be left out."""
         found = []
         for name, words, account, begin in _VARIANTS:
@@ -98,10 +98,10 @@ class CostComparisons:
             interval = paired_bootstrap(*_counted(spent, observed), compare="ratio")
             turned = not claim.alike and (interval.value < 1.0) != (usual.value < 1.0)
             word, _ = _amounts_verdict(claim, spent, observed)
-            found.append(Variant(name, words, interval, word, turned))
+            found.append(ClaimVariant(name, words, interval, word, turned))
         return found
 
-    def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[Pair]]) -> list[float]:
+    def _startup_shares(self, claim: Cheaper, pairs: Sequence[Sequence[SeedPair]]) -> list[float]:
         """What share of ours and of theirs is start-up, by the claim's measure: the mean of all pairs."""
         if claim.accounting == "paper":
             return []
@@ -131,7 +131,9 @@ class CostComparisons:
         against = _most_often(opponents)
         return Judgement(interval, len(opponents), against, word, why, "", p_value, claim.alike, more)
 
-    def _better_variants(self, claim: Better, opponents: Mapping[int, str], usual: Interval) -> list[Variant]:
+    def _better_variants(
+        self, claim: Better, opponents: Mapping[int, str], usual: Interval
+    ) -> list[ClaimVariant]:
         """The claim at other bills, by which the same money buys other rounds of each side."""
         found = []
         for name, words, account, begin in _VARIANTS:
@@ -141,7 +143,7 @@ class CostComparisons:
             interval = paired_bootstrap(ours, theirs, compare="difference")
             turned = not claim.alike and (interval.value > 0.0) != (usual.value > 0.0)
             word, _ = _difference_verdict(claim, ours, theirs)
-            found.append(Variant(name, words, interval, word, turned))
+            found.append(ClaimVariant(name, words, interval, word, turned))
         return found
 
     def _bill_shares(self, claim: Better, opponents: Mapping[int, str]) -> list[float]:
@@ -171,7 +173,7 @@ class CostComparisons:
         )
         return f"To find the best of {len(claim.against)} cost another ${usd:,.2f}, which is on neither side."
 
-    def _spent(self, claim: Cheaper, pair: Pair, account: Account) -> tuple[float, float]:
+    def _spent(self, claim: Cheaper, pair: SeedPair, account: Account) -> tuple[float, float]:
         found = []
         for run, until, _, pricing_target in pair.sides(claim):
             cost = run.cost(pricing_target, until, account)

@@ -17,10 +17,10 @@ from cloud.timing.numbers.ranges import (
     reversals,
     uncertain_numbers,
 )
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from research.claims import Cheaper
 from research.pricing_targets import place_of
-from research.reports.paired_runs import PENALTY, Pair
+from research.reports.paired_runs import PENALTY, SeedPair
 from research.reports.run_cost import CLOUD_SEED, PricedRun
 
 
@@ -31,7 +31,7 @@ class CostDraws:
         # A run's draws are the same in every claim that asks for them.
         self._drawn: dict[tuple[int, int, str, int], list[TimeAndCost]] = {}
 
-    def judge(self, claim: Cheaper, pairs: Sequence[Sequence[Pair]], draws: int) -> dict[str, Any]:
+    def judge(self, claim: Cheaper, pairs: Sequence[Sequence[SeedPair]], draws: int) -> dict[str, Any]:
         """Return in how many draws ours is cheaper by the point estimate, and what turns that. The ratio is that of
         the geometric means over seeds and environments: a faster stand-in for the ratio of IQMs.
         """
@@ -48,7 +48,7 @@ class CostDraws:
             "turned_by": _turned_by(claim, pairs[0]),
         }
 
-    def _amounts(self, claim: Cheaper, pair: Pair, draws: int) -> list[list[float]]:
+    def _amounts(self, claim: Cheaper, pair: SeedPair, draws: int) -> list[list[float]]:
         """Return ours and theirs, by draw."""
         return [
             [_value(claim, one) * (1 if seen else PENALTY) for one in self._draws_of(run, until, at, draws)]
@@ -63,7 +63,7 @@ class CostDraws:
         return self._drawn[key]
 
 
-def _turned_by(claim: Cheaper, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def _turned_by(claim: Cheaper, pairs: Sequence[SeedPair]) -> list[dict[str, Any]]:
     """Return the single numbers that turn the comparison within their ranges, tried on the first seed's runs."""
     places = place_of(claim.at), place_of(claim.against_at)
 
@@ -84,7 +84,7 @@ def _turned_by(claim: Cheaper, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 @cache
-def _drawn(pricing_target: str, draws: int) -> list[Place]:
+def _drawn(pricing_target: str, draws: int) -> list[TimingPlace]:
     return drawn_places(place_of(pricing_target), draws, CLOUD_SEED)
 
 

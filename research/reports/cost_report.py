@@ -39,7 +39,7 @@ from research.reports.return_comparison import (
     judge_returns_in_time,
 )
 from research.reports.run_cost import PricedRun
-from research.reports.verdicts import Verdict
+from research.reports.verdicts import ClaimVerdict
 from research.runs.run_file import run_file
 from research.statistics import holm
 from webapp.papers.figures import RESULTS
@@ -59,7 +59,7 @@ def priced_runs(experiment: Experiment, folder: Path, summaries: Sequence[Summar
 
 def cost_verdicts(
     experiment: Experiment, summaries: Sequence[Summary], runs: Runs, *, draws: int
-) -> list[Verdict]:
+) -> list[ClaimVerdict]:
     """One for each claim about money, time, final returns or curvature, in their order.
 
     All but the primary one are corrected for being many.
@@ -306,7 +306,7 @@ def _verdict(
     claim: _Judged,
     figures: dict[str, Any],
     claim_parts: dict[str, Any],
-) -> Verdict:
+) -> ClaimVerdict:
     parts = [judgement.reason] if judgement.reason else []
     if judgement.reached:
         parts.append(f"Reached the target, ours and theirs: {judgement.reached}.")
@@ -314,7 +314,9 @@ def _verdict(
     if over:
         parts.append(draws_sentence(over))
     reason = " ".join(parts)
-    return Verdict(sentence, judgement.word, reason, LABELS[claim.label], claim.paper, figures, claim_parts)
+    return ClaimVerdict(
+        sentence, judgement.word, reason, LABELS[claim.label], claim.paper, figures, claim_parts
+    )
 
 
 def _cheaper_sentence(experiment: Experiment, claim: Cheaper, judgement: Judgement) -> str:

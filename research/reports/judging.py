@@ -39,7 +39,7 @@ class Judgement:
     p_value: float | None = None
     alike: bool = False
     more: dict[str, Any] = field(default_factory=dict)
-    """Further figures: the interval if environments were drawn, and the claim by other accounts (`Variant`)."""
+    """Further figures: the interval if environments were drawn, and the claim by other accounts (`ClaimVariant`)."""
 
     def as_dict(self) -> dict[str, Any]:
         found = asdict(self)
@@ -49,7 +49,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Variant:
+class ClaimVariant:
     """A claim by another account of the same runs. `words` says what is different; `turned`: its estimate is on the
     other side of no difference.
     """
@@ -99,7 +99,7 @@ def judge_alike(
     return undecided(seeds), f"No difference is seen, but neither is it shown to be within {within}."
 
 
-def firmness(word: str, variants: Sequence[Variant]) -> list[str]:
+def firmness(word: str, variants: Sequence[ClaimVariant]) -> list[str]:
     """Say by which other accounts the sign of a verdict turns, by which a decided one is not decided, and by which one
     that is not decided would be, alone.
     """

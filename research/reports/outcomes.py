@@ -24,7 +24,7 @@ _MOST_SEEDS = 0.8
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """One run as far as it came. `endpoint` is None until its final evaluation is done."""
 
     cell: Cell
@@ -141,10 +141,10 @@ class Summary:
     arm: str
     environment: str
     planned: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
 
     @property
-    def done(self) -> list[Outcome]:
+    def done(self) -> list[RunOutcome]:
         return [outcome for outcome in self.outcomes if outcome.complete]
 
     @property
@@ -228,7 +228,7 @@ def read_summaries(experiment: Experiment, folder: Path, *, quick: bool) -> list
             arm,
             environment,
             len(group),
-            tuple(Outcome(cell, rows(cell)) for cell in group),
+            tuple(RunOutcome(cell, rows(cell)) for cell in group),
         )
         for (environment, arm), group in cells.items()
     ]

@@ -17,7 +17,7 @@ Runs = Mapping[tuple[str, str], Mapping[int, PricedRun]]
 
 
 @dataclass(frozen=True)
-class Pair:
+class SeedPair:
     """One seed of one environment on both sides, each with its target's round and whether it got there."""
 
     ours: PricedRun
@@ -85,16 +85,18 @@ class PairedRuns:
             )
         return found
 
-    def pairs(self, claim: Cheaper, opponents: Mapping[int, str], *, begin: bool = False) -> list[list[Pair]]:
-        def pair(name: str, seed: int, against: str) -> Pair:
+    def pairs(
+        self, claim: Cheaper, opponents: Mapping[int, str], *, begin: bool = False
+    ) -> list[list[SeedPair]]:
+        def pair(name: str, seed: int, against: str) -> SeedPair:
             sides = self.runs[claim.arm, name][seed], self.runs[against, name][seed]
             if claim.until == "end":
-                return Pair(*sides, (sides[0].rounds, sides[1].rounds), (True, True))
+                return SeedPair(*sides, (sides[0].rounds, sides[1].rounds), (True, True))
             target = self.targets[claim.meter][name]
             steps = self._reading_steps(claim, name)
             reached = [side.reached(target, claim.meter, begin=begin, every_steps=steps) for side in sides]
             rounds = int(reached[0].at), int(reached[1].at)
-            return Pair(*sides, rounds, (reached[0].observed, reached[1].observed))
+            return SeedPair(*sides, rounds, (reached[0].observed, reached[1].observed))
 
         return [
             [pair(name, seed, against) for name in claim.environments] for seed, against in opponents.items()

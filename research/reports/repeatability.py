@@ -25,21 +25,21 @@ Pairs = list[tuple[int, float, float]]
 Floats = npt.NDArray[np.float64]
 
 
-class Setting(NamedTuple):
+class KernelSize(NamedTuple):
     """A number of samples and of products."""
 
     samples: int
     products: int
 
 
-def pairs_of(rows: Sequence[Mapping[str, Any]]) -> dict[Setting, Pairs]:
+def pairs_of(rows: Sequence[Mapping[str, Any]]) -> dict[KernelSize, Pairs]:
     """What one training measured, where both R are above 0."""
-    found: dict[Setting, Pairs] = {}
+    found: dict[KernelSize, Pairs] = {}
     for row in rows:
         for one in row.get("measured", ()) if row["kind"] == "reliability" else ():
             first, second = one["ratios"]
             if first and second and min(first, second) > 0:
-                pairs = found.setdefault(Setting(one["samples"], one["products"]), [])
+                pairs = found.setdefault(KernelSize(one["samples"], one["products"]), [])
                 pairs.append((row["round"], float(np.log(first)), float(np.log(second))))
     return found
 
@@ -78,7 +78,7 @@ def _without_trend(pairs: Pairs) -> tuple[Floats, Floats]:
     return left, right
 
 
-def share_of_round(rows: Sequence[Mapping[str, Any]], setting: Setting) -> float:
+def share_of_round(rows: Sequence[Mapping[str, Any]], setting: KernelSize) -> float:
     """What measuring takes of a round's time: its update and its slowest actor."""
     measured = [
         (one["measure_s"], row["rollout_s"] + row["update_s"])

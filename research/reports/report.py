@@ -14,7 +14,7 @@ from research.reports.cost_report import cost_verdicts, priced_runs
 from research.reports.cost_tables import cost_lines, cost_tables
 from research.reports.earlier import add_earlier
 from research.reports.learning_curves import BAND_REPETITIONS, BAND_SEEDS, learning_curves
-from research.reports.outcomes import Outcome, Summary, read_summaries
+from research.reports.outcomes import RunOutcome, Summary, read_summaries
 from research.reports.preregistration import declaration, priced_with, processor_s, rounds_by_arm
 from research.reports.repeatability import repeatability_tables
 from research.reports.scheduler_cost import scheduler_cost_sentences
@@ -110,7 +110,7 @@ def middle_of(seeds: Sequence[Sequence[float]]) -> dict[str, Any]:
     return curve
 
 
-def fingerprints(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def fingerprints(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Each different machine and set of versions that runs were made with, and how many runs."""
     found: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:

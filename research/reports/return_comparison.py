@@ -9,7 +9,7 @@ import numpy as np
 from research.claims import Higher, HigherInTime, NotWorse
 from research.reports.clock_comparison import virtual_seconds
 from research.reports.judging import ONE_SIDED, Judgement, judge, judge_alike, judge_at_least, undecided
-from research.reports.outcomes import Outcome, Summary
+from research.reports.outcomes import RunOutcome, Summary
 from research.statistics import paired_bootstrap, paired_p_value
 from training.statistics.few_seeds import probability_of_improvement
 
@@ -69,7 +69,7 @@ def judge_returns_in_time(claim: HigherInTime, summaries: Sequence[Summary]) -> 
     return _judge(claim, sides)
 
 
-def return_within(outcome: Outcome, seconds: float) -> float:
+def return_within(outcome: RunOutcome, seconds: float) -> float:
     """What its evaluations say of the policy that it had after so many seconds of its own clock, without the start of
     machines: on a straight line between two of them.
     """

@@ -14,19 +14,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import CompletedCall, RetimedRun, retime
 from cloud.money.billing.wave_replay import WaveTimes, replay_waves
 from cloud.money.billing.waves import WaveRun
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.money.billing.work_file import Sitting
 from cloud.timing.numbers.ranges import Replays
 from cloud.timing.virtual_time import NS
 from research.claims import Meter
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
-from research.reports.outcomes import Outcome
+from research.reports.outcomes import RunOutcome
 from training.calls import KINDS
 from training.engine.ports import Settlement
 from training.statistics.few_seeds import Reached, time_to_threshold
@@ -41,7 +41,7 @@ _SMOOTHED = 5
 
 
 @dataclass(frozen=True)
-class Cost:
+class RunCost:
     """Of a run until the end of one of its rounds. `paper_usd` is by the formula of the pricing target's paper."""
 
     usd: float
@@ -53,10 +53,10 @@ class Cost:
 class PricedRun:
     """A complete run with the record of its work."""
 
-    def __init__(self, outcome: Outcome, read_work: Callable[[], list[Sitting]]) -> None:
+    def __init__(self, outcome: RunOutcome, read_work: Callable[[], list[Sitting]]) -> None:
         self.outcome = outcome
         self._read_work = read_work
-        self._costs: dict[tuple[str, int, Account], Cost] = {}
+        self._costs: dict[tuple[str, int, Account], RunCost] = {}
         self._scripts: dict[int, list[ReplaySchedule]] = {}
         self._replays: dict[int, Replays] = {}
         # Of the last place only: a run's costs there are asked for one after the other.
@@ -111,7 +111,7 @@ class PricedRun:
         found = time_to_threshold(rounds, means, target, ROUNDS_HELD, begin=begin)
         return found if found.observed else Reached(float(self.rounds), False)
 
-    def cost(self, pricing_target: str, until: int, account: Account = "full") -> Cost:
+    def cost(self, pricing_target: str, until: int, account: Account = "full") -> RunCost:
         """The mean over several seeds of the cloud, so that no verdict hangs on one draw of delays."""
         key = pricing_target, until, account
         if key not in self._costs:
@@ -121,7 +121,7 @@ class PricedRun:
                 _cost(self._played(pricing_target, until, account, lane), formula, book)
                 for lane in range(len(CLOUD_SEEDS))
             ]
-            self._costs[key] = Cost(
+            self._costs[key] = RunCost(
                 *(float(np.mean(column)) for column in zip(*map(astuple, found), strict=True))
             )
         return self._costs[key]
@@ -168,14 +168,14 @@ class _Played:
     time_s: float
     picodollars: int
     rollouts_picodollars: int
-    rounds: list[RoundTimes]
+    rounds: list[FormulaRound]
 
 
-def _cost(found: Sequence[_Played], formula: str, book: PriceBook) -> Cost:
+def _cost(found: Sequence[_Played], formula: str, book: PriceBook) -> RunCost:
     picodollars = sum(one.picodollars for one in found)
     rollouts = sum(one.rollouts_picodollars for one in found)
     rounds = [times for one in found for times in one.rounds]
-    return Cost(
+    return RunCost(
         usd=picodollars / PICODOLLARS_PER_USD,
         seconds=sum(one.time_s for one in found),
         paper_usd=FORMULAS[formula].cost(rounds, book) / PICODOLLARS_PER_USD,
@@ -214,9 +214,9 @@ def _is_round_by_round(run: WaveRun) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[RoundTimes]:
+def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[FormulaRound]:
     """Each update with the actors before it, as the papers see them."""
-    found: list[RoundTimes] = []
+    found: list[FormulaRound] = []
     for number, wave in enumerate(times.run.waves):
         if not KINDS[wave.kind].makes_version:
             continue
@@ -225,7 +225,7 @@ def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[RoundT
         if not found:
             boot_s = sum(int(times.startup_ns[lane, one]) / NS for one in (number - 1, number))
         found.append(
-            RoundTimes(
+            FormulaRound(
                 round_s=max(0.0, total_s - boot_s),
                 update_s=int(times.run_ns[number][lane, 0]) / NS,
                 rollouts_s=tuple(ns / NS for ns in times.run_ns[number - 1][lane].tolist()),
@@ -235,7 +235,7 @@ def _rounds_of_waves(times: WaveTimes, lane: int, memory_mb: int) -> list[RoundT
     return found
 
 
-def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:
+def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[FormulaRound]:
     """Rounds with the durations of their calls; the papers' clocks begin when everything has started."""
     by_round: dict[int, list[CompletedCall]] = defaultdict(list)
     for call in run.done:
@@ -251,7 +251,7 @@ def _as_papers_see(run: RetimedRun, memory_mb: int) -> list[RoundTimes]:
                 for role in ("sampling", "learning")
             )
         found.append(
-            RoundTimes(
+            FormulaRound(
                 round_s=max(0.0, times.total_s - boot_s),
                 update_s=sum(call.run_s for call in done if KINDS[call.kind].role == "learning"),
                 rollouts_s=tuple(call.run_s for call in done if KINDS[call.kind].role == "sampling"),
@@ -279,7 +279,7 @@ def _until(sitting: Sitting, round_no: int) -> Sitting:
     return _with_works(sitting, [work for work in sitting.works if work.round_no <= round_no])
 
 
-def _with_works(sitting: Sitting, works: list[Work]) -> Sitting:
+def _with_works(sitting: Sitting, works: list[CallRecord]) -> Sitting:
     ids = {work.id for work in works}
     calls = [one for one in sitting.settlements if _work_id(one) in ids]
     return Sitting(sitting.spec, calls, works)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from research.experiment import Experiment
-from research.scheduler_training import SchedulerTraining
+from research.scheduler_training import RehearsedTraining
 
 
 def scheduler_cost_sentences(experiment: Experiment, arms: Sequence[dict[str, Any]]) -> list[str]:
@@ -14,7 +14,7 @@ def scheduler_cost_sentences(experiment: Experiment, arms: Sequence[dict[str, An
     began with another's weights, its part of what training from scratch costs there.
     """
     spent = {(arm["environment"], arm["arm"]): _first(arm) for arm in arms}
-    studies = {arm.name: arm.study for arm in experiment.arms if isinstance(arm.study, SchedulerTraining)}
+    studies = {arm.name: arm.study for arm in experiment.arms if isinstance(arm.study, RehearsedTraining)}
     sentences = []
     for arm in arms:
         environment, study = arm["environment"], studies.get(arm["arm"])

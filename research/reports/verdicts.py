@@ -18,7 +18,7 @@ _PLAIN = (Reaches, NotBelow)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """`verdict` is "holds", "does not hold", "open" (runs are missing), or "not decided by N seeds".
 
     `asked` is the claim in parts, as a page shows it.
@@ -39,7 +39,7 @@ class Verdict:
 _ALWAYS = ("claim", "verdict", "reason")
 
 
-def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[Verdict]:
+def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[ClaimVerdict]:
     """One for each claim about returns. It is decided only when every seed it was declared for is complete."""
     found = {(one.arm, one.environment): one for one in summaries}
     return [_verdict(experiment, claim, found) for claim in experiment.claims if isinstance(claim, _PLAIN)]
@@ -47,27 +47,27 @@ def verdicts(experiment: Experiment, summaries: Sequence[Summary]) -> list[Verdi
 
 def _verdict(
     experiment: Experiment, claim: Reaches | NotBelow, found: dict[tuple[str, str], Summary]
-) -> Verdict:
+) -> ClaimVerdict:
     sentence = sentence_of(experiment, claim)
     sides = [found.get((claim.arm, claim.environment))]
     if not isinstance(claim, Reaches):
         sides.append(found.get((claim.against, claim.environment)))
     present = [side for side in sides if side is not None]
     if len(present) < len(sides):
-        return Verdict(sentence, "open", "It was not part of this run.")
+        return ClaimVerdict(sentence, "open", "It was not part of this run.")
     missing = [side for side in present if len(side.endpoints) < side.planned]
     if missing:
         counted = " and ".join(
             f"{len(side.endpoints)} of {side.planned} seeds of {experiment.arm(side.arm).title}"
             for side in missing
         )
-        return Verdict(sentence, "open", f"Only {counted} are complete.")
+        return ClaimVerdict(sentence, "open", f"Only {counted} are complete.")
     if isinstance(claim, Reaches):
         return _reaches(sentence, claim, present[0])
     return _compared(sentence, *present)
 
 
-def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:
+def _reaches(sentence: str, claim: Reaches, side: Summary) -> ClaimVerdict:
     interval = side.interval
     assert interval is not None
     holds = interval.value >= claim.value
@@ -79,17 +79,17 @@ def _reaches(sentence: str, claim: Reaches, side: Summary) -> Verdict:
         reason += " The interval reaches below the goal, so another set of seeds might miss it."
     elif not holds and interval.high >= claim.value:
         reason += " The interval contains the goal, so another set of seeds might reach it."
-    return Verdict(sentence, "holds" if holds else "does not hold", reason)
+    return ClaimVerdict(sentence, "holds" if holds else "does not hold", reason)
 
 
-def _compared(sentence: str, ours: Summary, theirs: Summary) -> Verdict:
+def _compared(sentence: str, ours: Summary, theirs: Summary) -> ClaimVerdict:
     seeds = sorted(ours.endpoints.keys() & theirs.endpoints.keys())
     x, y = ([side.endpoints[seed] for seed in seeds] for side in (ours, theirs))
     better = f"A seed of ours beats one of theirs with probability {probability_of_improvement(x, y):.2f}."
     difference = paired_bootstrap(x, y, compare="difference")
     holds = difference.high >= 0
     reason = f"The paired difference of IQMs is {_figures(difference)} over {len(seeds)} seeds. {better}"
-    return Verdict(sentence, "holds" if holds else "does not hold", reason)
+    return ClaimVerdict(sentence, "holds" if holds else "does not hold", reason)
 
 
 def sentence_of(experiment: Experiment, claim: Reaches | NotBelow) -> str:

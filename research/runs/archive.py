@@ -37,16 +37,16 @@ class ArchiveError(ValueError):
     """A part is damaged; the message says in which file and where."""
 
 
-class StoredRun:
+class ArchivedRun:
     """A run's rows, the lines of its record of work, and the scheduler that it trained; None where there is none."""
 
     def __init__(self, document: Json) -> None:
         self.document = document
 
     @staticmethod
-    def of(rows: list[Json], work: list[Json] | None = None, scheduler: bytes | None = None) -> StoredRun:
+    def of(rows: list[Json], work: list[Json] | None = None, scheduler: bytes | None = None) -> ArchivedRun:
         columns = None if work is None else to_columns(work)
-        return StoredRun({"rows": to_columns(rows), "work": columns, "scheduler": scheduler})
+        return ArchivedRun({"rows": to_columns(rows), "work": columns, "scheduler": scheduler})
 
     @cached_property
     def rows(self) -> list[Json]:
@@ -67,7 +67,7 @@ class StoredRun:
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StoredRun) and (self.rows, self.work, self.scheduler) == (
+        return isinstance(other, ArchivedRun) and (self.rows, self.work, self.scheduler) == (
             other.rows,
             other.work,
             other.scheduler,
@@ -81,12 +81,12 @@ def cells_in(path: Path) -> list[Cell]:
     return list(_opened(path).frames)
 
 
-def find_run(path: Path, cell: Cell) -> StoredRun | None:
+def find_run(path: Path, cell: Cell) -> ArchivedRun | None:
     """The run as it is stored in the file; None if it is not. ArchiveError where the file is damaged."""
     return _opened(path).run(cell)
 
 
-def add_run(path: Path, cell: Cell, run: StoredRun, *, group: str = "") -> None:
+def add_run(path: Path, cell: Cell, run: ArchivedRun, *, group: str = "") -> None:
     """Append the run to the file, unless this very run is in it, by default to its arm's group. ArchiveError where the
     file is damaged."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,15 +147,17 @@ class _Content:
             self._groups[cell] = (environment, *group)
             self._firsts.setdefault(self._groups[cell], frame)
 
-    def run(self, cell: Cell) -> StoredRun | None:
+    def run(self, cell: Cell) -> ArchivedRun | None:
         frame = self.frames.get(cell)
         if frame is None:
             return None
         group = self._groups[cell]
         dictionary = None if frame is self._firsts[group] else self._dictionary(group)
-        return StoredRun(msgpack.unpackb(zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame)))
+        return ArchivedRun(
+            msgpack.unpackb(zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame))
+        )
 
-    def part(self, cell: Cell, run: StoredRun, group: str) -> bytes:
+    def part(self, cell: Cell, run: ArchivedRun, group: str) -> bytes:
         """The bytes to append for one more run."""
         dictionary = self._dictionary((cell.environment, group))
         compressor = zstandard.ZstdCompressor(compression_params=_COMPRESSION, dict_data=dictionary)

@@ -7,7 +7,7 @@ from typing import Any
 
 from research.experiment import Cell, Experiment, merged
 from research.runs.run_file import RunFile, run_file
-from research.scheduler_training import SchedulerTraining, policy_from
+from research.scheduler_training import RehearsedTraining, policy_from
 from webapp.jobs.spec import JobSpec
 
 
@@ -43,7 +43,7 @@ def with_dependencies(
     else:
         assert arm.scheduler is not None
         scheduler_training = experiment.arm(arm.scheduler).study
-        assert isinstance(scheduler_training, SchedulerTraining)
+        assert isinstance(scheduler_training, RehearsedTraining)
         target = experiment.training_targets[cell.environment]
         study = (scheduler_training.quick() if quick else scheduler_training).spec(spec, target)
         scheduler = files[arm.scheduler].scheduler()

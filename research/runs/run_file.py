@@ -23,7 +23,7 @@ from typing import Any
 
 from cloud.money.billing.work_file import Sitting, read_work_file, sittings_in
 from research.experiment import Cell, Experiment
-from research.runs.archive import StoredRun, add_run, find_run
+from research.runs.archive import ArchivedRun, add_run, find_run
 from webapp.papers.figures import RESULTS
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ class RunFile:
         stored = self._stored()
         return None if stored is None else stored.scheduler
 
-    def _stored(self) -> StoredRun | None:
+    def _stored(self) -> ArchivedRun | None:
         return None if self._archive is None else find_run(self._archive, self.cell)
 
     def store(self) -> bool:
@@ -98,7 +98,7 @@ class RunFile:
         # What a run with a record of its work did may be timed and priced round by round.
         if work is None and sum(row["kind"] == "round" for row in rows) > _STORED_WHOLE:
             rows = [row for row in rows if row["kind"] != "round" or row["round"] % _STORED_ROUNDS == 0]
-        add_run(self._archive, self.cell, StoredRun.of(rows, work, self.scheduler()))
+        add_run(self._archive, self.cell, ArchivedRun.of(rows, work, self.scheduler()))
         return True
 
     def append(self, row: Row) -> None:

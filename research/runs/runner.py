@@ -35,7 +35,7 @@ class RunProgress:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RunChoice:
     """Which runs of an experiment are wanted; None means all."""
 
     arms: Sequence[str] | None = None
@@ -65,11 +65,11 @@ class Choice:
         ]
 
 
-class Runner:
+class ExperimentRunner:
     """Starts runs and watches them. `stop` lets those under way save and end; the rest is not begun."""
 
     def __init__(
-        self, name: str, experiment: Experiment, choice: Choice, *, folder: Path, root: Path, jobs: int = 2
+        self, name: str, experiment: Experiment, choice: RunChoice, *, folder: Path, root: Path, jobs: int = 2
     ) -> None:
         self._name = name
         self._experiment = experiment

@@ -12,7 +12,7 @@ from research.experiment import Cell, Experiment
 from research.reliability import Reliability, measurements
 from research.runs.dependencies import DependencyMissing, dependency_files
 from research.runs.run_file import RunFile
-from research.scheduler_training import SchedulerTraining, episodes, rounds_of
+from research.scheduler_training import RehearsedTraining, episodes, rounds_of
 from training.spec import TrainingSpec
 from webapp.jobs.spec import JobSpec
 
@@ -62,10 +62,10 @@ class StudyRun:
                 }
             )
 
-    def _rows_of(self, study: Branching | SchedulerTraining | Reliability, folder: Path) -> Any:
+    def _rows_of(self, study: Branching | RehearsedTraining | Reliability, folder: Path) -> Any:
         if isinstance(study, Branching):
             return self._forks(study)
-        if isinstance(study, SchedulerTraining):
+        if isinstance(study, RehearsedTraining):
             return self._episodes(study, folder)
         done = {row["round"] for row in self._file.rows() if row["kind"] == "reliability"}
         return measurements(reinforcement_of(self._spec), study, done)
@@ -78,7 +78,7 @@ class StudyRun:
         finally:
             platform.close()
 
-    def _episodes(self, scheduler_training: SchedulerTraining, folder: Path) -> Any:
+    def _episodes(self, scheduler_training: RehearsedTraining, folder: Path) -> Any:
         files = dependency_files(self._experiment, folder, self._cell)
         recorded = []
         for name in scheduler_training.recorded:

@@ -16,7 +16,7 @@ from cloud.accounts.connections import AwsConnection, AwsRole
 from cloud.accounts.provision.aws import set_up
 from cloud.accounts.provision.aws_inventory import Owner, described
 from cloud.accounts.provision.aws_removal import remove
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.actor import bundle
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.ledger import MemoryLedger
@@ -42,8 +42,8 @@ class Trial:
     """An account with the actor set up in it, and a few calls that ran there."""
 
     connection: AwsConnection
-    steps: tuple[Step, ...]
-    again: tuple[Step, ...]
+    steps: tuple[SetUpStep, ...]
+    again: tuple[SetUpStep, ...]
     outcomes: dict[str, Outcome]
     began_unix_s: float
 

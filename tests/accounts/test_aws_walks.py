@@ -26,7 +26,7 @@ from cloud.money.metering import MeteredPlatform
 from cloud.platforms.aws.billable_resources import AwsFinder
 from cloud.platforms.aws.functions import function_name
 from cloud.platforms.aws_lambda import LambdaOptions
-from emulator.aws.account import FUNCTIONS, Account, Policy
+from emulator.aws.account import FUNCTIONS, EmulatedAccount, Policy
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
 from tests.accounts.named_aws import named_connection
@@ -72,7 +72,7 @@ def place() -> Iterator[Place]:
     if named is not None:
         yield Place(named, named_connection("SECOND_"), bundle.light, _SESSION_S)
         return
-    account = Account(concurrency=110, longest_session_s=_SHORT_SESSION_S)
+    account = EmulatedAccount(concurrency=110, longest_session_s=_SHORT_SESSION_S)
     with AwsEmulator(account=account, other_regions=[_ELSEWHERE]) as aws:
         demo = furnish(aws)
         yield Place(demo.by_role, _beside(aws, demo), lambdas.thin, _SHORT_SESSION_S)

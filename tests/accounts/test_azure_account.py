@@ -21,7 +21,7 @@ from cloud.accounts.check_clients import azure_clients
 from cloud.accounts.checks import Findings
 from cloud.accounts.connections import AzureConnection, AzurePrincipal
 from cloud.accounts.provision.azure import remove, set_up
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.accounts.register import group_name, run_tag, tags
 from cloud.actor.protocol import TOKEN_VARIABLE
 from cloud.actor.puller import GONE
@@ -121,7 +121,7 @@ def test_the_roles_that_are_shown_are_enough(place: Place) -> None:
 
 
 def test_a_set_up_runs_the_image_with_a_command_of_ours_and_leaves_nothing(place: Place) -> None:
-    steps: dict[str, Step] = {}
+    steps: dict[str, SetUpStep] = {}
     for step in set_up(AzureClients(place.connection), _DEPLOYMENT, _OWNER, place.image, poll_s=place.poll_s):
         steps[step.name] = step
     assert [step for step in steps.values() if step.state == "missing"] == []

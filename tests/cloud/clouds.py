@@ -7,7 +7,7 @@ from typing import Any
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.profile import Profile
 from cloud.timing.numbers.stack import Stack
-from cloud.timing.simulation.core import Setting
+from cloud.timing.simulation.core import SimulatedSetting
 from tests.cloud.instant_executor import InstantExecutor
 from tests.cloud.meter import SimulatedOnMeter
 
@@ -141,4 +141,4 @@ def platform(
     )
 
 
-__all__ = ["Setting", "platform", "profile", "quantity", "stack"]
+__all__ = ["SimulatedSetting", "platform", "profile", "quantity", "stack"]

@@ -8,24 +8,23 @@ from collections.abc import Iterable
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import container_parts
 from cloud.money.pricing import lines_of, price_line, total
-from emulator.aws.meter import BilledInvocation
-from emulator.aws.meter import Meter as AwsMeter
+from emulator.aws.meter import BilledInvocation, LambdaMeter
 from emulator.azure.meter import GroupSpan
 
 _MB_MS_PER_GB_S = 1024 * 1000
 _NS = 10**9
 
 
-def executions(meter: AwsMeter) -> Counter[str]:
+def executions(meter: LambdaMeter) -> Counter[str]:
     """Return how often each call was really executed."""
     return Counter(one.call_id for one in meter.invocations if one.call_id is not None)
 
 
-def picodollars_of_call(meter: AwsMeter, call_id: str, book: PriceBook, region: str) -> int:
+def picodollars_of_call(meter: LambdaMeter, call_id: str, book: PriceBook, region: str) -> int:
     return sum(_picodollars(one, book, region) for one in meter.invocations if one.call_id == call_id)
 
 
-def picodollars_of_calls(meter: AwsMeter, book: PriceBook, region: str) -> int:
+def picodollars_of_calls(meter: LambdaMeter, book: PriceBook, region: str) -> int:
     """Return the cost of all invocations, each line rounded once, without provisioned instances."""
     return sum(_picodollars(one, book, region) for one in meter.invocations)
 

@@ -13,7 +13,7 @@ from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.simulated import SimulatedPlatform
 from cloud.platforms.simulated_options import SimulatedOptions
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from cloud.workers.execution import Execution
 from tests.cloud import clouds
 from tests.training.runs import events_of
@@ -74,7 +74,7 @@ class Recorded:
     end_s: float
     spent_picodollars: int
     sitting: Sitting
-    place: Place
+    place: TimingPlace
     seed: int
 
 
@@ -91,7 +91,7 @@ def record(
     options = options or SimulatedOptions()
     profile, stack = clouds.profile(pool=pool, **changes), clouds.stack(**changes)
     inner = SimulatedPlatform(options, profile=profile, stack=stack, executor=RealExecutor(broken))
-    place = Place(profile, stack, options, PriceBook.load())
+    place = TimingPlace(profile, stack, options, PriceBook.load())
     settled: list[Settlement] = []
     ledger = MemoryLedger(int(budget_usd * 10**12), on_settled=settled.append)
     platform = MeteredPlatform(inner, ledger, place.tariff(spec.memory_mb))

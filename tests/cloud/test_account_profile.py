@@ -8,9 +8,9 @@ from datetime import date
 
 import pytest
 
-from cloud.money.billing.work import Work
-from cloud.timing.calibration.account import ENVIRONMENT, Sample
-from cloud.timing.calibration.account_profile import Account, account_profile, billed_beside_s
+from cloud.money.billing.work import CallRecord
+from cloud.timing.calibration.account import ENVIRONMENT, CallSample
+from cloud.timing.calibration.account_profile import CalibratedAccount, account_profile, billed_beside_s
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
 from cloud.timing.numbers.profile import Functions
@@ -19,16 +19,16 @@ from cloud.timing.simulation.speed import Speeds
 from training.engine.reports import Usage
 
 BASE, STACK = profiles.load("lambda"), stacks.load("starling-stack")
-ACCOUNT = Account("eu-central-1", 64, emulated=False)
+ACCOUNT = CalibratedAccount("eu-central-1", 64, emulated=False)
 TODAY = date(2026, 11, 21)
 CORE, ROUND_TRIP_S, MBIT_PER_S, COLD_S = 0.5, 0.02, 400.0, 0.3
 FRESH_S = (STACK.import_s.value + STACK.first_environment_s.value) / CORE
 
 
-def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float = 1.0) -> Sample:
+def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float = 1.0) -> CallSample:
     """A call in an account whose numbers are those above."""
     ratio = BASE.core_ratio.model_copy(update={"value": CORE, "low": CORE, "high": CORE})
-    work = Work(
+    work = CallRecord(
         id=f"c{memory_mb}-{steps}",
         name="c",
         kind="rollout",
@@ -53,10 +53,10 @@ def _sample(memory_mb: int, steps: int, *, cold: bool = False, run_factor: float
         memory_mb=memory_mb,
         env_steps=steps,
     )
-    return Sample(work, usage)
+    return CallSample(work, usage)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[CallSample]:
     found = []
     for size in (1024, 1769, 3008):
         found += [_sample(size, 64, cold=True) for _ in range(4)]
@@ -65,7 +65,7 @@ def _samples() -> list[Sample]:
     return found
 
 
-def _profile(samples: Sequence[Sample]) -> tuple[float, ...]:
+def _profile(samples: Sequence[CallSample]) -> tuple[float, ...]:
     found = account_profile(samples, ACCOUNT, BASE, STACK, TODAY)
     assert isinstance(found.actors, Functions)
     return (

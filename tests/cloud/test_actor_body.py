@@ -19,9 +19,9 @@ import pytest
 from cloud.actor import watchdog, wire
 from cloud.actor import weights as actor_weights
 from cloud.actor.blobs import BlobShelf
-from cloud.actor.body import Actor
+from cloud.actor.body import ActorMemory
 from cloud.actor.watchdog import DeadlineExceeded, Watchdog
-from cloud.actor.wire import Answer, Request
+from cloud.actor.wire import ActorAnswer, ActorRequest
 from tests.cloud import calls
 from training.engine.codec import decode
 from training.engine.messages import Call
@@ -29,10 +29,10 @@ from training.engine.messages import Call
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _ask(actor: Actor, call: Call, **changes: Any) -> Answer:
+def _ask(actor: ActorMemory, call: Call, **changes: Any) -> ActorAnswer:
     given: dict[str, Any] = {"not_after_unix_s": time.time() + 60, "weights": calls.weights()}
     limits = {name: changes.pop(name) for name in ("within_s", "most_bytes") if name in changes}
-    request = Request(run="r", call=call, **{**given, **changes})
+    request = ActorRequest(run="r", call=call, **{**given, **changes})
     return wire.read_answer(actor.answer(wire.pack_request(request), **limits))
 
 
@@ -41,10 +41,10 @@ def _rollout(name: str, **changes: Any) -> Call:
 
 
 def test_the_second_call_finds_everything_warm_and_gives_the_same() -> None:
-    actor = Actor()
+    actor = ActorMemory()
     first = _ask(actor, _rollout("a"))
     warm = _ask(actor, _rollout("b", slot_state=first.slot_state))
-    cold = _ask(Actor(), _rollout("b", slot_state=first.slot_state))
+    cold = _ask(ActorMemory(), _rollout("b", slot_state=first.slot_state))
     assert (first.calls_before, warm.calls_before) == (0, 1)
     assert warm.payload == cold.payload
 
@@ -56,7 +56,7 @@ def test_weights_by_address_are_fetched_once_a_version() -> None:
         requested.append(url)
         return calls.weights()
 
-    actor = Actor(fetch=fetch)
+    actor = ActorMemory(fetch=fetch)
     for name in "abc":
         answer = _ask(actor, _rollout(name), weights=None, weights_url="https://there/v0")
         assert answer.status == "done", answer.reason
@@ -74,7 +74,7 @@ def test_weights_by_address_are_fetched_once_a_version() -> None:
     ],
 )
 def test_weights_that_are_not_the_published_ones_are_not_used(changes: dict[str, Any]) -> None:
-    answer = _ask(Actor(), _rollout("a"), **changes)
+    answer = _ask(ActorMemory(), _rollout("a"), **changes)
     assert (answer.status, answer.reason_code) == ("failed", "weights")
     assert "version 0" in answer.reason
 
@@ -121,13 +121,13 @@ def test_fetching_tries_again_and_reads_no_more_than_announced(
 
 
 def test_a_call_that_comes_too_late_is_refused_without_running() -> None:
-    answer = _ask(Actor(now_unix_s=lambda: 1005.0), _rollout("a"), not_after_unix_s=1000.0)
+    answer = _ask(ActorMemory(now_unix_s=lambda: 1005.0), _rollout("a"), not_after_unix_s=1000.0)
     assert (answer.status, answer.reason_code) == ("refused", "expired")
     assert answer.reason == "arrived 5.0 s too late; it was not run"
 
 
 def test_a_call_that_was_answered_is_not_run_again() -> None:
-    actor = Actor()
+    actor = ActorMemory()
     first = _ask(actor, _rollout("a"))
     again = _ask(actor, _rollout("a"))
     assert again == first
@@ -142,7 +142,7 @@ def patient_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_deadline_ends_the_call_with_a_reason(patient_watchdog: None) -> None:
     # Not more steps: their noise is drawn in one go, deaf to the alarm, and a busy machine may draw for seconds.
-    actor = Actor()
+    actor = ActorMemory()
     began_s = time.monotonic()
     answer = _ask(actor, _rollout("a", steps=1_000_000, deadline_s=0.5))
     assert time.monotonic() - began_s < 20.0, "the steps take longer"
@@ -152,12 +152,12 @@ def test_the_deadline_ends_the_call_with_a_reason(patient_watchdog: None) -> Non
 
 
 def test_the_machines_own_limit_counts_too(patient_watchdog: None) -> None:
-    answer = _ask(Actor(), _rollout("a", steps=1_000_000, deadline_s=600.0), within_s=0.3)
+    answer = _ask(ActorMemory(), _rollout("a", steps=1_000_000, deadline_s=600.0), within_s=0.3)
     assert answer.reason_code == "deadline"
 
 
 def test_a_result_that_cannot_be_sent_back_says_so() -> None:
-    answer = _ask(Actor(), _rollout("a", steps=256), most_bytes=2000)
+    answer = _ask(ActorMemory(), _rollout("a", steps=256), most_bytes=2000)
     assert (answer.status, answer.reason_code) == ("failed", "result_too_large")
     assert "fewer steps" in answer.reason
 
@@ -165,7 +165,7 @@ def test_a_result_that_cannot_be_sent_back_says_so() -> None:
 def test_a_body_that_raises_tells_where() -> None:
     nonsense = b"not weights"
     shelf = BlobShelf()
-    answer = _ask(Actor(), calls.rollout("a", shelf.publish(0, nonsense)), weights=nonsense)
+    answer = _ask(ActorMemory(), calls.rollout("a", shelf.publish(0, nonsense)), weights=nonsense)
     assert (answer.status, answer.reason_code) == ("failed", "error")
     assert "training/engine/codec.py:" in answer.reason.splitlines()[0]
 
@@ -235,7 +235,7 @@ def test_a_hash_is_that_of_the_bytes() -> None:
     """A shelf's reference names what an actor accepts."""
     ref = BlobShelf().publish(0, calls.weights())
     assert ref.sha256 == hashlib.sha256(calls.weights()).hexdigest()
-    assert decode(_ask(Actor(), calls.rollout("x", ref)).payload)["version"] == 0
+    assert decode(_ask(ActorMemory(), calls.rollout("x", ref)).payload)["version"] == 0
 
 
 class _BreaksOff(http.server.BaseHTTPRequestHandler):
@@ -254,7 +254,7 @@ def test_a_store_that_breaks_its_refusal_off_is_named_as_what_refused() -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), _BreaksOff) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/weights"
-        answer = _ask(Actor(), _rollout("c-a1"), weights=None, weights_url=url)
+        answer = _ask(ActorMemory(), _rollout("c-a1"), weights=None, weights_url=url)
         server.shutdown()
     assert answer.reason_code == "weights"
     assert answer.reason.endswith("could not be fetched: HTTPError 403")

@@ -89,7 +89,9 @@ def _run_one_call(site: Path, folder: Path, *python: str) -> dict[str, object]:
     from cloud.actor.blobs import BlobShelf
 
     call = calls.rollout("c", BlobShelf().publish(0, calls.weights()))
-    request = wire.Request(run="r", call=call, not_after_unix_s=time.time() + 60, weights=calls.weights())
+    request = wire.ActorRequest(
+        run="r", call=call, not_after_unix_s=time.time() + 60, weights=calls.weights()
+    )
     event, result = folder / "event.json", folder / "result.json"
     event.write_bytes(wire.to_json("c", wire.pack_request(request)))
     done = subprocess.run(

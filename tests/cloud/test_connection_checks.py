@@ -9,7 +9,7 @@ from botocore import exceptions as botocore_errors
 from botocore.exceptions import ClientError
 
 from cloud.accounts import checks
-from cloud.accounts.checks import Check, Findings, Report
+from cloud.accounts.checks import AccountCheck, AccountReport, Findings
 from cloud.platforms.aws import error_text as aws_words
 from cloud.platforms.azure import error_text as azure_words
 
@@ -47,7 +47,7 @@ def test_a_cloud_that_hangs_is_cut_off_with_what_was_found(monkeypatch: pytest.M
             super().join(timeout)
 
     def ask(findings: Findings) -> None:
-        findings.found(Check("first", True, "There."))
+        findings.found(AccountCheck("first", True, "There."))
         answered.set()
         go_on.wait(120)
 
@@ -70,9 +70,9 @@ def test_an_unexpected_error_is_reported_without_its_text() -> None:
 
 
 def test_secrets_are_blotted_out_of_reports() -> None:
-    report = Report("me", "1", REGION, (), (Check("a", False, "said s3cret back", "s3cret"),))
+    report = AccountReport("me", "1", REGION, (), (AccountCheck("a", False, "said s3cret back", "s3cret"),))
     assert "s3cret" not in json.dumps(checks.scrubbed(report.as_dict(), ["s3cret", ""]))
 
 
 def test_an_empty_report_is_not_good() -> None:
-    assert not Report("", "", REGION, (), ()).ok
+    assert not AccountReport("", "", REGION, (), ()).ok

@@ -14,10 +14,10 @@ from cloud.platforms.simulated import SimulatedPlatform
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecast import configuration_of, forecast
 from cloud.timing.forecasting.configuration import Configuration
-from cloud.timing.forecasting.plan import Plan
+from cloud.timing.forecasting.plan import ActorPlan
 from cloud.timing.forecasting.result import Band
 from cloud.timing.forecasting.workload import Workload
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from tests.cloud.recorded import RealExecutor
 from tests.training.runs import events_of
 from tests.training.specs import descent
@@ -95,7 +95,7 @@ def really(job: Job, number: int) -> Ended:
     scene = configuration_of(job.training, job.options)
     cloud = scene.at({name: float(rng.triangular(0, 0.5, 1)) for name in scene.uncertain()})
     inner = SimulatedPlatform(job.options, profile=cloud.profile, stack=cloud.stack, executor=RealExecutor())
-    place = Place(cloud.profile, cloud.stack, job.options, PriceBook.load())
+    place = TimingPlace(cloud.profile, cloud.stack, job.options, PriceBook.load())
     ledger = MemoryLedger(PLENTY)
     platform = MeteredPlatform(inner, ledger, place.tariff(job.training.memory_mb))
     bounds = Bounds(memory_sizes_mb=job.options.memory_sizes_mb(job.training.memory_mb))
@@ -142,8 +142,8 @@ def test_a_sparse_push_is_forecast_by_the_places_that_its_rows_have() -> None:
 
 
 def test_functions_of_the_first_epoch_start_cold_where_later_ones_are_fewer() -> None:
-    assert Plan([0, 2, 4], [7, 2, 4]).rises.tolist() == [5, 0, 0]
-    assert Plan([0, 2], [2, 7]).rises.tolist() == [0, 5]
+    assert ActorPlan([0, 2, 4], [7, 2, 4]).rises.tolist() == [5, 0, 0]
+    assert ActorPlan([0, 2], [2, 7]).rises.tolist() == [0, 5]
 
 
 def test_without_uncertainty_it_is_the_job_itself(monkeypatch: pytest.MonkeyPatch) -> None:

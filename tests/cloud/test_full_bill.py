@@ -18,14 +18,14 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.replay_schedule import ReplaySchedule, schedules_of
 from cloud.money.billing.retiming import retime
 from cloud.money.billing.round_times import paper_costs, round_times
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.money.billing.work_file import Sitting
 from cloud.money.rents.proration import Stretch, shares_of_time
 from cloud.platforms.local import LocalOptions
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.profile import load as load_profile
 from cloud.timing.numbers.stack import load as load_stack
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from tests.training.specs import tiny
 from training.engine.ports import PriceLine, Settlement
 
@@ -251,9 +251,9 @@ def test_hessian_products_are_the_detectors() -> None:
 
 def test_the_detectors_share_is_what_the_update_would_not_have_taken_without() -> None:
     on = bill_context(load_profile("lambda"), load_stack("starling-stack"), 1)
-    work = Work("u-a1", "u", "update", "learner", minibatches=10, samples=2560, macs=10_000)
+    work = CallRecord("u-a1", "u", "update", "learner", minibatches=10, samples=2560, macs=10_000)
     assert on.hessian_share(work) == 0.0
-    more = Work(
+    more = CallRecord(
         "u-a1", "u", "update", "learner", minibatches=10, samples=2560, macs=10_000, hessian_products=20
     )
     assert 0.5 < on.hessian_share(more) < 1.0
@@ -381,7 +381,7 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
     sitting = Sitting.of(SPEC, [*round_of(1, 0.0), *round_of(2, 3.5)])
     found, notes = compare([sitting], SimulatedOptions(profile="lambda"), BOOK, ["lambda", "one-machine"])
     assert [one.profile for one in found] == ["one-machine"]
-    place = Place.of(SimulatedOptions(profile="one-machine"), BOOK)
+    place = TimingPlace.of(SimulatedOptions(profile="one-machine"), BOOK)
     again = retime(ReplaySchedule.of(sitting), place, seed=0)
     assert (found[0].picodollars, found[0].time_s) == (again.bill.picodollars, again.time_s)
     assert not notes
@@ -394,7 +394,7 @@ def test_comparisons_are_retimings_of_the_same_work() -> None:
 def test_a_run_that_goes_on_is_compared_as_if_it_ended_now() -> None:
     sitting = Sitting.of(SPEC, round_of(1, 0.0))
     options = SimulatedOptions(profile="aci-today")
-    again = retime(ReplaySchedule.of(sitting), Place.of(options, BOOK), seed=0)
+    again = retime(ReplaySchedule.of(sitting), TimingPlace.of(options, BOOK), seed=0)
     found = compare_until_now([sitting], options, BOOK)
     assert (found.picodollars, found.time_s) == (again.bill.picodollars, again.time_s)
 

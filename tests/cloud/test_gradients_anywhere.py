@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from cloud.actor import wire
-from cloud.actor.body import Actor
+from cloud.actor.body import ActorMemory
 from cloud.money.billing.full_bill import BillContext, full_bill
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.work_file import Sitting
@@ -99,8 +99,8 @@ def test_a_gradient_that_is_not_finite_is_named_so_wherever_it_is_computed() -> 
             assert (outcome.status, outcome.reason_code) == ("failed", "numbers"), outcome.reason
     finally:
         platform.close()
-    request = wire.Request(run="r", call=call, weights=blob, not_after_unix_s=time.time() + 60)
-    answer = wire.read_answer(Actor().answer(wire.pack_request(request)))
+    request = wire.ActorRequest(run="r", call=call, weights=blob, not_after_unix_s=time.time() + 60)
+    answer = wire.read_answer(ActorMemory().answer(wire.pack_request(request)))
     assert (answer.status, answer.reason_code) == ("failed", "numbers")
 
 

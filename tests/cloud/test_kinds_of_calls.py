@@ -17,20 +17,20 @@ import pytest
 
 from cloud.actor import wire
 from cloud.actor.answers import answer_to
-from cloud.actor.body import Actor
-from cloud.actor.wire import Refusal, Request
+from cloud.actor.body import ActorMemory
+from cloud.actor.wire import ActorRequest, MalformedMessage
 from cloud.money.billing.bill_context import bill_context
 from cloud.money.billing.full_bill import full_bill
 from cloud.money.billing.parts import bill_parts
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import retime
 from cloud.money.billing.round_times import round_times
-from cloud.money.billing.work import Work, WorkWriter, works_from
-from cloud.timing.forecasting.bill import Bill, forecast_parts
-from cloud.timing.forecasting.concurrency import Flight
+from cloud.money.billing.work import CallRecord, WorkWriter, works_from
+from cloud.timing.forecasting.bill import ForecastBill, forecast_parts
+from cloud.timing.forecasting.concurrency import SimulatedFlight
 from cloud.timing.forecasting.rounds import next_attempt
 from cloud.timing.forecasting.workload import Workload
-from cloud.timing.simulation.core import Setting, Simulation
+from cloud.timing.simulation.core import SimulatedSetting, Simulation
 from cloud.timing.simulation.draws import Draws
 from cloud.timing.simulation.speed import Speeds
 from tests.cloud import calls, clouds
@@ -124,7 +124,7 @@ class _LearningOnActors(Driver):
 
 def test_a_request_travels_as_the_model_of_its_kind(adding: Add) -> None:
     call = _add("add1-a1", 1.0, 2.5)
-    request = Request(run="run", call=call, not_after_unix_s=2e10)
+    request = ActorRequest(run="run", call=call, not_after_unix_s=2e10)
     assert wire.read_request(wire.pack_request(request)).call == call
     document = call.model_dump()
     document["request"]["kind"] = "multiply"
@@ -134,13 +134,15 @@ def test_a_request_travels_as_the_model_of_its_kind(adding: Add) -> None:
 
 def test_its_answer_is_checked_to_the_byte(adding: Add) -> None:
     call = _add("add1-a1", 1.0, 2.5)
-    packed = Actor().answer(wire.pack_request(Request(run="run", call=call, not_after_unix_s=2e10)))
+    packed = ActorMemory().answer(
+        wire.pack_request(ActorRequest(run="run", call=call, not_after_unix_s=2e10))
+    )
     _, result = answer_to(call, "run", packed)
     assert result is not None
     assert decode(result.payload)["sum"].tolist() == [3.5]
     answer = wire.read_answer(packed)
     other = answer.model_copy(update={"payload": encode({"sum": decode(answer.payload)["sum"] * 2})})
-    with pytest.raises(Refusal, match="not the sum of these numbers") as refused:
+    with pytest.raises(MalformedMessage, match="not the sum of these numbers") as refused:
         answer_to(call, "run", wire.pack_answer(other))
     assert refused.value.code == "sum"
 
@@ -152,8 +154,10 @@ def test_an_answer_that_a_check_did_not_foresee_is_refused(monkeypatch: pytest.M
 
     monkeypatch.setitem(KINDS, "add", Careless())
     call = _add("add1-a1", 1.0, 2.5)
-    packed = Actor().answer(wire.pack_request(Request(run="run", call=call, not_after_unix_s=2e10)))
-    with pytest.raises(Refusal, match=r"the answer cannot be checked \(TypeError\)"):
+    packed = ActorMemory().answer(
+        wire.pack_request(ActorRequest(run="run", call=call, not_after_unix_s=2e10))
+    )
+    with pytest.raises(MalformedMessage, match=r"the answer cannot be checked \(TypeError\)"):
         answer_to(call, "run", packed)
 
 
@@ -192,14 +196,14 @@ def test_a_run_with_it_is_reserved_billed_and_timed_again(
 
 
 def test_its_record_is_stored_and_read(adding: Add) -> None:
-    work = Work(id="add1-a2", name="add1", kind="add", where="actor", attempt=2, samples=3)
+    work = CallRecord(id="add1-a2", name="add1", kind="add", where="actor", attempt=2, samples=3)
     assert works_from([WorkWriter().record(work)]) == [work]
 
 
 def test_what_learns_takes_time_on_an_actors_share_and_on_the_learner(adding: Add) -> None:
     stack = clouds.stack(minibatch_us_per_million_macs=1000.0)
     speeds = Speeds(clouds.profile(), stack)
-    work = Work(
+    work = CallRecord(
         id="a", name="a", kind="add", where="actor", minibatches=2, samples=10, macs=MACS, memory_mb=500
     )
     alone_ns = speeds.update_ns(work)
@@ -216,11 +220,11 @@ def test_a_forecast_counts_and_prices_it(adding: Add) -> None:
     training = tiny()
     workload = Workload(training)
     place = record(tiny(stop={"rounds": 1})).place
-    simulation = Simulation(place.profile, place.stack, Setting())
-    flight = Flight(simulation, dict.fromkeys(KINDS, 3), next_attempt, None)
+    simulation = Simulation(place.profile, place.stack, SimulatedSetting())
+    flight = SimulatedFlight(simulation, dict.fromkeys(KINDS, 3), next_attempt, None)
     before = flight.snapshot()
     flight.gather([workload.call("add", f"add{n}", contributions=2) for n in range(3)])
-    parts = Bill(place.tariff(training.rollout.memory_mb), training).parts(flight.snapshot() - before)
+    parts = ForecastBill(place.tariff(training.rollout.memory_mb), training).parts(flight.snapshot() - before)
     assert parts["sums"] > 0
     assert parts["requests"] > 0
     assert parts["actors"] == parts["evaluation"] == 0

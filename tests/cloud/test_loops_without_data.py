@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.forecasting.concurrency import AllCallsFail
 from cloud.timing.forecasting.rounds import Rounds
 from cloud.timing.forecasting.workload import Workload
@@ -87,14 +87,14 @@ class _Scripted:
     def __init__(self, engine: _Recorded) -> None:
         order = {call.name: place for place, call in enumerate(engine.sent)}
         self._landings = deque((order[name], done) for name, done in engine.landed)
-        self.sent: list[Work] = []
+        self.sent: list[CallRecord] = []
         self.learned: list[int] = []
         self.simulation = self
 
-    def send(self, works: Sequence[Work]) -> None:
+    def send(self, works: Sequence[CallRecord]) -> None:
         self.sent += works
 
-    def next(self) -> tuple[Work, bool] | None:
+    def next(self) -> tuple[CallRecord, bool] | None:
         if not self._landings:
             return None
         place, done = self._landings.popleft()

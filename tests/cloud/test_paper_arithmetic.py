@@ -12,9 +12,9 @@ from decimal import Decimal
 import pytest
 
 from cloud.money.billing import price_parts
-from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.pricing import FunctionPrice, Part, lines_of, total
+from cloud.money.pricing import FunctionPrice, PricedPart, lines_of, total
 from cloud.timing.numbers import machines
 from tests.cloud import calls
 from tests.cloud.paper_arithmetic import (
@@ -34,14 +34,14 @@ HOUR_S = 3600.0
 HOUR_NS = 3600 * 10**9
 AWS, AZURE = "us-east-1", "eastus"
 PLAIN = FunctionPrice(BOOK.row("lambda.duration.x86"), None, 10.0)
-AN_HOUR = RoundTimes(HOUR_S, 0.0, (), memory_mb=1024)
+AN_HOUR = FormulaRound(HOUR_S, 0.0, (), memory_mb=1024)
 
 
 def usd(picodollars: int) -> float:
     return picodollars / USD
 
 
-def formula(name: str, *rounds: RoundTimes) -> float:
+def formula(name: str, *rounds: FormulaRound) -> float:
     return usd(FORMULAS[name].cost(rounds, BOOK))
 
 
@@ -50,12 +50,12 @@ def function_hour(memory_mb: int) -> float:
     return usd(total(PLAIN.lines(call, Usage(billed_s=HOUR_S)) or ()))
 
 
-def part_hour(*parts: Part) -> float:
+def part_hour(*parts: PricedPart) -> float:
     return usd(total(lines_of(parts, HOUR_NS)))
 
 
 def core_hour(sku: str) -> float:
-    return part_hour(Part(BOOK.row(sku), 1, machines.machine(sku).vcpu))
+    return part_hour(PricedPart(BOOK.row(sku), 1, machines.machine(sku).vcpu))
 
 
 def near(printed: float, digits: int) -> object:
@@ -69,7 +69,7 @@ def near(printed: float, digits: int) -> object:
 def test_nitro_serverful_costs_3_79_an_hour() -> None:
     assert formula("nitro-active", AN_HOUR) == near(3.79, 2)
     assert formula("nitro-cluster", AN_HOUR) == formula("nitro-active", AN_HOUR)
-    assert formula("nitro-active", RoundTimes(1.0, 0.0, (), 1024)) == near(0.001053, 6)
+    assert formula("nitro-active", FormulaRound(1.0, 0.0, (), 1024)) == near(0.001053, 6)
 
 
 def test_nitro_actors_are_18_6_percent_so_no_schedule_saves_more_at_equal_time() -> None:
@@ -87,7 +87,7 @@ def test_nitro_capacity_kept_ready_costs_more_than_the_machine_it_replaces() -> 
     ready = price_parts.provisioned_capacity(BOOK, AWS, memory_mb=1024, instances=64)
     an_hour = usd(total(ready.lines(HOUR_NS)))
     assert an_hour == near(0.96, 2)
-    assert an_hour > part_hour(Part(BOOK.row("c5.4xlarge"))) == near(0.68, 2)
+    assert an_hour > part_hour(PricedPart(BOOK.row("c5.4xlarge"))) == near(0.68, 2)
 
 
 def test_nitro_capacity_kept_ready_pays_above_60_percent_of_duty() -> None:
@@ -101,8 +101,8 @@ def test_nitro_capacity_kept_ready_pays_above_60_percent_of_duty() -> None:
     kept = price_parts.provisioned_capacity(BOOK, AWS, 1024, 1)
     assert ready is not None
     busy_ns = round(share * HOUR_NS)
-    without = Part(BOOK.row("lambda.duration.x86")).line(busy_ns).picodollars
-    assert total(kept.lines(HOUR_NS)) + Part(ready).line(busy_ns).picodollars == pytest.approx(
+    without = PricedPart(BOOK.row("lambda.duration.x86")).line(busy_ns).picodollars
+    assert total(kept.lines(HOUR_NS)) + PricedPart(ready).line(busy_ns).picodollars == pytest.approx(
         without, abs=20_000
     )
 
@@ -136,20 +136,24 @@ def test_nitro_hydrozoa_doubles_every_tenth_round() -> None:
 def test_nitro_a_machine_of_72_cores_is_not_the_c5_9xlarge_that_its_code_prices() -> None:
     """Half as many cores stand behind the price of the code; 72 of them cost what a c5.18xlarge does."""
     assert machines.machine("c5.9xlarge").vcpu == 36
-    assert 72 * core_hour("c5.9xlarge") == near(part_hour(Part(BOOK.row("c5.18xlarge"))), 2) == near(3.06, 2)
+    assert (
+        72 * core_hour("c5.9xlarge")
+        == near(part_hour(PricedPart(BOOK.row("c5.18xlarge"))), 2)
+        == near(3.06, 2)
+    )
     assert machines.machine("c5.18xlarge").vcpu == 72
 
 
 def test_nitro_the_intended_formula_charges_nothing_for_learning() -> None:
-    idle = RoundTimes(10.0, 0.0, (4.0,) * 16, memory_mb=1024)
-    learning = RoundTimes(13.0, 3.0, (4.0,) * 16, memory_mb=1024)
+    idle = FormulaRound(10.0, 0.0, (4.0,) * 16, memory_mb=1024)
+    learning = FormulaRound(13.0, 3.0, (4.0,) * 16, memory_mb=1024)
     assert formula("nitro-intended", idle) == formula("nitro-intended", learning)
     assert formula("nitro-active", learning) / formula("nitro-active", idle) == pytest.approx(1.3)
 
 
 def test_small_functions_are_a_tenth_of_the_bill_beside_a_gpu_machine() -> None:
     """16 functions of 1 GB for 0.09 s, and the GPU's machine for 0.29 to 3.29 s."""
-    small = RoundTimes(0.29, 0.2, (0.09,) * 16, memory_mb=1024)
+    small = FormulaRound(0.29, 0.2, (0.09,) * 16, memory_mb=1024)
     actors = formula("siren", small)
     learner_s = part_hour(*price_parts.machine_parts(BOOK, "p3.2xlarge", AWS)) / HOUR_S
     assert 0.005 < actors / (actors + learner_s * 3.29) < actors / (actors + learner_s * 0.29) < 0.11
@@ -245,13 +249,13 @@ def test_minionsrl_up_to_44_percent_cheaper_than_max_does_not_follow_from_its_ta
 
 def test_minionsrl_an_actor_of_one_core_and_2_gb_costs_4_94_cents_an_hour() -> None:
     assert part_hour(*price_parts.container_parts(BOOK, AZURE, 1, 2048)) == near(0.0494, 4)
-    assert part_hour(Part(BOOK.row("aci.actor", AZURE))) == near(0.0494, 4)
+    assert part_hour(PricedPart(BOOK.row("aci.actor", AZURE))) == near(0.0494, 4)
 
 
 @pytest.mark.parametrize(("share", "ceiling"), [(0.1, 59), (0.25, 62), (0.5, 67), (0.75, 72), (1.0, 78)])
 def test_minionsrl_no_schedule_saves_more_than_this_at_equal_time(share: float, ceiling: int) -> None:
     """32 actors for a share of the round and the learner for the rest, against the cluster all the time."""
-    times = RoundTimes(HOUR_S, HOUR_S * (1 - share), (HOUR_S * share,) * 32, memory_mb=2048)
+    times = FormulaRound(HOUR_S, HOUR_S * (1 - share), (HOUR_S * share,) * 32, memory_mb=2048)
     saved = cut(formula("minionsrl-cluster", times), formula("minionsrl", times))
     assert 100 * saved == pytest.approx(ceiling, abs=0.6)
 
@@ -272,10 +276,10 @@ def test_minionsrl_its_learners_machine_is_gone() -> None:
 
 
 def test_stellaris_costs_5_15_an_hour_whichever_side_is_charged() -> None:
-    with_four = RoundTimes(HOUR_S, 0.0, (), memory_mb=1024, learners=4)
+    with_four = FormulaRound(HOUR_S, 0.0, (), memory_mb=1024, learners=4)
     assert formula("stellaris", with_four) == near(5.15, 2)
     assert formula("stellaris", with_four) == formula("stellaris-cluster", with_four)
-    assert formula("stellaris", RoundTimes(1.0, 0.0, (), 1024, learners=4)) == near(0.00143, 5)
+    assert formula("stellaris", FormulaRound(1.0, 0.0, (), 1024, learners=4)) == near(0.00143, 5)
 
 
 def test_stellaris_the_price_of_one_of_four_learners() -> None:
@@ -288,5 +292,5 @@ def test_stellaris_the_price_of_one_of_four_learners() -> None:
 
 
 def test_siren_the_servers_it_compares_with() -> None:
-    prices = {sku: part_hour(Part(BOOK.row(sku))) for sku in ("m4.large", "m4.xlarge", "m4.2xlarge")}
+    prices = {sku: part_hour(PricedPart(BOOK.row(sku))) for sku in ("m4.large", "m4.xlarge", "m4.2xlarge")}
     assert prices == {"m4.large": 0.1, "m4.xlarge": 0.2, "m4.2xlarge": 0.4}

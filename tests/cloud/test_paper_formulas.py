@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from cloud.money.billing.paper_formulas import FORMULAS, Machines, RoundTimes, server_cluster
+from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound, MachineGroup, server_cluster
 from cloud.money.billing.price_book import PriceBook
 
 BOOK = PriceBook.load()
 OVERHEAD = Fraction("17.92") / 720
 ROUNDS = (
-    RoundTimes(10.0, 2.0, (4.0, 6.0, 5.0), memory_mb=1024, evaluation_s=1.0, learners=4),
-    RoundTimes(20.0, 3.0, (8.0,), memory_mb=2048, evaluation_s=2.0, learners=2),
+    FormulaRound(10.0, 2.0, (4.0, 6.0, 5.0), memory_mb=1024, evaluation_s=1.0, learners=4),
+    FormulaRound(20.0, 3.0, (8.0,), memory_mb=2048, evaluation_s=2.0, learners=2),
 )
 # By hand: 33 s in all with evaluation, 14 s the longest functions, 23 function-seconds, 5 s of learning.
 BY_HAND = {
@@ -55,7 +55,7 @@ def test_every_formula_says_where_it_stands_and_what_it_charges() -> None:
 
 
 def test_any_cluster_can_be_priced() -> None:
-    pair = server_cluster("two", "a test", (Machines("m4.large", "us-east-1", 2),), ip_and_disk=False)
+    pair = server_cluster("two", "a test", (MachineGroup("m4.large", "us-east-1", 2),), ip_and_disk=False)
     assert pair.words.startswith("2 × m4.large for the whole time")
-    hour = RoundTimes(3600.0, 0.0, (), memory_mb=1024)
+    hour = FormulaRound(3600.0, 0.0, (), memory_mb=1024)
     assert pair.cost([hour], BOOK) == 200_000_000_000

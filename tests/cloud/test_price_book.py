@@ -12,7 +12,7 @@ import pytest
 from cloud.accounts.provision import regions
 from cloud.money.billing import price_book
 from cloud.money.billing.price_book import PriceBook, PriceError, PriceRow, UnknownPrice, UnknownSku
-from cloud.money.pricing import Part, price_line
+from cloud.money.pricing import PricedPart, price_line
 from cloud.platforms.aws_lambda import LambdaOptions
 
 BOOK = PriceBook.load()
@@ -141,7 +141,7 @@ def test_an_unknown_price_says_unknown_and_is_never_nothing() -> None:
     listed = [item for item in BOOK.rows() if item.usd is None]
     assert len(listed) >= 4, "they are in the book, to be shown as unknown"
     for item in listed:
-        for ask in (lambda r: price_line(r, 0), lambda r: r.price, Part):
+        for ask in (lambda r: price_line(r, 0), lambda r: r.price, PricedPart):
             with pytest.raises(UnknownPrice, match="unknown"):
                 ask(item)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cloud.money.billing import price_parts
 from cloud.money.billing.free_tier import free_tier_share
 from cloud.money.billing.price_book import PriceBook, PriceError, UnknownPrice
-from cloud.money.pricing import FunctionPrice, Part, RunningPrice, Tariff, price_line, total
+from cloud.money.pricing import FunctionPrice, PricedPart, RunningPrice, Tariff, price_line, total
 from tests.cloud import calls
 from training.engine.messages import Outcome
 from training.engine.reports import Usage
@@ -65,12 +65,12 @@ def test_a_learner_as_a_function_pays_only_while_it_runs() -> None:
 
 def test_the_price_of_a_learner_on_a_gpu_function_is_unknown() -> None:
     with pytest.raises(UnknownPrice, match="unknown: no public price of a function with a GPU"):
-        Part(BOOK.row("function.gpu"))
+        PricedPart(BOOK.row("function.gpu"))
 
 
 def test_what_is_not_priced_by_time_cannot_be_rented() -> None:
     with pytest.raises(PriceError, match="request is priced per request, which is not a unit of time"):
-        Part(BOOK.row("lambda.request"))
+        PricedPart(BOOK.row("lambda.request"))
 
 
 def test_a_cache_is_a_machine_that_stands() -> None:

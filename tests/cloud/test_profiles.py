@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing import virtual_time as timing
 from cloud.timing.forecasting.explanation import figure_of, title_of
 from cloud.timing.numbers import profile as profiles
@@ -28,9 +28,9 @@ from training.tasks.score import USUAL
 CALM = Draws(0.0, 0.0, 0.5, 0.5, 0.5)
 
 
-def work(**changes: object) -> Work:
+def work(**changes: object) -> CallRecord:
     plain = {"id": "c", "name": "c", "kind": "rollout", "where": "actor"}
-    return Work(**(plain | changes))  # type: ignore[arg-type]
+    return CallRecord(**(plain | changes))  # type: ignore[arg-type]
 
 
 def test_a_rollout_by_hand() -> None:

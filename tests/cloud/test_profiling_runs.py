@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from cloud.accounts.profiling import choice, sizes_of
 from cloud.accounts.profiling_runs import (
-    Plan,
+    ProfilingPlan,
     first_weights,
     likely_picodollars,
     measure_runs,
@@ -32,7 +32,7 @@ from tests.cloud.aws import lambdas
 from tests.cloud.emulated_bills import executions, picodollars_of_calls
 from training.rl.environments.model import EnvironmentSpec
 
-PLAN = Plan(environment=calls.CARTPOLE, memory_mb=(2048, 512), steps=64, calls=3)
+PLAN = ProfilingPlan(environment=calls.CARTPOLE, memory_mb=(2048, 512), steps=64, calls=3)
 LAMBDA = LambdaOptions()
 
 
@@ -134,7 +134,7 @@ def test_copies_of_an_environment_share_the_cores_of_a_large_function() -> None:
     tariff, environment = LAMBDA.tariff(PriceBook.load(), 1024), EnvironmentSpec(id="Hopper-v5")
     share = Quantity(value=0.5, low=0.5, high=0.5, source="made up", kind="assumed")
     stack = stacks.load("starling-stack")
-    plan = Plan(environment=environment, memory_mb=(3538,), environments_per_actor=4)
+    plan = ProfilingPlan(environment=environment, memory_mb=(3538,), environments_per_actor=4)
     request = plan.call(3538, 0).request
     assert (request.environments, request.steps) == (4, plan.steps)  # type: ignore[union-attr]
     threads = stack.model_copy(update={"further_core_share": share})
@@ -146,7 +146,7 @@ def test_copies_of_an_environment_share_the_cores_of_a_large_function() -> None:
 @pytest.mark.parametrize("sizes", [(), (64,), (20_000,), tuple(range(128, 137))])
 def test_sizes_that_no_function_has_are_refused(sizes: tuple[int, ...]) -> None:
     with pytest.raises(ValidationError):
-        Plan(environment=calls.CARTPOLE, memory_mb=sizes)
+        ProfilingPlan(environment=calls.CARTPOLE, memory_mb=sizes)
 
 
 def test_a_profile_loads_nothing_that_learns() -> None:

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from cloud.actor import wire
-from cloud.actor.body import Actor
+from cloud.actor.body import ActorMemory
 from cloud.platforms.gateway.asgi import Receive, Scope, Send
 from cloud.platforms.gateway.store import Caller
 from cloud.platforms.local import LocalOptions, LocalPlatform
@@ -39,7 +39,7 @@ class Desk:
         self.now_unix_s = time.time()
         self.mailbox = MemoryMailbox(now_unix_s=lambda: self.now_unix_s)
         self.platform = PulledCalls(self.mailbox, patience)
-        self.actor = Actor()
+        self.actor = ActorMemory()
 
     def submit(self, name: str = "c", **changes: Any) -> Call:
         call = calls.rollout(name, self.platform.publish(0, calls.weights()), **changes)
@@ -47,7 +47,7 @@ class Desk:
         assert self.platform.next(0.0) is None
         return call
 
-    def fetch(self, puller: Caller = _HERE) -> wire.Request:
+    def fetch(self, puller: Caller = _HERE) -> wire.ActorRequest:
         given = self.mailbox.hand_out("memory", [puller]).work[puller.name]
         request = wire.read_request(given.request)
         weights = request.call.weights
@@ -55,7 +55,7 @@ class Desk:
         assert request.weights_url == f"/actor/v1/weights/{weights.sha256}"
         return request.model_copy(update={"weights": self.mailbox.weights("memory", weights.sha256)})
 
-    def answer(self, request: wire.Request) -> wire.Answer:
+    def answer(self, request: wire.ActorRequest) -> wire.ActorAnswer:
         return wire.read_answer(self.actor.answer(wire.pack_request(request)))
 
     def bring(self, call: Call, answer: bytes, puller: Caller = _HERE) -> str:
@@ -74,8 +74,8 @@ def desk() -> Any:
     made.platform.close()
 
 
-def _payload(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
-    def change(answer: wire.Answer) -> wire.Answer:
+def _payload(**changes: Any) -> Callable[[wire.ActorAnswer], wire.ActorAnswer]:
+    def change(answer: wire.ActorAnswer) -> wire.ActorAnswer:
         document = decode(answer.payload)
         document.update({name: to(document[name]) for name, to in changes.items()})
         return answer.model_copy(update={"payload": encode(document)})
@@ -83,7 +83,7 @@ def _payload(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
     return change
 
 
-def _with(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
+def _with(**changes: Any) -> Callable[[wire.ActorAnswer], wire.ActorAnswer]:
     return lambda answer: answer.model_copy(update=changes)
 
 
@@ -93,7 +93,7 @@ def _with(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
         (_with(run="f" * 32), "refused_run"),
         (_with(version=1), "refused_version"),
         (_with(call_id="c2"), "refused_call"),
-        (_with(work=wire.Work(env_steps=17)), "refused_work"),
+        (_with(work=wire.MeasuredWork(env_steps=17)), "refused_work"),
         (_payload(rewards=lambda array: array[:-1]), "refused_trajectory"),
         (_payload(rewards=lambda array: array.astype(np.int32)), "refused_trajectory"),
         (_payload(version=lambda version: version + 1), "refused_trajectory"),
@@ -101,7 +101,7 @@ def _with(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
     ],
 )
 def test_a_wrong_answer_is_refused_and_the_job_goes_on(
-    desk: Desk, spoil: Callable[[wire.Answer], wire.Answer], code: str
+    desk: Desk, spoil: Callable[[wire.ActorAnswer], wire.ActorAnswer], code: str
 ) -> None:
     call = desk.submit()
     answer = desk.answer(desk.fetch())

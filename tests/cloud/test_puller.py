@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud.actor.connection import GatewayConnection, Refused, Unreachable
+from cloud.actor.connection import GatewayConnection, GatewayUnreachable, RequestRefused
 from cloud.platforms.gateway.asgi import Receive, Scope, Send
 from cloud.platforms.pulled import Patience, PulledCalls
 from emulator.azure import certificates
@@ -199,7 +199,7 @@ def test_a_redirect_is_not_followed() -> None:
     with (
         served(MemoryMailbox(), around=elsewhere) as address,
         closing(GatewayConnection(address, TOKEN)) as line,
-        pytest.raises(Refused, match="307"),
+        pytest.raises(RequestRefused, match="307"),
     ):
         line.request("POST", "/actor/v1/lease", b"{}", timeout_s=30.0)
     assert seen == ["/actor/v1/lease"]
@@ -213,7 +213,7 @@ def test_an_answer_larger_than_expected_is_not_read() -> None:
         line = GatewayConnection(address, token)
         path = f"/actor/v1/weights/{'ab' * 32}"
         assert line.request("GET", path, timeout_s=30.0, most_bytes=100_000) == bytes(100_000)
-        with pytest.raises(Unreachable, match="too large"):
+        with pytest.raises(GatewayUnreachable, match="too large"):
             line.request("GET", path, timeout_s=30.0, most_bytes=99_999)
 
 
@@ -226,7 +226,7 @@ def test_over_tls_only_the_authority_it_was_given_is_trusted(tmp_path: Path) -> 
     with served(mailbox, tls=made.server) as address:
         with closing(GatewayConnection(address, token, str(made.ca))) as trusting:
             assert trusting.request("GET", path, timeout_s=30.0) == b"numbers"
-        with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(GatewayUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
             GatewayConnection(address, token).request("GET", path, timeout_s=30.0)
 
 

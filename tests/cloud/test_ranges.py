@@ -14,7 +14,7 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.profile import Functions
 from cloud.timing.numbers.quantity import Quantity
 from cloud.timing.numbers.ranges import Spread, draw_outcomes, flips, time_and_cost
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from tests.cloud.recorded import Recorded, record
 from tests.training.specs import tiny
 
@@ -24,7 +24,7 @@ def run() -> Recorded:
     return record(tiny(rollout={"steps_per_call": 4}, stop={"rounds": 1}, evaluation={"every_rounds": 9}))
 
 
-def with_cold_start(place: Place, title: str, value: float, low: float, high: float) -> Place:
+def with_cold_start(place: TimingPlace, title: str, value: float, low: float, high: float) -> TimingPlace:
     """The same cloud under another title, whose cold start is the only number with a range."""
     actors = place.profile.actors
     assert isinstance(actors, Functions)
@@ -35,7 +35,7 @@ def with_cold_start(place: Place, title: str, value: float, low: float, high: fl
     return replace(place, profile=profile)
 
 
-def fixed(place: Place) -> Place:
+def fixed(place: TimingPlace) -> TimingPlace:
     """All ranges closed, so that only those opened again matter."""
 
     def closed(model: Any) -> Any:
@@ -94,8 +94,8 @@ def test_spreads() -> None:
 
 def test_elsewhere_the_usual_is_bought(run: Recorded) -> None:
     bought = SimulatedOptions(learner_sku="c5.4xlarge", provisioned=3, seed=4)
-    assert Place.named("lambda", "starling-stack", bought, run.place.book).options == bought
-    elsewhere = Place.named("one-machine", "starling-stack", bought, run.place.book)
+    assert TimingPlace.named("lambda", "starling-stack", bought, run.place.book).options == bought
+    elsewhere = TimingPlace.named("one-machine", "starling-stack", bought, run.place.book)
     assert (elsewhere.options.provisioned, elsewhere.options.learner_sku, elsewhere.options.seed) == (
         0,
         None,

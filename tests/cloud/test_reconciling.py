@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud.accounts.reconciling import PATIENCE, Decision, RegisteredResource, compare
-from cloud.accounts.register import Found
+from cloud.accounts.register import FoundResource
 
 NOW = 1_000_000.0
 OURS = "con_ours"
 _GROUP = RegisteredResource("g1", "container_group", "standing", True, NOW - 500, NOW - 490, NOW + 30)
 
 
-def _found(name: str = "g1", **changes: Any) -> Found:
-    return replace(Found(name, "container_group", deployment=OURS), **changes)
+def _found(name: str = "g1", **changes: Any) -> FoundResource:
+    return replace(FoundResource(name, "container_group", deployment=OURS), **changes)
 
 
-def _decide(resource: RegisteredResource | None, seen: Found | None) -> Decision:
+def _decide(resource: RegisteredResource | None, seen: FoundResource | None) -> Decision:
     decisions = compare(
         [] if resource is None else [resource], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS
     )
@@ -146,7 +146,7 @@ _beliefs = st.builds(
     missing_since_unix_s=st.none() | st.floats(NOW - 300, NOW),
 )
 _findings = st.builds(
-    Found,
+    FoundResource,
     name=st.sampled_from("ab"),
     kind=st.just("provisioned"),
     deployment=st.sampled_from(["", OURS, "con_theirs"]),
@@ -156,7 +156,7 @@ _findings = st.builds(
 
 
 @given(resource=_beliefs, seen=st.none() | _findings)
-def test_laws(resource: RegisteredResource, seen: Found | None) -> None:
+def test_laws(resource: RegisteredResource, seen: FoundResource | None) -> None:
     for one in compare([resource], [] if seen is None else [seen], now_unix_s=NOW, ours=OURS):
         assert one.reason.endswith(".")
         wanted = (
@@ -183,7 +183,7 @@ def test_whatever_is_not_wanted_ends_in_the_end(resource: RegisteredResource) ->
     """Compared again later, without renewals: its end is requested as long as it is listed, and then it is over."""
     late = NOW + 400
     seen = compare(
-        [resource], [Found(resource.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS
+        [resource], [FoundResource(resource.name, "provisioned", deployment=OURS)], now_unix_s=late, ours=OURS
     )
     assert [one.action for one in seen] == ["end"]
     absent = replace(resource, held=False, missing_since_unix_s=NOW)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cloud.actor import wire
-from cloud.actor.body import Actor
+from cloud.actor.body import ActorMemory
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
@@ -27,7 +27,7 @@ from training.engine.ports import Settlement
 
 _HERE = Caller("p1", "u")
 _BUDGET = 10**12
-Bring = Callable[[Call, wire.Answer], wire.Answer]
+Bring = Callable[[Call, wire.ActorAnswer], wire.ActorAnswer]
 
 
 class FetchedHere:
@@ -38,7 +38,7 @@ class FetchedHere:
     def __init__(self, bring: Bring) -> None:
         self._mailbox = MemoryMailbox()
         self._calls = PulledCalls(self._mailbox)
-        self._actor = Actor()
+        self._actor = ActorMemory()
         self._bring = bring
         self._newest = 0
         self.submitted: list[Call] = []
@@ -61,7 +61,7 @@ class FetchedHere:
             self._answer(wire.read_request(given.request))
         return self._calls.next(timeout_s)
 
-    def _answer(self, request: wire.Request) -> None:
+    def _answer(self, request: wire.ActorRequest) -> None:
         weights = request.call.weights
         assert weights is not None
         blob = self._mailbox.weights("memory", weights.sha256)
@@ -96,9 +96,9 @@ def _run(
 def test_a_gradient_of_another_run_is_refused_once_and_its_slice_is_sent_again_with_the_newest_version() -> (
     None
 ):
-    others: list[wire.Answer] = []
+    others: list[wire.ActorAnswer] = []
 
-    def kept(call: Call, answer: wire.Answer) -> wire.Answer:
+    def kept(call: Call, answer: wire.ActorAnswer) -> wire.ActorAnswer:
         if call.kind == "gradient":
             others.append(answer)
         return answer
@@ -106,7 +106,7 @@ def test_a_gradient_of_another_run_is_refused_once_and_its_slice_is_sent_again_w
     other_events, _, _ = _run(kept, seed=1)
     refused: list[Call] = []
 
-    def mistaken(call: Call, answer: wire.Answer) -> wire.Answer:
+    def mistaken(call: Call, answer: wire.ActorAnswer) -> wire.ActorAnswer:
         if call.kind == "gradient" and call.request.pass_no == 2 and not refused:
             refused.append(call)
             return others[0].model_copy(update={"call_id": call.id, "version": answer.version})
@@ -151,7 +151,7 @@ def test_a_gradient_of_another_shape_or_not_finite_is_dropped_once_with_its_slic
     """An equal call would be refused in the same way, so it is not paid for again."""
     refused: list[Call] = []
 
-    def spoiled(call: Call, answer: wire.Answer) -> wire.Answer:
+    def spoiled(call: Call, answer: wire.ActorAnswer) -> wire.ActorAnswer:
         if call.kind != "gradient" or refused:
             return answer
         refused.append(call)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from cloud.money.billing.price_book import PriceBook
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.platforms.simulated_options import SimulatedOptions
-from cloud.timing.place import Place
-from cloud.timing.simulation.core import Setting, Simulation
+from cloud.timing.place import TimingPlace
+from cloud.timing.simulation.core import SimulatedSetting, Simulation
 from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import NS
 from tests.cloud.clouds import profile, stack
@@ -21,9 +21,9 @@ MB = 1_000_000
 FOREVER_NS = 10**15
 
 
-def actor(name: str, *, bytes_in: int = 0, bytes_out: int = 0, steps: int = 10) -> Work:
+def actor(name: str, *, bytes_in: int = 0, bytes_out: int = 0, steps: int = 10) -> CallRecord:
     """A second of work by default: ten steps of 90 ms with an inference of 10 ms each."""
-    return Work(
+    return CallRecord(
         id=name,
         name=name,
         kind="rollout",
@@ -37,8 +37,10 @@ def actor(name: str, *, bytes_in: int = 0, bytes_out: int = 0, steps: int = 10) 
     )
 
 
-def update(name: str, minibatches: int = 10, *, pictures: bool = False, deadline_s: float = 900.0) -> Work:
-    return Work(
+def update(
+    name: str, minibatches: int = 10, *, pictures: bool = False, deadline_s: float = 900.0
+) -> CallRecord:
+    return CallRecord(
         id=name,
         name=name,
         kind="update",
@@ -49,10 +51,10 @@ def update(name: str, minibatches: int = 10, *, pictures: bool = False, deadline
     )
 
 
-PLAIN = Setting()
+PLAIN = SimulatedSetting()
 
 
-def cloud(setting: Setting = PLAIN, **changes: object) -> Simulation:
+def cloud(setting: SimulatedSetting = PLAIN, **changes: object) -> Simulation:
     return Simulation(profile(**changes), stack(**_numbers(changes)), setting)  # type: ignore[arg-type]
 
 
@@ -119,7 +121,7 @@ def test_cold_starts_wait_for_the_providers_limit_and_warm_ones_do_not() -> None
 
 
 def test_kept_warm_means_never_cold() -> None:
-    simulation = cloud(Setting(provisioned=1))
+    simulation = cloud(SimulatedSetting(provisioned=1))
     simulation.submit(actor("a"))
     simulation.submit(actor("b"))
     first, second = landed(simulation), landed(simulation)
@@ -131,7 +133,7 @@ def test_kept_warm_means_never_cold() -> None:
 
 
 def test_a_learner_function_starts_cold_stays_warm_and_pays_its_way() -> None:
-    simulation = cloud(Setting(learner="function"))
+    simulation = cloud(SimulatedSetting(learner="function"))
     simulation.submit(update("a"))
     first = landed(simulation)
     assert (first.cold, first.start_ns, first.run_ns, first.transfer_ns) == (True, 1.5 * NS, NS, 0.25 * NS)
@@ -144,14 +146,14 @@ def test_a_learner_function_starts_cold_stays_warm_and_pays_its_way() -> None:
 
 def test_two_updates_of_pictures_on_one_gpu_take_twice_as_long_while_they_are_two() -> None:
     """a needs 2 s and b 1 s. Together from 60 s on at half speed: b is done at 62 s with 1 s of a left: 63 s."""
-    simulation = cloud(Setting(learner_lanes=2))
+    simulation = cloud(SimulatedSetting(learner_lanes=2))
     simulation.submit(update("a", 20, pictures=True))
     simulation.submit(update("b", 10, pictures=True))
     assert ends(simulation) == {"b": 62.0, "a": 63.0}
 
 
 def test_three_that_share_exactly_and_one_that_joins_later() -> None:
-    simulation = cloud(Setting(learner_lanes=4), server_start_s=0.0)
+    simulation = cloud(SimulatedSetting(learner_lanes=4), server_start_s=0.0)
     for name in "abc":
         simulation.submit(update(name, 10, pictures=True))
     assert simulation.next(NS) is None
@@ -164,14 +166,14 @@ def test_three_that_share_exactly_and_one_that_joins_later() -> None:
 
 
 def test_small_networks_do_not_feel_each_other_where_the_profile_says_so() -> None:
-    simulation = cloud(Setting(learner_lanes=2), sharing_mlp=0.0)
+    simulation = cloud(SimulatedSetting(learner_lanes=2), sharing_mlp=0.0)
     simulation.submit(update("a", 20))
     simulation.submit(update("b", 10))
     assert ends(simulation) == {"b": 61.0, "a": 62.0}
 
 
 def test_an_update_that_shares_too_long_is_stopped_at_its_deadline() -> None:
-    simulation = cloud(Setting(learner_lanes=2), server_start_s=0.0)
+    simulation = cloud(SimulatedSetting(learner_lanes=2), server_start_s=0.0)
     simulation.submit(update("a", 20, pictures=True, deadline_s=3.0))
     simulation.submit(update("b", 20, pictures=True))
     first, second = landed(simulation), landed(simulation)
@@ -182,7 +184,7 @@ def test_an_update_that_shares_too_long_is_stopped_at_its_deadline() -> None:
 
 def test_updates_are_shared_out_over_gpus_and_slow_only_those_on_their_own() -> None:
     """Of three on two GPUs the first and the third share one: c is done at 62 s, when a has 1 s left; b is alone."""
-    simulation = cloud(Setting(learner_gpus=2, learner_lanes=3))
+    simulation = cloud(SimulatedSetting(learner_gpus=2, learner_lanes=3))
     simulation.submit(update("a", 20, pictures=True))
     simulation.submit(update("b", 20, pictures=True))
     simulation.submit(update("c", 10, pictures=True))
@@ -190,7 +192,7 @@ def test_updates_are_shared_out_over_gpus_and_slow_only_those_on_their_own() -> 
 
 
 def test_a_gpu_that_is_free_again_is_used_before_one_is_shared() -> None:
-    simulation = cloud(Setting(learner_gpus=2, learner_lanes=2), server_start_s=0.0)
+    simulation = cloud(SimulatedSetting(learner_gpus=2, learner_lanes=2), server_start_s=0.0)
     simulation.submit(update("a", 10, pictures=True))
     simulation.submit(update("b", 20, pictures=True))
     simulation.submit(update("c", 10, pictures=True))
@@ -204,7 +206,7 @@ def test_the_options_say_how_many_learn_at_once_on_how_many_gpus() -> None:
     )
     setting = options.setting()
     assert (setting.learner_gpus, setting.learner_lanes) == (8, 16)
-    place = Place.of(options, PriceBook.load())
+    place = TimingPlace.of(options, PriceBook.load())
     assert place.setting(options.seed) == setting
     one = options.model_copy(update={"learner_machines": 1}).tariff(PriceBook.load(), 1024)
     two = options.tariff(PriceBook.load(), 1024)

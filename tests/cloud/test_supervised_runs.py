@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cloud.actor import wire
 from cloud.actor.answers import answer_to
-from cloud.actor.body import Actor
-from cloud.actor.wire import Refusal, Request
+from cloud.actor.body import ActorMemory
+from cloud.actor.wire import ActorRequest, MalformedMessage
 from cloud.money.billing.bill_context import bill_context
 from cloud.money.billing.full_bill import full_bill
 from cloud.money.billing.replay_schedule import ReplaySchedule
@@ -187,15 +187,15 @@ def test_an_answer_travels_by_the_wire() -> None:
     assert call.weights is not None
     ref = call.weights.model_copy(update={"sha256": hashlib.sha256(weights).hexdigest()})
     call = call.model_copy(update={"weights": ref})
-    packed = Actor().answer(
-        wire.pack_request(Request(run="run", call=call, not_after_unix_s=2e10)), weights=weights
+    packed = ActorMemory().answer(
+        wire.pack_request(ActorRequest(run="run", call=call, not_after_unix_s=2e10)), weights=weights
     )
     _, result = answer_to(call, "run", packed)
     assert result is not None
     assert result.payload == _result(call, weights).payload
     answer = wire.read_answer(packed)
     other = answer.model_copy(update={"payload": answer.payload + b"more"})
-    with pytest.raises(Refusal):
+    with pytest.raises(MalformedMessage):
         answer_to(call, "run", wire.pack_answer(other))
 
 

@@ -15,12 +15,12 @@ from cloud.money.billing.retiming import retime
 from cloud.money.billing.wave_actors import FunctionLanes
 from cloud.money.billing.wave_replay import WaveTimes, _Replay, replay_waves
 from cloud.money.billing.waves import WaveRun
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.money.billing.work_file import Sitting
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import ranges
 from cloud.timing.numbers.ranges import Replays, TimeAndCost, drawn_places
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from cloud.timing.virtual_time import NS
 from training.calls import KINDS
 from training.spec import TrainingSpec
@@ -37,13 +37,13 @@ PLACES: dict[str, SimulatedOptions] = {
 
 def schedule_of(actors: Sequence[int] = ACTORS, **rollout: Any) -> ReplaySchedule:
     """Rounds of so many actors whose work differs a little, each with an update."""
-    works: list[Work] = []
+    works: list[CallRecord] = []
     before: tuple[str, ...] = ()
     for round_no, count in enumerate(actors, start=1):
         names = tuple(f"r{round_no}-s{slot}" for slot in range(count))
         for slot, name in enumerate(names):
             amounts = {"env_steps": 256 + slot % 3, "bytes_out": 20_000 + 8 * slot, **rollout}
-            work = Work(f"{name}-a1", name, "rollout", "actor", round_no=round_no, after=before)
+            work = CallRecord(f"{name}-a1", name, "rollout", "actor", round_no=round_no, after=before)
             works.append(
                 replace(
                     work,
@@ -56,7 +56,7 @@ def schedule_of(actors: Sequence[int] = ACTORS, **rollout: Any) -> ReplaySchedul
                 )
             )
         update = f"r{round_no}-update"
-        work = Work(f"{update}-a1", update, "update", "learner", round_no=round_no, after=names)
+        work = CallRecord(f"{update}-a1", update, "update", "learner", round_no=round_no, after=names)
         works.append(
             replace(
                 work,
@@ -73,7 +73,7 @@ def schedule_of(actors: Sequence[int] = ACTORS, **rollout: Any) -> ReplaySchedul
     return ReplaySchedule.of(Sitting({"training": spec.model_dump(mode="json")}, [], numbered))
 
 
-def unlucky(place: Place, **chance: float) -> Place:
+def unlucky(place: TimingPlace, **chance: float) -> TimingPlace:
     """The place with other numbers of chance."""
     numbers = place.profile.chance
     changed = {
@@ -84,11 +84,11 @@ def unlucky(place: Place, **chance: float) -> Place:
     )
 
 
-def place_named(name: str) -> Place:
-    return Place.of(PLACES[name], PriceBook.load())
+def place_named(name: str) -> TimingPlace:
+    return TimingPlace.of(PLACES[name], PriceBook.load())
 
 
-def times_of(schedule: ReplaySchedule, places: Sequence[Place]) -> WaveTimes:
+def times_of(schedule: ReplaySchedule, places: Sequence[TimingPlace]) -> WaveTimes:
     run = WaveRun.of(schedule)
     assert run is not None
     found = replay_waves(run, places, range(len(places)))
@@ -96,7 +96,7 @@ def times_of(schedule: ReplaySchedule, places: Sequence[Place]) -> WaveTimes:
     return found
 
 
-def assert_as_by_events(schedule: ReplaySchedule, places: Sequence[Place], *, left_out: int) -> int:
+def assert_as_by_events(schedule: ReplaySchedule, places: Sequence[TimingPlace], *, left_out: int) -> int:
     """Compare all lanes; return how many calls failed in them."""
     found, failed = times_of(schedule, places), 0
     assert found.left_out.sum() <= left_out
@@ -131,7 +131,7 @@ def test_calls_that_fail_and_outcomes_that_come_late_are_as_by_events(name: str)
     assert failed > 30
 
 
-def kept_for(place: Place, seconds: float) -> Place:
+def kept_for(place: TimingPlace, seconds: float) -> TimingPlace:
     """The place with functions that stay warm so long."""
     actors = place.profile.actors
     assert actors.kind == "functions"
@@ -209,11 +209,11 @@ def test_runs_that_do_not_go_by_waves_are_none() -> None:
     early = replace(whole, followers=[[5], *whole.followers[1:]])
     assert WaveRun.of(early) is None
     assert WaveRun.of(replace(whole, tasks=[], first=[])) is None
-    growing = Place.of(
+    growing = TimingPlace.of(
         SimulatedOptions(profile="aci-today", learner_sku="Standard_E16-8s_v5"), PriceBook.load()
     )
     run = WaveRun.of(whole)
     assert run is not None
     assert replay_waves(run, [growing], [0]) is None
-    kept = Place.of(SimulatedOptions(provisioned=2), PriceBook.load())
+    kept = TimingPlace.of(SimulatedOptions(provisioned=2), PriceBook.load())
     assert replay_waves(run, [kept], [0]) is None

@@ -8,9 +8,9 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.forecast import configuration_of
 from cloud.timing.forecasting.result import Band
 from cloud.timing.forecasting.what_if import (
-    Change,
     Ends,
-    Progress,
+    JobProgress,
+    RateChange,
     change_between,
     picodollars_of,
     predict_end,
@@ -18,7 +18,7 @@ from cloud.timing.forecasting.what_if import (
 )
 from training.spec import TrainingSpec
 
-_PROGRESS = Progress(
+_PROGRESS = JobProgress(
     steps=10_000,
     rounds=10,
     time_s=100.0,
@@ -72,7 +72,7 @@ def test_without_an_end_there_is_no_prediction() -> None:
 def test_other_actors_change_rates_by_the_ratio_of_two_forecasts_and_widen_the_band() -> None:
     same, twice = (
         predict_end(_PROGRESS, _ends()),
-        predict_end(_PROGRESS, _ends(), Change(time=0.5, cost=1.1, round_steps=2.0, doublings=1.0)),
+        predict_end(_PROGRESS, _ends(), RateChange(time=0.5, cost=1.1, round_steps=2.0, doublings=1.0)),
     )
     assert same is not None
     assert twice is not None

@@ -16,8 +16,8 @@ import zstandard
 from cloud.actor import wire
 from cloud.actor.answers import answer_to
 from cloud.actor.blobs import BlobShelf
-from cloud.actor.body import Actor
-from cloud.actor.wire import Answer, Refusal, Request
+from cloud.actor.body import ActorMemory
+from cloud.actor.wire import ActorAnswer, ActorRequest, MalformedMessage
 from cloud.platforms.aws import invoke as aws_invoke
 from cloud.workers import frames
 from tests.cloud import calls
@@ -35,7 +35,7 @@ RUN = "run-token"
 
 def _request(call: Call, **changes: Any) -> bytes:
     given: dict[str, Any] = {"not_after_unix_s": time.time() + 60, "weights": calls.weights()}
-    return wire.pack_request(Request(run=RUN, call=call, **{**given, **changes}))
+    return wire.pack_request(ActorRequest(run=RUN, call=call, **{**given, **changes}))
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def call(ref: BlobRef) -> Call:
 
 
 @pytest.fixture
-def good(call: Call) -> Answer:
+def good(call: Call) -> ActorAnswer:
     """An answer to `call` as an actor really gives it."""
-    return wire.read_answer(Actor().answer(_request(call)))
+    return wire.read_answer(ActorMemory().answer(_request(call)))
 
 
 def test_a_call_travels_whole(ref: BlobRef) -> None:
@@ -61,7 +61,7 @@ def test_a_call_travels_whole(ref: BlobRef) -> None:
     assert (request.run, request.packages, request.weights_url) == (RUN, ("more_worlds",), "https://x/y")
 
 
-def test_an_answer_is_the_bodys_result(call: Call, good: Answer) -> None:
+def test_an_answer_is_the_bodys_result(call: Call, good: ActorAnswer) -> None:
     answer, result = answer_to(call, RUN, wire.pack_answer(good))
     assert result is not None
     assert result.usage.env_steps == 16
@@ -71,25 +71,25 @@ def test_an_answer_is_the_bodys_result(call: Call, good: Answer) -> None:
 
 def test_evaluations_are_checked_too(ref: BlobRef) -> None:
     call = calls.evaluation("e", ref)
-    packed = Actor().answer(_request(call))
+    packed = ActorMemory().answer(_request(call))
     assert answer_to(call, RUN, packed)[1] is not None
     answer = wire.read_answer(packed)
     short = answer.model_copy(update={"payload": encode({"returns": np.zeros(1), "lengths": np.zeros(1)})})
-    with pytest.raises(Refusal, match="returns are not 2 numbers"):
+    with pytest.raises(MalformedMessage, match="returns are not 2 numbers"):
         answer_to(call, RUN, wire.pack_answer(short))
 
 
 @pytest.fixture(scope="module")
-def learned() -> tuple[Call, Answer]:
+def learned() -> tuple[Call, ActorAnswer]:
     """An update as an actor may be asked for one, and its answer."""
     sampled = wire.read_answer(
-        Actor().answer(_request(calls.rollout("r", BlobShelf().publish(0, calls.weights()))))
+        ActorMemory().answer(_request(calls.rollout("r", BlobShelf().publish(0, calls.weights()))))
     )
     call = calls.update("u", (calls.learner_state().encode(), sampled.payload), where="actor")
-    return call, wire.read_answer(Actor().answer(_request(call)))
+    return call, wire.read_answer(ActorMemory().answer(_request(call)))
 
 
-def test_an_update_from_an_actor_is_used(learned: tuple[Call, Answer]) -> None:
+def test_an_update_from_an_actor_is_used(learned: tuple[Call, ActorAnswer]) -> None:
     call, answer = learned
     _, result = answer_to(call, RUN, wire.pack_answer(answer))
     assert result is not None
@@ -121,34 +121,34 @@ def test_updates_of_every_algorithm_are_used_twice_in_a_row(algorithm: dict[str,
     state = spec.algorithm.initial_state(spec.network, spaces_of(calls.CARTPOLE), 1).encode()
     ref = BlobShelf().publish(0, calls.weights())
     sampled = [
-        wire.read_answer(Actor().answer(_request(calls.rollout(f"r{slot}", ref, slot=slot)))).payload
+        wire.read_answer(ActorMemory().answer(_request(calls.rollout(f"r{slot}", ref, slot=slot)))).payload
         for slot in range(2)
     ]
     for version in (1, 2):
         call = calls.update("u", (state, *sampled), where="actor").model_copy(update={"request": request})
-        _, result = answer_to(call, RUN, Actor().answer(_request(call)))
+        _, result = answer_to(call, RUN, ActorMemory().answer(_request(call)))
         assert result is not None
         assert decode(result.payload)["version"] == version
         state = decode(result.payload)["state"]
 
 
-def _with_update(answer: Answer, **changes: Any) -> Answer:
+def _with_update(answer: ActorAnswer, **changes: Any) -> ActorAnswer:
     return answer.model_copy(update={"payload": encode({**decode(answer.payload), **changes})})
 
 
-def _with_state(answer: Answer, **changes: Any) -> Answer:
+def _with_state(answer: ActorAnswer, **changes: Any) -> ActorAnswer:
     """The update's state with parts replaced, and the weights that belong to it."""
     state = replace(LearnerState.decode(decode(answer.payload)["state"]), **changes)
     return _with_update(answer, state=state.encode(), weights=state.actor_weights(calls.SPEC.network))
 
 
-def _parameters(answer: Answer, change: Callable[[Any], Any]) -> dict[str, Any]:
+def _parameters(answer: ActorAnswer, change: Callable[[Any], Any]) -> dict[str, Any]:
     found = LearnerState.decode(decode(answer.payload)["state"]).parameters
     name = next(iter(found))
     return {**found, name: change(found[name].copy())}
 
 
-WRONG_UPDATES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
+WRONG_UPDATES: dict[str, tuple[Callable[[ActorAnswer], ActorAnswer], str]] = {
     "lacks the report": (lambda good: _without(good, "report"), "lacks or adds: report"),
     "of a later version": (lambda good: _with_state(good, version=7), "of version 7, not 1"),
     "of another version than its state": (lambda good: _with_update(good, version=2), "of version 2"),
@@ -202,22 +202,22 @@ WRONG_UPDATES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
 }
 
 
-def _without(answer: Answer, name: str) -> Answer:
+def _without(answer: ActorAnswer, name: str) -> ActorAnswer:
     document = decode(answer.payload)
     del document[name]
     return answer.model_copy(update={"payload": encode(document)})
 
 
 @pytest.mark.parametrize("what", WRONG_UPDATES)
-def test_an_update_that_does_not_follow_is_refused(what: str, learned: tuple[Call, Answer]) -> None:
+def test_an_update_that_does_not_follow_is_refused(what: str, learned: tuple[Call, ActorAnswer]) -> None:
     call, good = learned
     make, words = WRONG_UPDATES[what]
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(MalformedMessage, match=words):
         answer_to(call, RUN, wire.pack_answer(make(good)))
 
 
 @pytest.fixture(scope="module")
-def gradient() -> tuple[Call, Answer]:
+def gradient() -> tuple[Call, ActorAnswer]:
     """A gradient as an actor may be asked for one, and its answer."""
     _, ((_, *trajectories), _) = sampled("CartPole-v1")
     spec = spec_of("ppo, 10 passes")
@@ -225,10 +225,12 @@ def gradient() -> tuple[Call, Answer]:
     call, blob = gradient_call(
         spec, state, tuple(trajectories), policies=(state.actor_weights(spec.network),)
     )
-    return call, wire.read_answer(Actor().answer(_request(call, weights=blob)))
+    return call, wire.read_answer(ActorMemory().answer(_request(call, weights=blob)))
 
 
-def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: tuple[Call, Answer]) -> None:
+def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(
+    gradient: tuple[Call, ActorAnswer],
+) -> None:
     call, answer = gradient
     _, result = answer_to(call, RUN, wire.pack_answer(answer))
     assert result is not None
@@ -245,27 +247,27 @@ def test_a_gradient_from_an_actor_is_used_with_what_later_passes_need(gradient: 
         ({"version": 7}, "version"),
         ({"slot_state": None}, "gradient"),
         ({"slot_state": b"nonsense"}, "codec"),
-        ({"work": wire.Work(minibatches=1, samples=10**6)}, "work"),
+        ({"work": wire.MeasuredWork(minibatches=1, samples=10**6)}, "work"),
         ({"payload": b""}, "codec"),
         ({"payload": encode({"g:policy.0.weight": np.zeros(10**7, np.float32)})}, "codec"),
         ({"payload": encode({"version": 0})}, "gradient"),
     ],
 )
 def test_a_gradient_that_was_not_requested_is_refused(
-    changes: dict[str, Any], code: str, gradient: tuple[Call, Answer]
+    changes: dict[str, Any], code: str, gradient: tuple[Call, ActorAnswer]
 ) -> None:
     call, answer = gradient
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MalformedMessage) as refused:
         answer_to(call, RUN, wire.pack_answer(answer.model_copy(update=changes)))
     assert refused.value.code == code
     assert refused.value.reason
 
 
-def test_pictures_come_back_compressed(call: Call, good: Answer) -> None:
+def test_pictures_come_back_compressed(call: Call, good: ActorAnswer) -> None:
     assert len(wire.pack_answer(good.model_copy(update={"payload": bytes(100_000)}))) < 5_000
 
 
-def _with_trajectory(answer: Answer, **arrays: Any) -> Answer:
+def _with_trajectory(answer: ActorAnswer, **arrays: Any) -> ActorAnswer:
     document = {**decode(answer.payload), **arrays}
     return answer.model_copy(
         update={"payload": encode({name: value for name, value in document.items() if value is not None})}
@@ -302,9 +304,9 @@ WRONG_TRAJECTORIES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_TRAJECTORIES)
-def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, good: Answer) -> None:
+def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, good: ActorAnswer) -> None:
     changes, words = WRONG_TRAJECTORIES[what]
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(MalformedMessage, match=words):
         answer_to(call, RUN, wire.pack_answer(_with_trajectory(good, **changes)))
 
 
@@ -317,14 +319,14 @@ def test_a_trajectory_that_was_not_requested_is_refused(what: str, call: Call, g
         ({"version": None}, "version"),
         ({"slot_state": encode({"states": [b"a", b"b"]})}, "state"),
         ({"slot_state": b"nonsense"}, "codec"),
-        ({"work": wire.Work(env_steps=17)}, "work"),
+        ({"work": wire.MeasuredWork(env_steps=17)}, "work"),
         ({"payload": b""}, "codec"),
     ],
 )
 def test_an_answer_to_another_question_is_refused(
-    changes: dict[str, Any], code: str, call: Call, good: Answer
+    changes: dict[str, Any], code: str, call: Call, good: ActorAnswer
 ) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(MalformedMessage) as refused:
         answer_to(call, RUN, wire.pack_answer(good.model_copy(update=changes)))
     assert refused.value.code == code
     assert refused.value.reason
@@ -345,11 +347,11 @@ def test_an_answer_to_another_question_is_refused(
     ],
 )
 def test_bytes_that_are_no_answer_are_refused(data: bytes, call: Call) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(MalformedMessage):
         answer_to(call, RUN, data)
 
 
-def test_a_compressed_bomb_is_refused_before_it_unpacks(call: Call, good: Answer) -> None:
+def test_a_compressed_bomb_is_refused_before_it_unpacks(call: Call, good: ActorAnswer) -> None:
     """A few kilobytes that would become gigabytes: outside as the answer, and inside as its trajectory."""
     huge = bytes(2**27)
     outside = encode({"run": RUN, "call_id": "c1", "status": "done", "payload": huge}, compress=True)
@@ -358,7 +360,7 @@ def test_a_compressed_bomb_is_refused_before_it_unpacks(call: Call, good: Answer
     )
     assert len(outside) + len(inside.payload) < 50_000
     for packed in (outside, wire.pack_answer(inside)):
-        with pytest.raises(Refusal, match="at most"):
+        with pytest.raises(MalformedMessage, match="at most"):
             answer_to(call, RUN, packed)
 
 
@@ -366,7 +368,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused(call: Call) -> None:
     honest = encode({"run": RUN, "call_id": "c1", "status": "done", "payload": bytes(10**6)}, compress=True)
     bomb = zstandard.ZstdCompressor().compress(bytes(2**26))
     body_at = honest.index(b"\x28\xb5\x2f\xfd")
-    with pytest.raises(Refusal):
+    with pytest.raises(MalformedMessage):
         answer_to(call, RUN, honest[:body_at] + bomb)
 
 
@@ -376,14 +378,14 @@ def test_json_carries_the_bytes_and_the_calls_id() -> None:
     pieces = wire.json_pieces("c", b"call", base64.b64encode(b"weights"))
     assert wire.from_json(b"".join(pieces), limit_bytes=10_000) == wire.Envelope("c", b"call", b"weights")
     for broken in (b"{", b"[]", b'{"call": 1, "body": ""}', b'{"call": "c", "body": "***"}', b"[" * 10**5):
-        with pytest.raises(Refusal):
+        with pytest.raises(MalformedMessage):
             wire.from_json(broken, limit_bytes=10**6)
-    with pytest.raises(Refusal, match="at most"):
+    with pytest.raises(MalformedMessage, match="at most"):
         wire.from_json(text, limit_bytes=20)
 
 
 def test_what_an_actor_cannot_read_is_refused_with_the_reason(call: Call) -> None:
-    answer, result = answer_to(call, RUN, Actor().answer(b"not a call"))
+    answer, result = answer_to(call, RUN, ActorMemory().answer(b"not a call"))
     assert (answer.status, answer.reason_code, result) == ("refused", "codec", None)
 
 
@@ -416,7 +418,7 @@ def test_an_answer_is_read_however_its_json_is_spelt(call_id: str) -> None:
     ],
 )
 def test_what_only_looks_like_an_answer_is_refused(text: bytes) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(MalformedMessage):
         wire.from_json(text, limit_bytes=10_000)
 
 
@@ -428,7 +430,7 @@ def test_json_of_very_many_values_is_refused_before_it_is_read(made: Callable[[i
     limit_bytes = 6 * 2**20
     text = made(limit_bytes)
     with memory_peak() as peak:
-        with pytest.raises(Refusal):
+        with pytest.raises(MalformedMessage):
             wire.from_json(text, limit_bytes=limit_bytes)
         failure = aws_invoke.function_error(text, "", None)
     assert peak.grown_bytes <= 2 * limit_bytes + 32 * 2**20

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud.money.billing.work import Work, WorkError, WorkWriter, work_of, works_from
+from cloud.money.billing.work import CallRecord, WorkError, WorkWriter, work_of, works_from
 from cloud.money.billing.work_file import WorkFile, read_work_file
 from cloud.money.ledger import MemoryLedger
 from tests.cloud import calls
@@ -21,7 +21,7 @@ from training.engine.reports import Usage
 COUNT = st.integers(0, 2**53)
 NAMES = st.sampled_from(["r1-s0-n1", "r1-s0-n1-a1", "r1-update-n2-a2", "", "ä"])
 WORKS = st.builds(
-    Work,
+    CallRecord,
     id=st.integers().map("r1-s0-n{}-a1".format),
     name=NAMES,
     kind=st.sampled_from(["rollout", "evaluate", "update"]),
@@ -38,7 +38,7 @@ WORKS = st.builds(
 
 
 @given(st.lists(WORKS, max_size=8, unique_by=lambda work: work.id))
-def test_records_come_back_as_they_were(some: list[Work]) -> None:
+def test_records_come_back_as_they_were(some: list[CallRecord]) -> None:
     writer = WorkWriter()
     text = json.dumps([writer.record(work) for work in some])
     assert works_from(json.loads(text)) == some

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from cloud.accounts.checks import Check, Quota, Report
-from cloud.accounts.profiling import Run
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.checks import AccountCheck, AccountReport, Quota
+from cloud.accounts.profiling import ProfiledCall
+from cloud.accounts.profiling_runs import ProfilingPlan
 from cloud.accounts.provision.permissions import AWS
 from cloud.accounts.provision.policies import AwsScope
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.platforms.aws.functions import function_name
 from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.models import Project, User
@@ -68,21 +68,25 @@ def connections_in_every_state(project: Project, user: User) -> dict[str, Connec
 
 def profiles_in_every_state(project: Project, user: User, connected: dict[str, Connection]) -> None:
     """Of the tested account one that ended and one before it; of the simulated cloud one that is going on."""
-    hopper = Plan(environment=EnvironmentSpec(id="Hopper-v5"), memory_mb=(256, 512, 1024, 1769, 3008))
+    hopper = ProfilingPlan(
+        environment=EnvironmentSpec(id="Hopper-v5"), memory_mb=(256, 512, 1024, 1769, 3008)
+    )
     seconds = {512: 1130.0, 1024: 562.0, 1769: 331.0, 3008: 325.0}
     ended = [
-        Run(256, failure="the function was killed, mostly for lack of memory; it used up to 256 of 256 MB")
+        ProfiledCall(
+            256, failure="the function was killed, mostly for lack of memory; it used up to 256 of 256 MB"
+        )
     ]
     for size, million_s in seconds.items():
         each_s = million_s * hopper.steps / 1e6
         cost = round(each_s * size / 1024 * 0.0000166667e12) + 200_000
-        ended.append(Run(size, hopper.steps, each_s + 2, 2.1 * max(1, 1769 / size), True, cost * 6))
-        ended += [Run(size, hopper.steps, each_s, 0.0, False, cost)] * 3
+        ended.append(ProfiledCall(size, hopper.steps, each_s + 2, 2.1 * max(1, 1769 / size), True, cost * 6))
+        ended += [ProfiledCall(size, hopper.steps, each_s, 0.0, False, cost)] * 3
     name = function_name(connected["ready"].prefix, 3008)
     steps = [
-        Step("Package", "done", "The actor's code for python3.11, 38.2 MiB packed."),
-        Step(f"Function {name}", "made", "Created, with 3,008 MB, at most 15 minutes a call."),
-        Step(f"Function {name}", "gone", "Deleted, with its log."),
+        SetUpStep("Package", "done", "The actor's code for python3.11, 38.2 MiB packed."),
+        SetUpStep(f"Function {name}", "made", "Created, with 3,008 MB, at most 15 minutes a call."),
+        SetUpStep(f"Function {name}", "gone", "Deleted, with its log."),
     ]
     for minutes, environment in ((90, "CartPole-v1"), (4, "Hopper-v5")):
         plan = hopper.model_copy(update={"environment": EnvironmentSpec(id=environment)})
@@ -95,12 +99,12 @@ def _profile(
     project: Project,
     user: User,
     connection: Connection | None,
-    plan: Plan,
-    runs: list[Run],
+    plan: ProfilingPlan,
+    runs: list[ProfiledCall],
     minutes: int,
     *,
     state: str = State.DONE,
-    steps: Sequence[Step] = (),
+    steps: Sequence[SetUpStep] = (),
     made_mb: Sequence[int] = (),
 ) -> None:
     then = SYSTEM_CLOCK.now() - timedelta(minutes=minutes)
@@ -124,7 +128,7 @@ def _made(project: Project, user: User, name: str, **fields: str) -> Connection:
     return services.create_connection(project=project, user=user, name=name, **fields)  # type: ignore[arg-type]
 
 
-def _tested(connection: Connection, report: Report) -> None:
+def _tested(connection: Connection, report: AccountReport) -> None:
     Connection.objects.filter(pk=connection.pk).update(
         test_state=CheckState.DONE,
         test_since=SYSTEM_CLOCK.now() - timedelta(minutes=3),
@@ -133,21 +137,21 @@ def _tested(connection: Connection, report: Report) -> None:
     )
 
 
-def _report(who: str, connection: Connection, missing: set[str], gone: bool = False) -> Report:
-    found = [Check("The credentials are valid", True, f"They belong to account {ACCOUNT}.")]
+def _report(who: str, connection: Connection, missing: set[str], gone: bool = False) -> AccountReport:
+    found = [AccountCheck("The credentials are valid", True, f"They belong to account {ACCOUNT}.")]
     found += [_row(permission, connection, permission.action not in missing) for permission in AWS]
     if gone:
         words = "It was set up and is not in the account any more. Jobs with 1,024 MB would fail."
         fix = "Set the account up again. If you did not delete it, see who else can change this account."
         name = f"Function {function_name(connection.prefix, 1024)}"
-        found.append(Check(name, False, words, fix, of_set_up=True))
-    return Report(who, ACCOUNT, connection.region, (LOW,), tuple(found))
+        found.append(AccountCheck(name, False, words, fix, of_set_up=True))
+    return AccountReport(who, ACCOUNT, connection.region, (LOW,), tuple(found))
 
 
-def _row(permission: Any, connection: Connection, ok: bool) -> Check:
+def _row(permission: Any, connection: Connection, ok: bool) -> AccountCheck:
     words = f"Needed to {permission.needed_to}."
     if ok:
-        return Check(permission.action, True, words, "", permission.optional)
+        return AccountCheck(permission.action, True, words, "", permission.optional)
     place = AwsScope(connection.region, ACCOUNT, connection.prefix).arn(permission.on)
     fix = f"Add {permission.action} on {place} to the policy, or copy the whole policy again."
-    return Check(permission.action, False, f"{words} No policy allows it.", fix, permission.optional)
+    return AccountCheck(permission.action, False, f"{words} No policy allows it.", fix, permission.optional)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from emulator.aws.account import Account, Key, Policy
+from emulator.aws.account import EmulatedAccount, Key, Policy
 from emulator.aws.server import AwsEmulator
 from tests.factories import make_project, make_user
 from tests.journeys.signed_in import sign_in, watch_for_faults
@@ -31,7 +31,7 @@ CANARY = "canary7Browser+Zq/VxW3mK9pLr2TnB8yQe5Hc4J"
 @pytest.fixture
 def aws() -> Iterator[AwsEmulator]:
     """An account that is as small as new ones are."""
-    with AwsEmulator(account=Account(concurrency=10), region=REGION) as emulator:
+    with AwsEmulator(account=EmulatedAccount(concurrency=10), region=REGION) as emulator:
         yield emulator
 
 

@@ -10,7 +10,7 @@ import pytest
 from cloud.accounts.provision.permissions import AWS
 from cloud.money.billing.price_book import PriceBook
 from cloud.platforms.aws.functions import function_name
-from emulator.aws.account import Account, Key
+from emulator.aws.account import EmulatedAccount, Key
 from emulator.aws.server import AwsEmulator
 from tests.cloud.emulated_bills import picodollars_of_calls
 from tests.factories import make_project, make_user
@@ -38,7 +38,7 @@ REGION = "us-east-1"
 @pytest.fixture
 def aws() -> Iterator[AwsEmulator]:
     """An account that is as small as new ones are."""
-    with AwsEmulator(account=Account(concurrency=10), region=REGION) as emulator:
+    with AwsEmulator(account=EmulatedAccount(concurrency=10), region=REGION) as emulator:
         yield emulator
 
 

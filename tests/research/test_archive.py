@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from research.experiment import Cell
 from research.runs import archive
-from research.runs.archive import ArchiveError, StoredRun, add_run, cells_in, find_run, join_archives
+from research.runs.archive import ArchivedRun, ArchiveError, add_run, cells_in, find_run, join_archives
 from research.runs.columns import from_columns, to_columns
 
 _SCALARS = (
@@ -71,7 +71,7 @@ def test_an_archive_gives_back_its_runs(tmp_path: Path) -> None:
     assert find_run(path, _cell(0)) is None
     cells = [_cell(0), _cell(1), _cell(0, "ALE/Qbert-v5"), _cell(0, arm="nitro_again")]
     for number, cell in enumerate(cells):
-        add_run(path, cell, StoredRun.of(_rows(number), _work(number) if number else None, bytes([number])))
+        add_run(path, cell, ArchivedRun.of(_rows(number), _work(number) if number else None, bytes([number])))
     assert cells_in(path) == cells
     for number, cell in enumerate(cells):
         found = find_run(path, cell)
@@ -84,9 +84,9 @@ def test_an_archive_gives_back_its_runs(tmp_path: Path) -> None:
 
 def test_another_seed_is_a_small_part_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "nitro.runs"
-    add_run(path, _cell(0), StoredRun.of(_rows(0), _work(0)))
+    add_run(path, _cell(0), ArchivedRun.of(_rows(0), _work(0)))
     before = path.read_bytes()
-    add_run(path, _cell(1), StoredRun.of(_rows(1), _work(1)))
+    add_run(path, _cell(1), ArchivedRun.of(_rows(1), _work(1)))
     after = path.read_bytes()
     assert after.startswith(before)
     assert len(after) - len(before) < len(before) / 2, "what both seeds have is in the first part alone"
@@ -95,11 +95,11 @@ def test_another_seed_is_a_small_part_at_the_end(tmp_path: Path) -> None:
 def test_a_run_is_appended_again_only_when_it_has_changed(tmp_path: Path) -> None:
     path = tmp_path / "nitro.runs"
     for seed in (0, 1):
-        add_run(path, _cell(seed), StoredRun.of(_rows(seed), _work(seed), b"scheduler"))
+        add_run(path, _cell(seed), ArchivedRun.of(_rows(seed), _work(seed), b"scheduler"))
     before = path.read_bytes()
-    add_run(path, _cell(0), StoredRun.of(_rows(0), _work(0), b"scheduler"))
+    add_run(path, _cell(0), ArchivedRun.of(_rows(0), _work(0), b"scheduler"))
     assert path.read_bytes() == before
-    add_run(path, _cell(0), StoredRun.of(_rows(9)))
+    add_run(path, _cell(0), ArchivedRun.of(_rows(9)))
     assert path.read_bytes().startswith(before)
     changed, other = find_run(path, _cell(0)), find_run(path, _cell(1))
     assert changed is not None
@@ -110,14 +110,14 @@ def test_a_run_is_appended_again_only_when_it_has_changed(tmp_path: Path) -> Non
 
 def test_an_interrupted_append_damages_nothing_and_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "nitro.runs"
-    add_run(path, _cell(0), StoredRun.of(_rows(0)))
+    add_run(path, _cell(0), ArchivedRun.of(_rows(0)))
     one = path.read_bytes()
-    add_run(path, _cell(1), StoredRun.of(_rows(1)))
+    add_run(path, _cell(1), ArchivedRun.of(_rows(1)))
     both = path.read_bytes()
     for length in (len(one) + 1, len(one) + 43, len(one) + 60, len(both) - 1):
         path.write_bytes(both[:length])
         assert cells_in(path) == [_cell(0)]
-        add_run(path, _cell(1), StoredRun.of(_rows(1)))
+        add_run(path, _cell(1), ArchivedRun.of(_rows(1)))
         assert path.read_bytes() == both
 
 
@@ -125,7 +125,7 @@ def test_a_changed_byte_is_found_wherever_it_is(tmp_path: Path) -> None:
     """Also in a length, which must not pass for an interrupted append: the next one would remove what follows."""
     path = tmp_path / "nitro.runs"
     for seed in (0, 1):
-        add_run(path, _cell(seed), StoredRun.of(_rows(seed)))
+        add_run(path, _cell(seed), ArchivedRun.of(_rows(seed)))
     whole = path.read_bytes()
     for place in (0, 5, 7, 20, 41, 60, len(whole) - 1):
         damaged = bytearray(whole)
@@ -134,7 +134,7 @@ def test_a_changed_byte_is_found_wherever_it_is(tmp_path: Path) -> None:
         with pytest.raises(ArchiveError, match=r"^nitro\.runs is damaged"):
             find_run(path, _cell(1))
         with pytest.raises(ArchiveError):
-            add_run(path, _cell(2), StoredRun.of(_rows(2)))
+            add_run(path, _cell(2), ArchivedRun.of(_rows(2)))
         assert path.read_bytes() == damaged
 
 
@@ -154,7 +154,7 @@ def test_an_archive_that_grows_is_in_memory_once(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         for seed in range(20):
-            add_run(path, _cell(seed), StoredRun.of([], None, Random(seed).randbytes(50_000)))
+            add_run(path, _cell(seed), ArchivedRun.of([], None, Random(seed).randbytes(50_000)))
         kept_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
@@ -165,10 +165,10 @@ def test_archives_of_single_arms_join_the_archive_of_their_experiment(tmp_path: 
     arms = {"nitro": [_cell(0), _cell(1)], "fixed": [_cell(0, arm="fixed"), _cell(0, arm="fixed_again")]}
     for arm, cells in arms.items():
         for number, cell in enumerate(cells):
-            path, run = tmp_path / "some" / f"{arm}.runs", StoredRun.of(_rows(number), _work(number))
+            path, run = tmp_path / "some" / f"{arm}.runs", ArchivedRun.of(_rows(number), _work(number))
             add_run(path, cell, run, group=arm)
         _without_groups(path)
-    add_run(tmp_path / "some.runs", _cell(0), StoredRun.of(_rows(0), _work(0)))
+    add_run(tmp_path / "some.runs", _cell(0), ArchivedRun.of(_rows(0), _work(0)))
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "rows.jsonl").touch()
     join_archives(tmp_path)
@@ -177,12 +177,12 @@ def test_archives_of_single_arms_join_the_archive_of_their_experiment(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["others", "some.runs"]
     for cells in arms.values():
         for number, cell in enumerate(cells):
-            assert find_run(tmp_path / "some.runs", cell) == StoredRun.of(_rows(number), _work(number))
+            assert find_run(tmp_path / "some.runs", cell) == ArchivedRun.of(_rows(number), _work(number))
 
 
 def test_a_damaged_archive_of_an_arm_stays(tmp_path: Path) -> None:
     path = tmp_path / "some" / "nitro.runs"
-    add_run(path, _cell(0), StoredRun.of(_rows(0)))
+    add_run(path, _cell(0), ArchivedRun.of(_rows(0)))
     path.write_bytes(b"?" + path.read_bytes()[1:])
     with pytest.raises(ArchiveError):
         join_archives(tmp_path)

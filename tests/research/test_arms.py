@@ -24,9 +24,9 @@ from research.reports.outcomes import read_summaries
 from research.reports.report import results_of
 from research.runs.dependencies import DependencyMissing, with_dependencies
 from research.runs.run_file import RunFile
-from research.runs.runner import Choice, Runner
+from research.runs.runner import ExperimentRunner, RunChoice
 from research.runs.seed_run import SeedRun
-from research.scheduler_training import SchedulerTraining
+from research.scheduler_training import RehearsedTraining
 from tests.research.tiny_experiment import CART, TINY, made_in
 from training.engine.messages import RoundFinished
 from webapp.jobs.running.headless import Headless
@@ -57,8 +57,8 @@ def test_a_scheduler_is_trained_trained_on_and_used(folder: Path) -> None:
         update={
             "arms": (
                 *TINY.arms,
-                Arm(name="scheduler", title="S", study=SchedulerTraining(**school)),
-                Arm(name="on", title="S, on", study=SchedulerTraining(**school, begin_with="scheduler")),
+                Arm(name="scheduler", title="S", study=RehearsedTraining(**school)),
+                Arm(name="on", title="S, on", study=RehearsedTraining(**school, begin_with="scheduler")),
                 Arm(name="used", title="U", scheduler="on"),
             ),
             "training_targets": {CART: 400.0},
@@ -102,7 +102,7 @@ def test_a_run_of_another_recipe_is_no_evidence(folder: Path, tmp_path: Path, ar
         update={"base": merged(TINY.base, {"training": {"rollout": {"steps_per_call": 32}}})}
     )
     for experiment, state, runs in ((TINY, "skipped", 1), (longer, "failed", 0)):
-        runner = Runner("tiny", experiment, Choice(arms=[arm]), folder=folder, root=tmp_path)
+        runner = ExperimentRunner("tiny", experiment, RunChoice(arms=[arm]), folder=folder, root=tmp_path)
         (found,) = runner.run()
         assert (found.cell, found.state) == (cell, state)
         summaries = read_summaries(experiment, folder, quick=False)
@@ -114,7 +114,7 @@ def test_a_run_waits_for_those_it_needs(tmp_path: Path) -> None:
     cell = Cell("like", CART, 0)
     with pytest.raises(DependencyMissing, match="like needs boosted on CartPole-v1, seed 0, first"):
         with_dependencies(TINY, tmp_path / "tiny", cell, TINY.spec(cell), quick=False)
-    runner = Runner("tiny", TINY, Choice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
+    runner = ExperimentRunner("tiny", TINY, RunChoice(arms=["like"]), folder=tmp_path / "tiny", root=tmp_path)
     (found,) = runner.run()
     assert (found.cell, found.state) == (cell, "waits")
     assert found.reason == f"it needs boosted · {CART} · seed 0"

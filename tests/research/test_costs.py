@@ -15,16 +15,16 @@ from cloud.money.billing.retiming import retime
 from cloud.money.billing.waves import WaveRun
 from cloud.money.billing.work_file import Sitting
 from cloud.timing.numbers.ranges import Replays, TimeAndCost
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from research.claims import Better, Cheaper
 from research.experiment import Cell, Experiment, find_experiment
 from research.pricing_targets import PRICING_TARGETS, Account, place_of
 from research.reports.cost_comparison import CostComparisons
 from research.reports.cost_report import priced_runs
 from research.reports.cost_tables import cost_tables
-from research.reports.outcomes import Outcome, read_summaries
+from research.reports.outcomes import RunOutcome, read_summaries
 from research.reports.report import write_report
-from research.reports.run_cost import CLOUD_SEEDS, Cost, PricedRun, return_at
+from research.reports.run_cost import CLOUD_SEEDS, PricedRun, RunCost, return_at
 from research.runs import run_file as run_files
 from research.runs.run_file import RunFile, run_file
 from tests.research.tiny_experiment import CART, CLAIM, TINY
@@ -105,7 +105,7 @@ def test_arms_are_read_at_the_same_steps(folder: Path) -> None:
         {**row, "env_steps": 2 * row["env_steps"]} if "env_steps" in row else row
         for row in small.outcome.rows
     ]
-    large = PricedRun(Outcome(small.outcome.cell, rows), small._read_work)
+    large = PricedRun(RunOutcome(small.outcome.cell, rows), small._read_work)
     runs = {("boosted", CART): {0: small}, ("few", CART): {0: large}}
     found = CostComparisons(runs, {CART: 50.0}).cheaper(Cheaper(**CLAIM))
     assert found.reached == f"{CART}: 0 and 1 of 1"
@@ -144,7 +144,7 @@ def test_a_run_is_drawn_once_for_all_claims(folder: Path, monkeypatch: pytest.Mo
     alone = [CostComparisons(runs, {CART: 50.0}).judge_over_draws(one, 2) for one in (claim, seconds)]
     drawn_at: list[str] = []
 
-    def counted(replays: Replays, places: Sequence[Place], seeds: Sequence[int]) -> list[TimeAndCost]:
+    def counted(replays: Replays, places: Sequence[TimingPlace], seeds: Sequence[int]) -> list[TimeAndCost]:
         if seeds == range(2):
             drawn_at.append(places[0].profile.title)
         return drawn(replays, places, seeds)
@@ -175,8 +175,8 @@ def test_a_stored_run_costs_the_same_by_waves_and_event_by_event(monkeypatch: py
         works = [replace(work, after=tuple(one for one in work.after if one in sent)) for work in works]
         return [Sitting(whole.spec, whole.settlements, works)]
 
-    def costs() -> list[Cost]:
-        run, late = (PricedRun(Outcome(cell, file.rows()), one) for one in (file.sittings, resumed))
+    def costs() -> list[RunCost]:
+        run, late = (PricedRun(RunOutcome(cell, file.rows()), one) for one in (file.sittings, resumed))
         found = [run.cost(target, until, account) for target, account in accounts for until in (7, 50)]
         return [*found, *(late.cost(target, 7, account) for target, account in accounts)]
 

@@ -9,7 +9,7 @@ import pytest
 from research.claims import Higher, NotWorse
 from research.experiment import Cell, Experiment, experiment_names, find_experiment
 from research.reports.cost_report import cost_verdicts, late_sentence
-from research.reports.outcomes import Outcome, Summary, decline_sentence, training_sentence
+from research.reports.outcomes import RunOutcome, Summary, decline_sentence, training_sentence
 from tests.research.tiny_experiment import CART, TINY
 from webapp.papers.figures import find_result
 from webapp.papers.verdicts import verdict
@@ -20,7 +20,7 @@ SEEDS = range(5)
 def summary(arm: str, readings: list[tuple[float, float]], environment: str = CART) -> Summary:
     """An arm whose seeds were read twice, the second time at their end."""
 
-    def run(seed: int, first: float, last: float) -> Outcome:
+    def run(seed: int, first: float, last: float) -> RunOutcome:
         rows = [
             {"kind": "begin", "made_with": {}},
             {"kind": "evaluation", "round": 1, "return_mean": first, "returns": [first]},
@@ -28,7 +28,7 @@ def summary(arm: str, readings: list[tuple[float, float]], environment: str = CA
             {"kind": "final", "returns": [last]},
             {"kind": "end"},
         ]
-        return Outcome(Cell(arm, environment, seed), rows)
+        return RunOutcome(Cell(arm, environment, seed), rows)
 
     runs = tuple(run(seed, *pair) for seed, pair in zip(SEEDS, readings, strict=True))
     return Summary(arm, environment, len(runs), runs)
@@ -72,14 +72,14 @@ def test_verdicts_of_what_ends_higher_say_it_first(theirs: list[tuple[float, flo
 def trained(arm: str, scores: list[tuple[float, float]]) -> Summary:
     """An arm whose seeds scored so in training, and so at their final evaluation."""
 
-    def run(seed: int, training: float, final: float) -> Outcome:
+    def run(seed: int, training: float, final: float) -> RunOutcome:
         rows = [
             {"kind": "begin", "made_with": {}},
             {"kind": "round", "round": 1, "env_steps": 9, "episodes": 100, "episode_return_mean": training},
             {"kind": "final", "returns": [final]},
             {"kind": "end"},
         ]
-        return Outcome(Cell(arm, CART, seed), rows)
+        return RunOutcome(Cell(arm, CART, seed), rows)
 
     return Summary(arm, CART, len(scores), tuple(run(seed, *pair) for seed, pair in enumerate(scores)))
 

@@ -18,7 +18,7 @@ from research.experiment import (
     Arm,
     Cell,
     Experiment,
-    Setting,
+    ExperimentSetting,
     experiment_names,
     find_experiment,
     merged,
@@ -29,7 +29,7 @@ from research.reports.outcomes import read_summaries
 from research.reports.report import write_report
 from research.reports.verdicts import verdicts
 from research.runs.run_file import RESULTS, RunFile, papers_folder
-from research.runs.runner import Choice
+from research.runs.runner import RunChoice
 from tests.servers import ROOT, wait_until
 
 
@@ -198,7 +198,7 @@ def _experiment(**changes: Any) -> Experiment:
         base={},
         **{
             "arms": (Arm(name="ours", title="Ours"), Arm(name="theirs", title="Theirs")),
-            "settings": (Setting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),),
+            "settings": (ExperimentSetting(environment="Hopper-v5", seeds=(0, 1, 2, 3, 4)),),
             "claims": (
                 Reaches(arm="ours", environment="Hopper-v5", value=2300, source="a goal"),
                 NotWorse(arm="ours", against="theirs", environment="Hopper-v5", margin=0.8),
@@ -212,7 +212,7 @@ def test_an_experiment_that_names_what_is_not_there_is_refused() -> None:
     with pytest.raises(ValidationError, match="not there"):
         _experiment(arms=(Arm(name="ours", title="Ours"),))
     with pytest.raises(ValidationError, match="not there"):
-        _experiment(settings=(Setting(environment="Hopper-v5", seeds=(0,), arms=("nobody",)),))
+        _experiment(settings=(ExperimentSetting(environment="Hopper-v5", seeds=(0,), arms=("nobody",)),))
 
 
 def _write_runs(experiment: Experiment, folder: Path, returns: dict[str, list[float]]) -> None:
@@ -295,7 +295,7 @@ def test_a_report_tells_table_verdicts_speed_and_figure(tmp_path: Path) -> None:
 
 def test_a_choice_keeps_the_declared_order() -> None:
     experiment = find_experiment("learning_mujoco")
-    cells = Choice(["sb3"], None, [1, 0]).cells(experiment)
+    cells = RunChoice(["sb3"], None, [1, 0]).cells(experiment)
     assert cells == [Cell("sb3", "Hopper-v5", 0), Cell("sb3", "Hopper-v5", 1)]
 
 

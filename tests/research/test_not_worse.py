@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from research.claims import Higher, NotWorse
-from research.experiment import Arm, Cell, Experiment, Setting
+from research.experiment import Arm, Cell, Experiment, ExperimentSetting
 from research.reports.cost_report import cost_verdicts
 from research.reports.judging import judge_at_least
-from research.reports.outcomes import Outcome, Summary
+from research.reports.outcomes import RunOutcome, Summary
 from tests.research.tiny_experiment import CART
 from training.statistics.few_seeds import Interval
 
@@ -40,13 +40,13 @@ def test_that_it_is_not_worse_is_one_of_the_family_of_claims() -> None:
     ours, theirs = [96.0, 99.0, 90.0, 104.0, 101.0], [100.0, 106.0, 98.0, 107.0, 110.0]
 
     def told(arm: str, returns: list[float]) -> Summary:
-        def run(seed: int, score: float) -> Outcome:
+        def run(seed: int, score: float) -> RunOutcome:
             rows = [
                 {"kind": "begin", "made_with": {}},
                 {"kind": "final", "returns": [score]},
                 {"kind": "end"},
             ]
-            return Outcome(Cell(arm, CART, seed), rows)
+            return RunOutcome(Cell(arm, CART, seed), rows)
 
         runs = tuple(run(seed, score) for seed, score in enumerate(returns))
         return Summary(arm, CART, len(returns), runs)
@@ -56,7 +56,7 @@ def test_that_it_is_not_worse_is_one_of_the_family_of_claims() -> None:
     higher = Higher(arm="ours", against=("theirs",), environments=(CART,))
     summaries = [told("ours", ours), told("theirs", theirs)]
     base = {"title": "T", "question": "Q?", "oracle": "O", "can_claim": "C", "base": {}, "arms": arms}
-    settings = (Setting(environment=CART, seeds=tuple(range(5))),)
+    settings = (ExperimentSetting(environment=CART, seeds=tuple(range(5))),)
 
     def judged(claims: tuple[Any, ...], told_of: list[Summary] = summaries) -> list[Any]:
         return cost_verdicts(Experiment(**base, settings=settings, claims=claims), told_of, {}, draws=0)

@@ -12,7 +12,7 @@ import pytest
 from research.claims import Cheaper, RanksForks, Repeatable
 from research.experiment import Cell, find_experiment
 from research.reliability import Reliability, measurements
-from research.reports.outcomes import Outcome, Summary
+from research.reports.outcomes import RunOutcome, Summary
 from research.reports.repeatability import (
     is_about_r,
     judge_repeatability,
@@ -102,7 +102,7 @@ def test_part_of_a_batch_says_of_the_whole_what_their_samples_share() -> None:
 
 def summary(rows: list[list[Any]]) -> Summary:
     outcomes = tuple(
-        Outcome(Cell("twice", CART, seed), [*one, {"kind": "end"}]) for seed, one in enumerate(rows)
+        RunOutcome(Cell("twice", CART, seed), [*one, {"kind": "end"}]) for seed, one in enumerate(rows)
     )
     return Summary("twice", CART, len(rows), outcomes)
 

@@ -12,8 +12,8 @@ from research import siren_agents
 from research.siren_agents import (
     EPOCHS,
     GRID_MB,
-    Plan,
-    Setting,
+    AgentSetting,
+    FunctionsPlan,
     chances,
     cloud_of,
     counted_s,
@@ -31,7 +31,7 @@ from research.siren_tables import GRID
 from training.engine.seeds import derive
 from training.scheduling.trainer import initial_state
 
-SETTING = Setting(100, 0.37)
+SETTING = AgentSetting(100, 0.37)
 
 
 @pytest.mark.parametrize("load", [0.0, 0.37])
@@ -43,7 +43,7 @@ def test_the_arithmetic_gives_the_slides_grid(budget: int, load: float) -> None:
         cloud_of(load, spread=0.0),
         cloud_of(load, parallel_share=0.7, fetch_share=0.3, spread=0.0),
     ):
-        played = play(cloud, Plan(functions, GRID_MB, functions), 1000.0, none)
+        played = play(cloud, FunctionsPlan(functions, GRID_MB, functions), 1000.0, none)
         assert played.seconds[0] == pytest.approx(GRID[budget].seconds, rel=0.001)
         assert played.usd[0] == pytest.approx(GRID[budget].usd, rel=0.02)
 
@@ -54,10 +54,10 @@ def test_the_search_keeps_to_the_budget_and_counts_what_it_costs() -> None:
     plan, tried_usd = found
     played = play(SETTING.cloud, plan, SETTING.budget, chances(-1))
     assert played.kept.mean() >= 0.95
-    more = Plan(plan.functions + 12, plan.memory_mb, plan.first + 12)
+    more = FunctionsPlan(plan.functions + 12, plan.memory_mb, plan.first + 12)
     assert play(SETTING.cloud, more, SETTING.budget, chances(-1)).kept.mean() < 0.95
     assert tried_usd > 20 * SETTING.budget
-    assert search(Setting(50, 0.0), [GRID_MB]) is None
+    assert search(AgentSetting(50, 0.0), [GRID_MB]) is None
 
 
 def test_with_a_load_the_first_epoch_is_worth_more_functions() -> None:
@@ -77,7 +77,7 @@ def test_an_agent_and_fixed_numbers_are_judged_with_the_same_chance() -> None:
     weights = initial_state(spec).actor_weights(spec.network)
     seeds = [derive(3, "judged", one) for one in range(100)]
     own, actors = judge_agent(weights, SETTING.cloud, SETTING, spec, seeds)
-    fixed = play(SETTING.cloud, Plan(100, 1024, 100), SETTING.budget, judged_normals(3))
+    fixed = play(SETTING.cloud, FunctionsPlan(100, 1024, 100), SETTING.budget, judged_normals(3))
     assert set(actors) == {100}
     assert own.seconds == pytest.approx(fixed.seconds)
     assert own.usd == pytest.approx(fixed.usd, rel=1e-6)
@@ -94,7 +94,7 @@ def test_drawn_clouds_are_always_the_same_and_differ_from_one_another() -> None:
 def test_rows_are_kept_by_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(siren_agents, "DRAWS", 8)
     spec = spec_of(0, rehearsals=800)
-    row = row_of(SETTING, 0, Plan(600, 1024, 600), spec)
+    row = row_of(SETTING, 0, FunctionsPlan(600, 1024, 600), spec)
     assert (row["budget"], row["load"], row["seed"], len(row["seconds"])) == (100, 0.37, 0, 100)
     assert 0 <= row["faster_in"] <= 8
     path = tmp_path / "agents.jsonl"

@@ -14,7 +14,7 @@ from research.siren_descent import (
     ARMS,
     PILOT_SEED,
     SEEDS,
-    Arm,
+    DescentArm,
     kept,
     key_of,
     missing,
@@ -24,10 +24,10 @@ from research.siren_descent import (
     wanted_pilots,
 )
 
-DIGITS, SYNCHRONOUS = Arm("digits"), Arm("digits", loop="bulk_synchronous")
+DIGITS, SYNCHRONOUS = DescentArm("digits"), DescentArm("digits", loop="bulk_synchronous")
 
 
-def row(arm: Arm, seed: int, rate: float, loss: float, **more: Any) -> dict[str, Any]:
+def row(arm: DescentArm, seed: int, rate: float, loss: float, **more: Any) -> dict[str, Any]:
     figures = {"pushed_bytes": 1000, "seconds": 5.0, "usd": 0.001, "staleness": 3}
     return {
         "recipe": key_of(arm, seed, rate)[0],
@@ -43,7 +43,7 @@ def keyed(*rows: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     return {(one["recipe"], one["seed"]): one for one in rows}
 
 
-def pilots(arm: Arm, best: float) -> list[dict[str, Any]]:
+def pilots(arm: DescentArm, best: float) -> list[dict[str, Any]]:
     return [row(arm.tuned, PILOT_SEED, rate, 0.2 if rate == best else 0.3) for rate in arm.tuned.rates]
 
 
@@ -51,7 +51,7 @@ def test_a_rate_is_the_one_that_ended_lowest_on_a_seed_that_is_not_judged() -> N
     assert PILOT_SEED not in SEEDS
     found = keyed(*pilots(DIGITS, 0.05))
     assert rate_of(DIGITS, found) == 0.05
-    assert rate_of(Arm("digits", loop="fully_asynchronous"), found) == 0.05
+    assert rate_of(DescentArm("digits", loop="fully_asynchronous"), found) == 0.05
     assert rate_of(SYNCHRONOUS, found) is None
     assert next(missing({})) == (DIGITS, PILOT_SEED, 0.05)
     assert next(missing(found)) == (DIGITS, 0, 0.05)
@@ -72,7 +72,7 @@ def test_rates_that_ended_alike_are_tried_on_more_seeds() -> None:
 
 
 def test_more_local_steps_have_a_smaller_rate_and_all_arms_can_be_run() -> None:
-    usual, longer = (Arm("flights", local_steps=steps).document(0.1)["optimiser"] for steps in (2, 8))
+    usual, longer = (DescentArm("flights", local_steps=steps).document(0.1)["optimiser"] for steps in (2, 8))
     assert (usual["learning_rate"], longer["learning_rate"]) == (0.1, 0.025)
     keys = {key_of(arm, 0, 0.1) for arm in ARMS}
     assert len(keys) == len(ARMS)
@@ -109,7 +109,7 @@ def test_within_one_percent_is_shown_and_refuted(theirs: float | None, word: str
 
 
 def test_fewer_bytes_count_only_at_the_same_loss() -> None:
-    flights, longer = Arm("flights"), Arm("flights", local_steps=8)
+    flights, longer = DescentArm("flights"), DescentArm("flights", local_steps=8)
     rows = [*pilots(flights, 0.1), *pilots(longer, 0.2)]
     rows += [row(flights, seed, 0.1, 0.5 + 0.0001 * seed, pushed_bytes=6000) for seed in SEEDS]
 
@@ -123,7 +123,7 @@ def test_fewer_bytes_count_only_at_the_same_loss() -> None:
 
 
 def test_a_machine_that_runs_is_compared_without_its_start() -> None:
-    flights, machine = Arm("flights"), Arm("flights", functions=16, profile="one-machine")
+    flights, machine = DescentArm("flights"), DescentArm("flights", functions=16, profile="one-machine")
     rows = pilots(flights, 0.1)
     rows += [row(flights, seed, 0.1, 0.5, seconds=8.0 + 0.01 * seed) for seed in SEEDS]
     rows += [row(machine, seed, 0.1, 0.5, seconds=62.0, usd=0.0155) for seed in SEEDS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud.money.billing.paper_formulas import FORMULAS, RoundTimes
+from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceBook
-from cloud.money.pricing import Part, lines_of, total
+from cloud.money.pricing import PricedPart, lines_of, total
 from research import calculation
 from research.siren_tables import (
     GRID,
@@ -42,10 +42,12 @@ def test_both_rows_of_the_toy_example_imply_256_mb() -> None:
 def test_all_dollars_of_the_toy_example_follow_from_its_times_within_5_percent() -> None:
     for functions, row in TOY.items():
         assert toy_usd(functions * row.seconds) == pytest.approx(row.usd, rel=0.05)
-        times = RoundTimes(row.seconds, 0.0, (row.seconds,) * functions, memory_mb=TOY_MB)
+        times = FormulaRound(row.seconds, 0.0, (row.seconds,) * functions, memory_mb=TOY_MB)
         formula = FORMULAS["siren"].cost((times,), PriceBook.load()) / PICODOLLARS_PER_USD
         assert formula == pytest.approx(toy_usd(functions * row.seconds), rel=1e-6)
-    hour = total(lines_of((Part(PriceBook.load().row("c5.2xlarge")),), 3600 * 10**9)) / PICODOLLARS_PER_USD
+    hour = (
+        total(lines_of((PricedPart(PriceBook.load().row("c5.2xlarge")),), 3600 * 10**9)) / PICODOLLARS_PER_USD
+    )
     assert hour == 0.34
     assert hour * TOY_SERVER.seconds / 3600 == pytest.approx(TOY_SERVER.usd, rel=0.05)
 

@@ -15,9 +15,9 @@ from research.siren_testbed import (
     PILOT_SEED,
     SEEDS,
     SERVERS,
-    Arm,
-    Reached,
-    Work,
+    TestbedArm,
+    TestbedWork,
+    TrainingEnd,
     hourly_usd,
     kept,
     key_of,
@@ -36,7 +36,7 @@ Found = dict[tuple[str, int], dict[str, Any]]
 
 
 def row(
-    arm: Arm, seed: int, losses: list[float], seconds: float, usd: float, money: float = 0.0
+    arm: TestbedArm, seed: int, losses: list[float], seconds: float, usd: float, money: float = 0.0
 ) -> dict[str, Any]:
     """A training whose epochs all take as long. The rent of a server follows from its seconds."""
     epochs = range(1, len(losses) + 1)
@@ -56,9 +56,9 @@ def keyed(*rows: dict[str, Any]) -> Found:
 
 def test_when_a_loss_is_reached_by_hand() -> None:
     one = row(server("flights", "m4.large"), 0, [0.7, 0.5, 0.4], 40.0, 0.001)
-    assert reached(one, 0.5) == Reached(2, 80.0, 0.002, reached=True)
-    assert without_start(reached(one, 0.5)) == Reached(2, 20.0, pytest.approx(0.0005), reached=True)
-    assert reached(one, 0.3) == Reached(3, 120.0, pytest.approx(0.003), reached=False)
+    assert reached(one, 0.5) == TrainingEnd(2, 80.0, 0.002, reached=True)
+    assert without_start(reached(one, 0.5)) == TrainingEnd(2, 20.0, pytest.approx(0.0005), reached=True)
+    assert reached(one, 0.3) == TrainingEnd(3, 120.0, pytest.approx(0.003), reached=False)
 
 
 def test_servers_have_their_cores_and_their_price() -> None:
@@ -79,7 +79,9 @@ def test_what_others_need_is_trained_first() -> None:
     ]
     found = keyed(row(pilot, PILOT_SEED, [0.6, 0.5], 70.0, 0.001), *servers)
     assert target_of("flights", found) == 0.505
-    started, running = (Arm("flights", money="m4.xlarge", account=one) for one in ("started", "running"))
+    started, running = (
+        TestbedArm("flights", money="m4.xlarge", account=one) for one in ("started", "running")
+    )
     assert money_of(started, found) == pytest.approx(140 / 3600 * hourly_usd("m4.xlarge"), rel=1e-4)
     assert money_of(running, found) == pytest.approx(80 / 3600 * hourly_usd("m4.xlarge"), rel=1e-4)
     assert money_of(started, keyed(*servers[:-1])) is None
@@ -94,7 +96,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "optimiser": {"kind": "sgd", "learning_rate": 0.1},
         "minibatch": 64,
     }
-    works = {"glyphs": Work(training, 1, 2, 4)}
+    works = {"glyphs": TestbedWork(training, 1, 2, 4)}
     monkeypatch.setattr(testbed, "FIXED", (2,))
     monkeypatch.setattr(testbed, "REHEARSALS", 800)
     monkeypatch.setattr(testbed, "SEEDS", (0,))
@@ -115,7 +117,7 @@ def test_a_test_bed_is_run_kept_and_compared(small: None, tmp_path: Path) -> Non
     run_missing(path)
     rows = read_rows_of(path)
     assert list(missing(rows)) == []
-    money, least = money_of(agent := Arm("glyphs", money="m4.large"), rows), least_usd("glyphs", rows)
+    money, least = money_of(agent := TestbedArm("glyphs", money="m4.large"), rows), least_usd("glyphs", rows)
     assert money is not None
     assert least is not None
     own = kept(agent, rows)[0]
@@ -135,7 +137,7 @@ def test_a_test_bed_is_run_kept_and_compared(small: None, tmp_path: Path) -> Non
 
 def test_for_equal_money_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training that did not reach the loss, or not for its money, counts as twice its time."""
-    pilot, agent = server("flights", "m4.large"), Arm("flights", money="m4.large")
+    pilot, agent = server("flights", "m4.large"), TestbedArm("flights", money="m4.large")
     rows = [row(pilot, PILOT_SEED, [0.6, 0.5], 70.0, 0.001)]
     rows += [row(server("flights", "m4.large"), seed, [0.6, 0.5], 70.0 + seed, 0.001) for seed in SEEDS]
     rows += [row(library_arm("flights"), seed, [0.5], 61.0 + 0.1 * seed, 0.001) for seed in SEEDS]

@@ -16,13 +16,13 @@ from research.experiment import Arm, Cell, Experiment, find_experiment, merged
 from research.pricing_targets import place_of
 from research.reports.break_even import price_sentence, time_sentence
 from research.reports.clock_comparison import ceiling_sentence, judge_seconds, parts_sentence, virtual_seconds
-from research.reports.outcomes import Outcome, Summary
+from research.reports.outcomes import RunOutcome, Summary
 from research.reports.report import write_report
 from research.reports.return_comparison import judge_returns_in_time, return_within
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile, run_file
 from research.runs.seed_run import SeedRun
-from research.scheduler_training import SchedulerTraining
+from research.scheduler_training import RehearsedTraining
 from research.stellaris import LEARNERS, ROUND, SEEDS
 from tests.research.tiny_experiment import CART, TINY
 from training.loops.staleness_aware import StalenessAware
@@ -136,7 +136,7 @@ def test_minionsrl_has_the_same_recipe_and_samples_and_decides_how_many_actors_s
     assert minions.stop.env_steps == 20 * ROUND
     assert minions.stop.rounds == minions.stop.env_steps // minions.progress_a_call
     training = next(arm.study for arm in experiment.arms if arm.name == "scheduler")
-    assert isinstance(training, SchedulerTraining)
+    assert isinstance(training, RehearsedTraining)
     assert training.actors_max == ours.scaling.largest
 
 
@@ -156,14 +156,14 @@ def test_a_run_whose_versions_depend_on_times_is_priced_where_it_was_trained() -
         Experiment.model_validate({**dict(experiment), "claims": (elsewhere,)})
 
 
-def outcome(arm: str, seed: int, rounds: list[float], resumed_after: int = 0) -> Outcome:
+def outcome(arm: str, seed: int, rounds: list[float], resumed_after: int = 0) -> RunOutcome:
     rows: list[dict[str, Any]] = [{"kind": "begin", "made_with": {}}]
     for place, total_s in enumerate(rounds, start=1):
         rows.append({"kind": "round", "round": place, "total_s": total_s})
         rows.append({"kind": "evaluation", "round": place, "at_s": 1e6})
         if place == resumed_after:
             rows.append({"kind": "resumed", "round": place})
-    return Outcome(Cell(arm, "Hopper-v5", seed), [*rows, {"kind": "end"}])
+    return RunOutcome(Cell(arm, "Hopper-v5", seed), [*rows, {"kind": "end"}])
 
 
 def test_seconds_are_of_rounds_with_one_start_of_machines_or_none() -> None:
@@ -210,7 +210,7 @@ def test_an_arm_is_done_sooner_or_not(ours: float, changes: dict[str, Any], word
 def test_returns_are_compared_in_the_time_that_both_had() -> None:
     """Rounds of 2 s against 1 s: when the quicker side has done its four, the other has done two of them."""
 
-    def run(arm: str, seed: int, round_s: float, gain: float) -> Outcome:
+    def run(arm: str, seed: int, round_s: float, gain: float) -> RunOutcome:
         rows = [
             {"kind": "round", "round": place, "total_s": round_s + 60 * (place == 1)} for place in range(1, 5)
         ]
@@ -218,7 +218,7 @@ def test_returns_are_compared_in_the_time_that_both_had() -> None:
             {"kind": "evaluation", "round": place, "return_mean": (gain + seed) * place}
             for place in (1, 3, 4)
         ]
-        return Outcome(Cell(arm, "Hopper-v5", seed), [*rows, *evaluations, {"kind": "end"}])
+        return RunOutcome(Cell(arm, "Hopper-v5", seed), [*rows, *evaluations, {"kind": "end"}])
 
     assert return_within(run("stellaris", 0, 2.0, 100.0), 4.0) == 200.0
     assert return_within(run("synchronous_40", 0, 1.0, 100.0), 4.0) == 400.0
@@ -236,13 +236,13 @@ def test_returns_are_compared_in_the_time_that_both_had() -> None:
 
 
 def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchronous_round() -> None:
-    def run(kind: str, update_s: float) -> Outcome:
+    def run(kind: str, update_s: float) -> RunOutcome:
         begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
         rounds = [
             {"kind": "round", "round": place, "total_s": total_s, "update_s": update_s}
             for place, total_s in enumerate((60.0, 1.0, 1.0), start=1)
         ]
-        return Outcome(Cell("synchronous_40", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
+        return RunOutcome(Cell("synchronous_40", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
 
     words = ceiling_sentence([run("synchronous", 0.2), run("synchronous", 0.3)])
     assert words == "Learning is 25 % of theirs: with learners that take no time the ratio would be 0.75."
@@ -252,13 +252,13 @@ def test_a_verdict_says_what_learners_that_take_no_time_would_make_of_a_synchron
 
 
 def test_a_verdict_says_of_what_a_round_of_many_learners_consists() -> None:
-    def run(kind: str, **figures: Any) -> Outcome:
+    def run(kind: str, **figures: Any) -> RunOutcome:
         begin = {"kind": "begin", "spec": {"training": {"loop": {"kind": kind}}}}
         rounds = [
             {"kind": "round", "round": place, "total_s": 2.0, "update_s": 0.2, "minibatches": 40} | figures
             for place in (1, 2, 3)
         ]
-        return Outcome(Cell("a", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
+        return RunOutcome(Cell("a", "Hopper-v5", 0), [begin, *rounds, {"kind": "end"}])
 
     gradients = {"learners": 4, "gradients": 40, "steps": 16, "learning_s": 1.5, "learners_busy": 1.2}
     ours, theirs = run("staleness_aware", gradients=gradients), run("synchronous")
@@ -387,7 +387,7 @@ def _cluster_run(folder: Path, name: str, loop: dict[str, Any]) -> PricedRun:
     cell = Cell(name, CART, 0)
     file = RunFile(folder / name, cell)
     assert SeedRun(experiment, cell, file, root=folder, folder=folder / name).run()
-    return PricedRun(Outcome(cell, file.rows()), file.sittings)
+    return PricedRun(RunOutcome(cell, file.rows()), file.sittings)
 
 
 @pytest.mark.parametrize("end", ["quick", "slow"])
@@ -417,6 +417,6 @@ def test_whichever_half_of_the_seeds_chooses_the_cheapest_machine_that_learns_it
         file = run_file(
             experiment, Path("nowhere/stellaris_lambda"), Cell("synchronous_40", "Hopper-v5", seed)
         )
-        run = PricedRun(Outcome(file.cell, file.rows()), file.sittings)
+        run = PricedRun(RunOutcome(file.cell, file.rows()), file.sittings)
         usd = {name: run.cost(name, run.rounds).usd for name in machines}
         assert min(usd, key=lambda name: usd[name]) == "machine_small"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from research.calculations.stellaris_features import NOT_SHOWN, SHOWN, STELLARIS, Run, compute, shown_by
+from research.calculations.stellaris_features import NOT_SHOWN, SHOWN, STELLARIS, ShortRun, compute, shown_by
 from tests.factories import round_finished
 from training.engine.reports import GradientsReport, RoundReport
 
@@ -35,7 +35,7 @@ def report(actors: int, staleness_most: float | None = None) -> RoundReport:
 
 
 def test_each_box_is_ticked_by_what_shows_it_and_by_nothing_else() -> None:
-    fixed = Run([report(2), report(2)], whole=True, gradients_picodollars=0)
+    fixed = ShortRun([report(2), report(2)], whole=True, gradients_picodollars=0)
     assert shown_by([fixed, fixed]) == (NOT_SHOWN, NOT_SHOWN, SHOWN, NOT_SHOWN)
     cut_short = fixed._replace(whole=False)
     assert shown_by([fixed, cut_short])[2] == NOT_SHOWN

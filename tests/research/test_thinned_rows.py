@@ -8,7 +8,7 @@ import pytest
 
 from research.experiment import Cell
 from research.reports.earlier import changed_by
-from research.reports.outcomes import Outcome
+from research.reports.outcomes import RunOutcome
 
 CELL = Cell("a", "CartPole-v1", 0)
 
@@ -26,12 +26,12 @@ def rows_of(rounds: range) -> list[dict[str, Any]]:
 )
 def test_returns_of_training_need_every_round(rounds: range, trained: float | None) -> None:
     """One stored round has no gap beside it, and is not all there was."""
-    assert Outcome(CELL, rows_of(rounds)).training_return == trained
+    assert RunOutcome(CELL, rows_of(rounds)).training_return == trained
 
 
 def test_steps_are_all_that_were_taken() -> None:
     """The last stored round is the 20th of 25."""
-    assert Outcome(CELL, rows_of(range(10, 26, 10))).env_steps == 2500
+    assert RunOutcome(CELL, rows_of(range(10, 26, 10))).env_steps == 2500
 
 
 def test_the_papers_formula_of_a_cluster_moved_with_the_cluster() -> None:

@@ -10,7 +10,7 @@ import pytest
 from research.claims import Cheaper
 from research.reports.cost_comparison import CostComparisons
 from research.reports.cost_report import draws_sentence
-from research.reports.judging import Judgement, Variant, corrected, firmness, judge, judge_alike
+from research.reports.judging import ClaimVariant, Judgement, corrected, firmness, judge, judge_alike
 from research.reports.run_cost import PricedRun
 from tests.research.tiny_experiment import CART, CLAIM
 from tests.research.tiny_runs import run_of
@@ -250,9 +250,9 @@ def test_what_turns_a_verdict_is_explained() -> None:
 
 def test_a_verdict_says_first_what_turns_it_and_what_undoes_it() -> None:
     interval = Interval(0.9, 0.8, 0.95)
-    turned = Variant("no_startup", "without starts", interval, "does not hold", turned=True)
-    undone = Variant("begin", "by the first reading", interval, "not decided by 5 seeds", turned=False)
-    same = Variant("no_rebuild", "without rebuilding", interval, "holds", turned=False)
+    turned = ClaimVariant("no_startup", "without starts", interval, "does not hold", turned=True)
+    undone = ClaimVariant("begin", "by the first reading", interval, "not decided by 5 seeds", turned=False)
+    same = ClaimVariant("no_rebuild", "without rebuilding", interval, "holds", turned=False)
     assert firmness("holds", [turned, undone, same]) == [
         "Its sign turns without starts.",
         "It is not decided by the first reading.",

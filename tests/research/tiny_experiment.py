@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from research.claims import Cheaper
-from research.experiment import Arm, Experiment, Setting
+from research.experiment import Arm, Experiment, ExperimentSetting
 from research.runs.run_file import RunFile
 from research.runs.seed_run import SeedRun
 
@@ -48,7 +48,7 @@ TINY = Experiment(
         Arm(name="few", title="Few", changes={"training": {"scaling": {"kind": "fixed", "actors": 2}}}),
         Arm(name="like", title="As much, largest first", spends_like="boosted"),
     ),
-    settings=(Setting(environment=CART, seeds=(0,)),),
+    settings=(ExperimentSetting(environment=CART, seeds=(0,)),),
     targets={CART: 50.0},
     pricing_targets=("functions_paper", "cluster_paper", "machine"),
     claims=(Cheaper(**CLAIM, primary=True),),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from research.experiment import Cell
-from research.reports.outcomes import Outcome
+from research.reports.outcomes import RunOutcome
 from research.reports.run_cost import PricedRun
 from research.runs.run_file import RunFile
 from tests.research.tiny_experiment import CART
@@ -23,7 +23,7 @@ def run_of(folder: Path, arm: str, returns: list[float] | None = None) -> Priced
         found = [
             {**row, "return_mean": next(scores)} if row["kind"] == "evaluation" else row for row in found
         ]
-    return PricedRun(Outcome(file.cell, found), file.sittings)
+    return PricedRun(RunOutcome(file.cell, found), file.sittings)
 
 
 def trained_run(folder: Path, returns: list[float | None]) -> PricedRun:
@@ -37,4 +37,4 @@ def trained_run(folder: Path, returns: list[float | None]) -> PricedRun:
             row = {**row, "episodes": 0 if score is None else 4, "episode_return_mean": score}
             row["env_steps"] = 100 * row["round"]
         found.append(row)
-    return PricedRun(Outcome(file.cell, found), file.sittings)
+    return PricedRun(RunOutcome(file.cell, found), file.sittings)

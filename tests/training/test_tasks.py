@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cloud.actor.wire import Work
+from cloud.actor.wire import MeasuredWork
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of
 from tests.training.specs import tiny
@@ -61,7 +61,7 @@ def test_what_a_call_fetched_and_computed_is_stored_where_it_was_measured():
     both = sum_usages([one, one.model_copy(update={"most_memory_mb": 70})])
     assert (both.fetched_bytes, both.fetch_s, both.compute_s, both.push_s) == (10, 1.0, 3.0, 0.5)
     assert (both.processor_s, both.most_memory_mb) == (4.0, 90)
-    assert Work.of(one).usage() == one
+    assert MeasuredWork.of(one).usage() == one
 
 
 def test_figures_are_distinguished_from_what_every_round_has():

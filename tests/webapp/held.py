@@ -9,7 +9,7 @@ from typing import Any
 
 from cloud.accounts.connections import AwsKeys
 from cloud.accounts.provision.permissions import SHARED_PREFIX
-from cloud.accounts.register import Found, Holder
+from cloud.accounts.register import FoundResource, Holder
 from cloud.platforms.aws.functions import function_name
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
@@ -101,14 +101,14 @@ def stand(aws: AwsEmulator) -> list[str]:
 class PaperCloud:
     """A finder over a list, to look at what a listing may show."""
 
-    shown: list[Found] = field(default_factory=list)
+    shown: list[FoundResource] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     fails: Exception | None = None
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundResource]:
         if self.fails is not None:
             raise self.fails
         return list(self.shown)
 
-    def end(self, found: Found) -> None:
+    def end(self, found: FoundResource) -> None:
         self.ended.append(found.name)

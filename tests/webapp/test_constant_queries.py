@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling_runs import ProfilingPlan
 from tests.factories import (
     call_failed,
     checkpoint_saved,
@@ -141,7 +141,7 @@ class Growing:
         Film.objects.create(job=self.job, asked_by=self.owner, **around)
         grid = {"grid": 9, "span": 1, "episodes": 1}
         Surface.objects.create(job=self.job, asked_by=self.owner, **around, **grid)
-        plan = Plan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json")
+        plan = ProfilingPlan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json")
         wish = {"asked_by": self.owner, "asked_at": now, "since": now, "limit_picodollars": 0}
         MemoryProfile.objects.create(project=self.project, plan=plan, state="done", **wish)
 

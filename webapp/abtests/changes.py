@@ -23,7 +23,7 @@ class ChangeRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChangeChoice:
     """Something that may change: a whole change (`training.algorithm.kind=a2c`), or a field that needs a value."""
 
     value: str
@@ -34,7 +34,7 @@ class Choice:
         return "=" not in self.value
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """A change in words: the field's title, and its values before and after."""
 
     field_title: str
@@ -42,7 +42,7 @@ class Change(NamedTuple):
     new_value: str
 
 
-def choices(spec: JobSpec) -> list[tuple[str, list[Choice]]]:
+def choices(spec: JobSpec) -> list[tuple[str, list[ChangeChoice]]]:
     """Return what may change, under headings: other variants of each choice, then single fields."""
     document = spec.model_dump(mode="json")
     found = []
@@ -53,13 +53,13 @@ def choices(spec: JobSpec) -> list[tuple[str, list[Choice]]]:
         if not here:
             continue
         others = [
-            Choice(f"{path}={tag}", title)
+            ChangeChoice(f"{path}={tag}", title)
             for tag, title in variant_titles(path).items()
             if tag != here and _fits(spec, f"{path}={tag}")
         ]
         found.append((title_at(path, [document]), others))
     fields = [
-        Choice(one.path, f"{one.title}, now {format_value(one.value)}")
+        ChangeChoice(one.path, f"{one.title}, now {format_value(one.value)}")
         for one in fields_of(spec).values()
         if one.path.startswith("training.")
     ]
@@ -95,14 +95,14 @@ def changed(spec: JobSpec, change: str) -> JobSpec:
     return found
 
 
-def describe_change(spec: JobSpec, change: str) -> Change:
+def describe_change(spec: JobSpec, change: str) -> FieldChange:
     """Return the change as people read it. Raises ChangeRefused."""
     path = change.partition("=")[0].strip()
     before, after = spec.model_dump(mode="json"), changed(spec, change).model_dump(mode="json")
     titles = variant_titles(path)
     was, now = (question_of(one).get(path) for one in (before, after))
     old, new = (titles.get(str(value), format_value(value))[:_LONGEST] for value in (was, now))
-    return Change(title_at(path, [after, before])[:_LONGEST], old, new)
+    return FieldChange(title_at(path, [after, before])[:_LONGEST], old, new)
 
 
 def _paths(one: JobSpec, other: JobSpec) -> list[str]:

@@ -12,7 +12,7 @@ _SIDE = 8
 
 
 @dataclass(frozen=True)
-class Dot:
+class SeedDot:
     x: float
     y: float
     seed: int
@@ -21,20 +21,20 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DifferenceDrawing:
     """`zero` is where no difference lies; `mean` where the mean does."""
 
     width: int
     height: int
     zero: float
     mean: float
-    dots: tuple[Dot, ...]
+    dots: tuple[SeedDot, ...]
     low: str
     high: str
     sentence: str
 
 
-def drawing_of(results: PairResults) -> Drawing | None:
+def drawing_of(results: PairResults) -> DifferenceDrawing | None:
     """Return the drawing; None before two pairs have ended."""
     shown = [
         (pair.seed, difference * pair.toward, difference > 0)
@@ -51,11 +51,13 @@ def drawing_of(results: PairResults) -> Drawing | None:
         return WIDTH / 2 + half * value / reach
 
     dots = tuple(
-        Dot(at(value), TOP + ROW * place + ROW / 2, seed, f"Seed {seed}: {_signed(value, decimals)}", better)
+        SeedDot(
+            at(value), TOP + ROW * place + ROW / 2, seed, f"Seed {seed}: {_signed(value, decimals)}", better
+        )
         for place, (seed, value, better) in enumerate(shown)
     )
     won = sum(better for _, _, better in shown)
-    return Drawing(
+    return DifferenceDrawing(
         width=WIDTH,
         height=2 * TOP + ROW * len(shown),
         zero=at(0.0),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from webapp.abtests.changes import Choice, choices
+from webapp.abtests.changes import ChangeChoice, choices
 from webapp.abtests.services import EFFECTS, USUAL_EFFECT, plan_of, suggested_budget
 from webapp.abtests.text import EFFECT_WORDS, effect_words
 from webapp.formatting import display_usd
@@ -50,7 +50,7 @@ class ABTestForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        chosen: Choice | None = self._choices.get(given.get("change", ""))
+        chosen: ChangeChoice | None = self._choices.get(given.get("change", ""))
         if chosen is not None and chosen.needs_value and not given.get("value", "").strip():
             self.add_error("value", f"Give the new value of {chosen.title.partition(', now')[0]}.")
         return given

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from training.statistics.sequential import pairs_needed
-from webapp.abtests.changes import Change, ChangeRefused, changed, describe_change
+from webapp.abtests.changes import ChangeRefused, FieldChange, changed, describe_change
 from webapp.abtests.models import ABTest, State
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -40,7 +40,7 @@ class ABTestRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TestPlan:
     """What a test would take. Money in picodollars; `expected` if all pairs run and B costs what A did."""
 
     effect: float
@@ -52,14 +52,14 @@ class Plan:
         return 2 * self.pairs
 
 
-def plan_of(job: Job, effect: float) -> Plan:
+def plan_of(job: Job, effect: float) -> TestPlan:
     """Return the pairs that find a difference of that size, and what they would cost."""
     pairs = pairs_needed(effect)
     paid = job.account.spent_picodollars + job.account.overrun_picodollars
-    return Plan(effect, pairs, 2 * pairs * paid)
+    return TestPlan(effect, pairs, 2 * pairs * paid)
 
 
-def suggested_budget(plan: Plan, spec: JobSpec) -> Decimal:
+def suggested_budget(plan: TestPlan, spec: JobSpec) -> Decimal:
     """Return a budget with room for all pairs; the job's own budget if it cost nothing."""
     if not plan.expected:
         return spec.budget_usd
@@ -139,7 +139,7 @@ def _create(
     job: Job,
     user: Any,
     change: str,
-    words: Change,
+    words: FieldChange,
     effect: float,
     pairs: int,
     budget_usd: Decimal,

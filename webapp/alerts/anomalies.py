@@ -52,13 +52,13 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Anomaly:
     kind: Kind
     severity: Severity
     sentence: str
 
 
-def burn(facts: Facts) -> Finding | None:
+def burn(facts: Facts) -> Anomaly | None:
     """The job spends several times faster than forecast."""
     expected, seen = facts.expected_picodollars_per_s, facts.burn_picodollars_per_s
     if not expected or seen is None:
@@ -66,7 +66,7 @@ def burn(facts: Facts) -> Finding | None:
     times = seen / expected
     if times <= (BURN_OVER_TIMES if Kind.BURN in facts.open_kinds else BURN_TIMES):
         return None
-    return Finding(
+    return Anomaly(
         Kind.BURN,
         Severity.WARNING,
         f"{facts.name} spends {display_usd(round(seen * _PER_HOUR))} an hour, {times:.1f} times what was forecast"
@@ -75,7 +75,7 @@ def burn(facts: Facts) -> Finding | None:
     )
 
 
-def retries(facts: Facts) -> Finding | None:
+def retries(facts: Facts) -> Anomaly | None:
     """Calls fail and are paid for again: a large share of them, or a large number."""
     calls = facts.failed_calls + facts.settled_calls
     share = facts.failed_calls / calls if calls else 0.0
@@ -83,7 +83,7 @@ def retries(facts: Facts) -> Finding | None:
     line = RETRIES_SHARE / 2 if Kind.RETRIES in facts.open_kinds else RETRIES_SHARE
     if not many and (facts.failed_calls < RETRIES_AT_LEAST or share < line):
         return None
-    return Finding(
+    return Anomaly(
         Kind.RETRIES,
         Severity.CRITICAL if share >= RETRIES_SHARE else Severity.WARNING,
         f"{facts.failed_calls:,} calls of {facts.name} failed in five minutes, {100 * share:.0f} % of all, and failed"
@@ -91,12 +91,12 @@ def retries(facts: Facts) -> Finding | None:
     )
 
 
-def no_steps(facts: Facts) -> Finding | None:
+def no_steps(facts: Facts) -> Anomaly | None:
     """The job spends money without a training step."""
     spent = facts.spent_since_steps_picodollars
     if spent < max(1, NO_STEPS_SHARE * facts.limit_picodollars):
         return None
-    return Finding(
+    return Anomaly(
         Kind.NO_STEPS,
         Severity.CRITICAL,
         f"{facts.name} has spent {display_usd(spent)} in the last ten minutes without a single step of training."
@@ -104,7 +104,7 @@ def no_steps(facts: Facts) -> Finding | None:
     )
 
 
-RULES: tuple[Callable[[Facts], Finding | None], ...] = (burn, retries, no_steps)
+RULES: tuple[Callable[[Facts], Anomaly | None], ...] = (burn, retries, no_steps)
 OVER: dict[str, str] = {
     Kind.BURN: "It spends about as forecast again.",
     Kind.RETRIES: "Its calls succeed again.",
@@ -114,7 +114,7 @@ WATCHED = frozenset(OVER)
 ENDED = "The job is no longer running."
 
 
-def findings(facts: Facts) -> list[Finding]:
+def findings(facts: Facts) -> list[Anomaly]:
     return [found for rule in RULES if (found := rule(facts)) is not None]
 
 

@@ -63,7 +63,7 @@ class WebhookDocument(BaseModel):
 
 
 @dataclass(frozen=True)
-class Message:
+class AlertMessage:
     """The text of a delivery. `identity` is the same for each attempt, and changes when a person sends it again."""
 
     delivery_id: str
@@ -86,7 +86,7 @@ class Message:
         return render_to_string("alerts/mail.html", {"message": self})
 
 
-def message_of(delivery: Delivery) -> Message:
+def message_of(delivery: Delivery) -> AlertMessage:
     """The message of a delivery. Its alert and channel should be loaded."""
     alert = delivery.alert
     project = alert.project
@@ -95,7 +95,7 @@ def message_of(delivery: Delivery) -> Message:
     link = link_to(alert)
     over = "Over: " if delivery.over else ""
     sentence = f"{alert.over_words} Earlier: {alert.sentence}" if delivery.over else alert.sentence
-    return Message(
+    return AlertMessage(
         delivery_id=delivery.pk,
         identity=delivery.pk if not delivery.replays else f"{delivery.pk}.{delivery.replays}",
         title=f"{over}{alert.get_kind_display()}{unreal}{where}",
@@ -141,7 +141,7 @@ def link_to(alert: Alert) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SendingOutcome:
     """Sent, or why not, in words for people; `again` when another attempt may fare better.
 
     What was not even `tried` is no attempt: the channel may work well.
@@ -155,16 +155,16 @@ class Outcome:
     tried: bool = True
 
 
-def refused(words: str, status: int | None = None) -> Outcome:
+def refused(words: str, status: int | None = None) -> SendingOutcome:
     """Trying again would meet the same."""
-    return Outcome(False, words, status=status)
+    return SendingOutcome(False, words, status=status)
 
 
-def later(words: str, status: int | None = None, retry_after_s: float | None = None) -> Outcome:
+def later(words: str, status: int | None = None, retry_after_s: float | None = None) -> SendingOutcome:
     """It may be better in a while."""
-    return Outcome(False, words, True, status, retry_after_s)
+    return SendingOutcome(False, words, True, status, retry_after_s)
 
 
-def postponed(words: str, wait_s: float) -> Outcome:
+def postponed(words: str, wait_s: float) -> SendingOutcome:
     """No attempt was made. The delivery waits so long."""
-    return Outcome(False, words, True, retry_after_s=wait_s, tried=False)
+    return SendingOutcome(False, words, True, retry_after_s=wait_s, tried=False)

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from webapp.connections.models import SealedRow
-from webapp.connections.sealing import Place
+from webapp.connections.sealing import SealedPlace
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -222,9 +222,9 @@ class Channel(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
 
-    def sealed_place(self, field: str) -> Place:
+    def sealed_place(self, field: str) -> SealedPlace:
         """The place that a secret of this channel is sealed for."""
-        return Place(self.project_id or 0, self.pk, field)
+        return SealedPlace(self.project_id or 0, self.pk, field)
 
 
 class ChannelSecret(SealedRow):
@@ -238,7 +238,7 @@ class ChannelSecret(SealedRow):
     def __str__(self) -> str:
         return f"{self.field} of {self.channel_id}"
 
-    def place(self) -> Place:
+    def place(self) -> SealedPlace:
         return self.channel.sealed_place(self.field)
 
 

@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.alerts import services, text
-from webapp.alerts.message import Outcome, later, message_of
+from webapp.alerts.message import SendingOutcome, later, message_of
 from webapp.alerts.models import About, Channel, Delivery, DeliveryState, Kind, Severity
 from webapp.alerts.senders import SENDERS
 from webapp.clock import SYSTEM_CLOCK, Clock
@@ -82,7 +82,7 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
     """Attempt a delivery that the caller holds, and record the outcome."""
     channel = delivery.channel
     if not channel.on:
-        record(delivery, Outcome(False, "The channel is off."), clock=clock)
+        record(delivery, SendingOutcome(False, "The channel is off."), clock=clock)
         return
     try:
         outcome = SENDERS[channel.way](channel, message_of(delivery), clock)
@@ -94,7 +94,7 @@ def attempt(delivery: Delivery, *, clock: Clock = SYSTEM_CLOCK) -> None:
 
 
 @transaction.atomic
-def record(delivery: Delivery, outcome: Outcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
+def record(delivery: Delivery, outcome: SendingOutcome, *, clock: Clock = SYSTEM_CLOCK) -> bool:
     """Record the outcome of an attempt. False if another sender holds the delivery by now."""
     now = clock.now()
     changes: dict[str, object] = {
@@ -148,13 +148,15 @@ def release_lost(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return freed
 
 
-def _pause(attempts: int, outcome: Outcome) -> timedelta:
+def _pause(attempts: int, outcome: SendingOutcome) -> timedelta:
     """Grows with each attempt, with jitter, so that a recovering receiver is not flooded."""
     pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * PAUSE_GROWS ** (attempts - 1)) * random.uniform(0.8, 1.2)
     return timedelta(seconds=max(pause_s, min(outcome.retry_after_s or 0.0, LONGEST_PAUSE_S)))
 
 
-def _note_on_channel(channel: Channel, outcome: Outcome, now: datetime, clock: Clock, given_up: bool) -> None:
+def _note_on_channel(
+    channel: Channel, outcome: SendingOutcome, now: datetime, clock: Clock, given_up: bool
+) -> None:
     row, key = Channel.objects.filter(pk=channel.pk), About.CHANNEL.subject(channel.pk)
     if outcome.sent:
         row.update(failures=0, last_error="", last_sent_at=now)

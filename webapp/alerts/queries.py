@@ -33,7 +33,7 @@ _NOT_ONLY_NEWS = ~Q(kind=Kind.JOB_FINISHED) | _NEW
 
 
 @dataclass(frozen=True)
-class Bell:
+class AlertBell:
     """What the bell shows a person of a project."""
 
     new: int
@@ -79,7 +79,7 @@ def alert_for(user: Any, project: Any, alert_id: int) -> Alert:
     return or_404(alerts_for(user, project).filter(pk=alert_id).first(), "alert")
 
 
-def bell_of(user: Any, project: Any) -> Bell:
+def bell_of(user: Any, project: Any) -> AlertBell:
     """The active alerts, as the list shows them, and how many of them are new to the person. One query, as it is on
     every page.
     """
@@ -87,7 +87,7 @@ def bell_of(user: Any, project: Any) -> Bell:
     open_alerts = list(active[:MOST_COUNTED])
     new = [alert for alert in open_alerts if alert.told_at > alert.seen_at]  # type: ignore[attr-defined]
     worst = max((Severity(alert.severity) for alert in new), key=lambda severity: severity.rank, default="")
-    return Bell(len(new), worst, open_alerts[:IN_BELL])
+    return AlertBell(len(new), worst, open_alerts[:IN_BELL])
 
 
 def rules_of(project: Any) -> QuerySet[Rule]:

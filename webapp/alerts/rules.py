@@ -47,7 +47,7 @@ class RuleRefused(ValueError):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FigureRule:
     """A figure of the last round above (`over`) or below a value."""
 
     figure: str
@@ -74,7 +74,7 @@ class NoImprovement:
         return f"no improvement for {display_usd(self.picodollars)}"
 
 
-Parsed = Comparison | NoImprovement
+Parsed = FigureRule | NoImprovement
 
 
 def parse(text: str) -> Parsed:
@@ -91,7 +91,7 @@ def parse(text: str) -> Parsed:
             raise RuleRefused(f"{figure} is no figure of a round; known are {', '.join(FIGURES)}.")
         if not isfinite(value):
             raise RuleRefused(f"{found[3]} is too large a number.")
-        return Comparison(figure, sign == ">", _value(_number(value)))
+        return FigureRule(figure, sign == ">", _value(_number(value)))
     raise RuleRefused(f"Write a rule as “{EXAMPLES[0]}”, “{EXAMPLES[1]}” or “{EXAMPLES[2]}”.")
 
 

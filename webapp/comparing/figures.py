@@ -65,7 +65,7 @@ class SideFigures:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class JobComparison:
     """What the sides are judged by (webapp/jobs/scores.py), and what the chart draws. Sides in the address's order."""
 
     sides: tuple[SideFigures, ...]
@@ -88,7 +88,7 @@ class Comparison:
         return sum(one.side.running for one in self.sides)
 
 
-def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
+def compared(picked: Picked, curves: dict[str, RunCurve]) -> JobComparison:
     """The figures of all sides. Each is tested against the best one, if both have scores."""
     basis, scores = scores_of(picked.jobs)
     by_job = {job.pk: score for job, score in zip(picked.jobs, scores, strict=True)}
@@ -98,7 +98,7 @@ def compared(picked: Picked, curves: dict[str, RunCurve]) -> Comparison:
     efficient = {id(one) for one in ahead_of_each(known)}
     marked = tuple(_held_against(one, leader, id(one) in efficient) for one in found)
     lead = next((one for one in marked if one.leads), None)
-    return Comparison(marked, basis, drawn_by(curves), lead)
+    return JobComparison(marked, basis, drawn_by(curves), lead)
 
 
 def _figures(side: Side, by_job: Mapping[str, float | None]) -> SideFigures:
@@ -153,7 +153,7 @@ def _is_ahead(one: SideFigures, other: SideFigures, by: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Difference:
+class SpecDifference:
     """A field of the specs whose value is not the same on all sides."""
 
     path: str
@@ -166,7 +166,7 @@ class Difference:
     """Whether each side has the field. Those of one algorithm alone say little beside another one."""
 
 
-def differences(sides: Sequence[Side]) -> list[Difference]:
+def differences(sides: Sequence[Side]) -> list[SpecDifference]:
     """The fields in which the sides' specs differ. Limits count; names, tags and seeds do not."""
     specs = [side.jobs[0].spec for side in sides]
     questions: list[dict[str, Any]] = [
@@ -177,9 +177,9 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
 
 def _difference(
     path: str, questions: Sequence[Mapping[str, Any]], specs: Sequence[Mapping[str, Any]]
-) -> Difference:
+) -> SpecDifference:
     values = tuple(format_value(one[path]) if path in one else "–" for one in questions)
     having = [spec for spec, question in zip(specs, questions, strict=True) if path in question]
     titles = variant_titles(path)
     shown = tuple(titles.get(value, value) for value in values)
-    return Difference(path, values, title_at(path, having), shown, len(having) == len(questions))
+    return SpecDifference(path, values, title_at(path, having), shown, len(having) == len(questions))

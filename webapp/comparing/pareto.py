@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 28, 20, 32
 
 
 @dataclass(frozen=True)
-class Dot:
+class ParetoDot:
     """A side in the plane. `low` and `high` end its interval of return; `words` says it all."""
 
     figures: SideFigures
@@ -26,16 +26,16 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Tick:
+class AxisTick:
     at: float
     words: str
 
 
 @dataclass(frozen=True)
 class Plane:
-    dots: tuple[Dot, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
+    dots: tuple[ParetoDot, ...]
+    x_ticks: tuple[AxisTick, ...]
+    y_ticks: tuple[AxisTick, ...]
     front: str
     """Points of an SVG line through the sides that are significantly ahead of each other side in return or across;
     empty for fewer than two."""
@@ -62,7 +62,7 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     horizontal = _scale(x_steps, _LEFT, WIDTH - _RIGHT)
     vertical = _scale(y_steps, HEIGHT - _BOTTOM, _TOP)
     dots = tuple(
-        Dot(
+        ParetoDot(
             one,
             horizontal(at),
             vertical(one.iqm.value),
@@ -75,15 +75,16 @@ def plane(sides: Sequence[SideFigures], by: str = "usd") -> Plane | None:
     )
     return Plane(
         dots,
-        tuple(Tick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
+        tuple(AxisTick(horizontal(value), _axis(value, by, max(across))) for value in x_steps),
         tuple(
-            Tick(vertical(value), format_axis_score(value, known[0].side.score.decimals)) for value in y_steps
+            AxisTick(vertical(value), format_axis_score(value, known[0].side.score.decimals))
+            for value in y_steps
         ),
         _front(dots, by),
     )
 
 
-def _front(dots: Sequence[Dot], by: str) -> str:
+def _front(dots: Sequence[ParetoDot], by: str) -> str:
     ahead = {one.side.place for one in ahead_of_each([dot.figures for dot in dots], (by,))}
     joined = sorted((dot.x, dot.y) for dot in dots if dot.figures.side.place in ahead)
     return svg_points(joined) if len(joined) > 1 else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from webapp.comparing.curves import Getting
-from webapp.comparing.figures import Comparison, SideFigures
+from webapp.comparing.figures import JobComparison, SideFigures
 from webapp.comparing.significance import FEWEST, MOST_MORE
 from webapp.formatting import UNKNOWN, display_usd, format_duration, format_score, plural
 from webapp.job_states import ACTIVE
@@ -15,7 +15,7 @@ from webapp.jobs.reasons import look_of_job
 from webapp.money.amounts import PICODOLLARS_PER_USD
 
 
-def row(one: SideFigures, whole: Comparison, getting: Getting | None) -> dict[str, Any]:
+def row(one: SideFigures, whole: JobComparison, getting: Getting | None) -> dict[str, Any]:
     """One side in the table."""
     return {
         "getting": getting_words(getting) if getting else None,
@@ -80,7 +80,7 @@ def _against(one: SideFigures) -> str:
     return f"beaten by the best in {pairs}: {100 * share.value:.0f} % ({low}–{high} %)"
 
 
-def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
+def _offer(one: SideFigures, whole: JobComparison) -> dict[str, Any] | None:
     """How many more seeds would separate this side from the best, and what they cost: about, and at most."""
     leader = whole.leader
     if leader is None or one.against is None or not one.against.more:
@@ -95,7 +95,7 @@ def _offer(one: SideFigures, whole: Comparison) -> dict[str, Any] | None:
     }
 
 
-def verdicts(whole: Comparison) -> list[str]:
+def verdicts(whole: JobComparison) -> list[str]:
     """Sentences about the order of the sides."""
     sentences = []
     if whole.leader is None:
@@ -127,7 +127,7 @@ def _verdict(one: SideFigures, leader: SideFigures) -> str:
     return f"{pair} are not told apart (p = {one.against.p:.2g}); {seeds} likely would."
 
 
-def chart_sentence(whole: Comparison) -> str:
+def chart_sentence(whole: JobComparison) -> str:
     """The chart as a sentence for screen readers."""
     decimals, name = whole.score.decimals, whole.named
     ends = [f"{one.side.name} {format_score(one.iqm.value, decimals)}" for one in whole.sides if one.iqm]

@@ -17,7 +17,7 @@ from webapp.accounts.access import project_action, project_page
 from webapp.accounts.models import Project
 from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
-from webapp.comparing.figures import Comparison, compared, differences
+from webapp.comparing.figures import JobComparison, compared, differences
 from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups, of_group, picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
@@ -94,7 +94,7 @@ def _comparison(chosen: Picked, request: HttpRequest) -> dict[str, Any]:
     if not chosen.sides:
         return {"comparison": None, "left_out": chosen.left_out}
     curves = curves_of(chosen.jobs)
-    found: Comparison = compared(chosen, curves)
+    found: JobComparison = compared(chosen, curves)
     headings = headings_of(chosen.jobs)
     goal = goal_of(chosen.sides, curves) if len(chosen.sides) > 1 else None
     found_differences = differences(chosen.sides) if len(chosen.sides) > 1 else []

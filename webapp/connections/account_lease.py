@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 from cloud.accounts.checks import scrubbed
 from cloud.accounts.connections import AwsClients
 from cloud.accounts.provision import aws, aws_removal
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections import account_setup, decrypt, queries
 from webapp.connections.models import SECRET_FIELDS, Aim, CheckState, Connection, SetUp
@@ -107,7 +107,7 @@ class AccountLease:
         owner = account_setup.owner_of(self._loan.connection)
         return not self._missing_among(aws_removal.remove_sizes(self.clients, owner, self._loan.made_mb))
 
-    def _missing_among(self, steps: Iterator[Step]) -> bool:
+    def _missing_among(self, steps: Iterator[SetUpStep]) -> bool:
         missing = False
         for step in steps:
             document = self.scrubbed(step.as_dict())

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from cloud.accounts.checks import scrubbed
 from cloud.accounts.provision import aws, aws_removal, azure
 from cloud.accounts.provision.aws_inventory import Owner
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.actor import bundle
 from cloud.actor.bundle import Bundle
 from cloud.platforms.azure.clients import AzureClients
@@ -143,20 +143,20 @@ def _steps(made: SetUp) -> Iterator[dict[str, Any]]:
         steps = _steps_on_azure(made) if connection.cloud == "azure" else _steps_on_aws(made)
         secrets = [decrypt.secret(connection, field).reveal() for field in SECRET_FIELDS[connection.kind]]
     except decrypt.CannotOpen as error:
-        yield Step("Stored credentials", "missing", str(error)).as_dict()
+        yield SetUpStep("Stored credentials", "missing", str(error)).as_dict()
         return
     try:
         for step in steps:
             yield scrubbed(step.as_dict(), secrets)
     except Exception as error:  # only its type: its text may contain anything
         words = _UNFORESEEN.format(type(error).__name__)
-        yield Step(
+        yield SetUpStep(
             "It did not finish", "missing", words, "Try again: the next set-up finds what was made."
         ).as_dict()
 
 
 @sensitive_variables()
-def _steps_on_aws(made: SetUp) -> Iterator[Step]:
+def _steps_on_aws(made: SetUp) -> Iterator[SetUpStep]:
     connection = made.connection
     opened, owner = decrypt.aws_connection(connection).open(), owner_of(connection)
     if made.aim != Aim.SET_UP:
@@ -166,7 +166,7 @@ def _steps_on_aws(made: SetUp) -> Iterator[Step]:
 
 
 @sensitive_variables()
-def _steps_on_azure(made: SetUp) -> Iterator[Step]:
+def _steps_on_azure(made: SetUp) -> Iterator[SetUpStep]:
     connection = made.connection
     clients = AzureClients(decrypt.azure_connection(connection))
     poll_s = _EMULATED_POLL_S if connection.emulated else _POLL_S

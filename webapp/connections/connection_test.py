@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from cloud.accounts import checks
 from cloud.accounts.check_clients import aws_clients, azure_clients
-from cloud.accounts.checks import Check, Findings
+from cloud.accounts.checks import AccountCheck, Findings
 from cloud.platforms.aws.checks import AwsQuestion, check_aws
 from cloud.platforms.azure.checks import AzureQuestion, check_azure
 from webapp.celery import send_hint
@@ -70,7 +70,7 @@ def report_on(connection: Connection) -> dict[str, Any]:
         secrets = [decrypt.secret(connection, field) for field in SECRET_FIELDS[connection.kind]]
     except decrypt.CannotOpen as error:
         findings = Findings(connection.region)
-        findings.found(Check("The stored credentials can be opened", False, str(error)))
+        findings.found(AccountCheck("The stored credentials can be opened", False, str(error)))
         return findings.report().as_dict()
     report = checks.within(LIMIT_S, connection.region, lambda findings: _run_checks(connection, findings))
     return checks.scrubbed(report.as_dict(), [secret.reveal() for secret in secrets])

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from cloud.platforms.model import Cloud
-from webapp.connections.sealing import Place, Sealed
+from webapp.connections.sealing import Sealed, SealedPlace
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -59,7 +59,7 @@ class Connection(models.Model):
 
     All names that are given for it in the account begin with `prefix`. An `emulated` connection is never used against
     a real cloud, nor the reverse. `test_no` counts tests, so that a replaced test does not write. `test_report` is the
-    report of the last finished test (cloud.accounts.checks.Report).
+    report of the last finished test (cloud.accounts.checks.AccountReport).
     """
 
     id = models.CharField(primary_key=True, max_length=20, default=new_connection_id, editable=False)
@@ -113,9 +113,9 @@ class Connection(models.Model):
         """Whether the identity is set. Its secret is stored in the same transaction."""
         return all(getattr(self, field) for field in PLAIN_FIELDS[self.kind])
 
-    def place(self, field: str) -> Place:
+    def place(self, field: str) -> SealedPlace:
         """The place that a secret of this connection is sealed for."""
-        return Place(self.project_id, self.pk, field)
+        return SealedPlace(self.project_id, self.pk, field)
 
 
 class SealedRow(models.Model):
@@ -137,7 +137,7 @@ class SealedRow(models.Model):
     def sealed(self) -> Sealed:
         return Sealed(self.key_id, bytes(self.wrapped_key), bytes(self.ciphertext))
 
-    def place(self) -> Place:
+    def place(self) -> SealedPlace:
         """The place that the secret is sealed for."""
         raise NotImplementedError
 
@@ -154,7 +154,7 @@ class SealedSecret(SealedRow):
     def __str__(self) -> str:
         return f"{self.field} of {self.connection_id}"
 
-    def place(self) -> Place:
+    def place(self) -> SealedPlace:
         return self.connection.place(self.field)
 
 
@@ -170,7 +170,7 @@ class SetUp(models.Model):
     `asked_mb` lists the memory sizes of functions that may exist. It is written before anything is made, and emptied
     once everything is removed. `ready_mb` are the sizes that jobs may use. A bucket for large networks and, on Azure,
     the image of containers work in the same way. `number` counts requests, so that a replaced one does not write;
-    `steps` are those of the latest request (cloud.accounts.provision.steps.Step).
+    `steps` are those of the latest request (cloud.accounts.provision.steps.SetUpStep).
     """
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="set_up")

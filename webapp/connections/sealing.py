@@ -97,7 +97,7 @@ class RowChanged(CannotUnseal):
 
 
 @dataclass(frozen=True)
-class Place:
+class SealedPlace:
     """The place that a secret is sealed for. It cannot be opened for another place."""
 
     project_id: int
@@ -138,29 +138,29 @@ class Sealed:
     ciphertext: bytes
 
 
-def seal(secret: Secret, place: Place, key: MasterKey) -> Sealed:
+def seal(secret: Secret, place: SealedPlace, key: MasterKey) -> Sealed:
     """The secret sealed under a new data key, for this place only."""
     data_key = AESGCM.generate_key(bit_length=KEY_BYTES * 8)
     ciphertext = _encrypt(AESGCM(data_key), secret.reveal().encode(), place.bound("value"))
     return Sealed(key.id, _wrap(data_key, place, key), ciphertext)
 
 
-def unseal(sealed: Sealed, place: Place, keys: Mapping[str, MasterKey]) -> Secret:
+def unseal(sealed: Sealed, place: SealedPlace, keys: Mapping[str, MasterKey]) -> Secret:
     """The plaintext secret. Raises UnknownKey or RowChanged, whose texts are for people."""
     plaintext = _decrypt(AESGCM(_data_key(sealed, place, keys)), sealed.ciphertext, place.bound("value"))
     return Secret(plaintext.decode())
 
 
-def rewrap(sealed: Sealed, place: Place, keys: Mapping[str, MasterKey], key: MasterKey) -> Sealed:
+def rewrap(sealed: Sealed, place: SealedPlace, keys: Mapping[str, MasterKey], key: MasterKey) -> Sealed:
     """The same row under another master key: its data key is wrapped again, its ciphertext stays sealed."""
     return Sealed(key.id, _wrap(_data_key(sealed, place, keys), place, key), sealed.ciphertext)
 
 
-def _wrap(data_key: bytes, place: Place, key: MasterKey) -> bytes:
+def _wrap(data_key: bytes, place: SealedPlace, key: MasterKey) -> bytes:
     return _encrypt(key.cipher(), data_key, place.bound("key", key.id))
 
 
-def _data_key(sealed: Sealed, place: Place, keys: Mapping[str, MasterKey]) -> bytes:
+def _data_key(sealed: Sealed, place: SealedPlace, keys: Mapping[str, MasterKey]) -> bytes:
     key = keys.get(sealed.key_id)
     if key is None:
         raise UnknownKey(sealed.key_id)

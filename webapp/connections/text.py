@@ -13,7 +13,7 @@ from webapp.connections.queries import is_under_way, set_up_given_up, test_given
 from webapp.formatting import Status, Tone, plural
 
 
-class Way(NamedTuple):
+class ConnectionWay(NamedTuple):
     """One way to connect an account, as the page offers it."""
 
     kind: Kind
@@ -23,20 +23,20 @@ class Way(NamedTuple):
 
 
 WAYS = (
-    Way(
+    ConnectionWay(
         Kind.AWS_ROLE,
         "AWS with a role",
         "The best way. You make a role that trusts this installation; nothing secret is stored, and you can revoke it"
         " at any time.",
         "shield-check",
     ),
-    Way(
+    ConnectionWay(
         Kind.AWS_KEYS,
         "AWS with access keys",
         "Where a role cannot be used. The keys of a user with few rights, kept sealed.",
         "key",
     ),
-    Way(
+    ConnectionWay(
         Kind.AZURE_PRINCIPAL,
         "Azure with a service principal",
         "Container groups in one resource group. An app's client secret, kept sealed.",
@@ -87,7 +87,7 @@ def _test_status(report: dict[str, Any]) -> Status:
     return Status("ok", "check-circle-fill", "Ready", "Everything needed is there.")
 
 
-class Row(NamedTuple):
+class CheckRow(NamedTuple):
     """One check on the page."""
 
     name: str
@@ -98,20 +98,20 @@ class Row(NamedTuple):
     word: str
 
 
-class Rows(NamedTuple):
+class CheckRows(NamedTuple):
     """Checks that need action, required ones first, and all other checks."""
 
-    wanting: list[Row]
-    fine: list[Row]
+    wanting: list[CheckRow]
+    fine: list[CheckRow]
 
 
-def rows(report: dict[str, Any]) -> Rows:
+def rows(report: dict[str, Any]) -> CheckRows:
     shown = [_row(check) for check in report.get("checks", [])]
     failed, warned = ([row for row in shown if row.tone == tone] for tone in ("failed", "warning"))
-    return Rows([*failed, *warned], [row for row in shown if row.tone not in ("failed", "warning")])
+    return CheckRows([*failed, *warned], [row for row in shown if row.tone not in ("failed", "warning")])
 
 
-def _row(check: dict[str, Any]) -> Row:
+def _row(check: dict[str, Any]) -> CheckRow:
     shown: tuple[Tone, str, str] = "ok", "check-lg", "Yes"
     if check["ok"] is None:
         shown = "waiting", "question-lg", "Not known"
@@ -119,7 +119,7 @@ def _row(check: dict[str, Any]) -> Row:
         shown = "warning", "exclamation-lg", "Could be better"
     elif not check["ok"]:
         shown = "failed", "x-lg", "Missing"
-    return Row(check["name"], check["words"], check["fix"], *shown)
+    return CheckRow(check["name"], check["words"], check["fix"], *shown)
 
 
 def set_up_status(made: SetUp | None, now: datetime) -> Status:
@@ -198,5 +198,5 @@ _STEP_SHOWN: dict[StepState, tuple[Tone, str, str]] = {
 }
 
 
-def step_rows(steps: list[dict[str, Any]]) -> list[Row]:
-    return [Row(step["name"], step["words"], step["fix"], *_STEP_SHOWN[step["state"]]) for step in steps]
+def step_rows(steps: list[dict[str, Any]]) -> list[CheckRow]:
+    return [CheckRow(step["name"], step["words"], step["fix"], *_STEP_SHOWN[step["state"]]) for step in steps]

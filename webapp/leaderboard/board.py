@@ -16,7 +16,7 @@ from webapp.leaderboard.models import GoalResult
 from webapp.leaderboard.results import references
 
 
-class Setting(NamedTuple):
+class BoardSetting(NamedTuple):
     """What the runs of a row share."""
 
     algorithm: str
@@ -26,14 +26,14 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """`reached` of `runs` got to the goal, by their evaluations; `trained` of the runs were never evaluated, so that
     their training return counts. Medians count the others as never; None where fewer than half got there.
 
     `job` is the id of the run that got there for least, else of any.
     """
 
-    setting: Setting
+    setting: BoardSetting
     runs: int
     reached: int
     cost_picodollars: int | None
@@ -65,7 +65,7 @@ class Board:
 
     subject: str
     goal: float
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
 
 
 def subjects_of(project: Any) -> dict[str, int]:
@@ -82,10 +82,10 @@ def board_of(project: Any, subject: str) -> Board | None:
     results = GoalResult.objects.filter(project=project, subject=subject, goal=goal).values_list(
         "algorithm", "policy", "cloud", "money", "cost_picodollars", "time_s", "job_id", "evaluated"
     )
-    runs: dict[Setting, list[_Run]] = defaultdict(list)
+    runs: dict[BoardSetting, list[_Run]] = defaultdict(list)
     for row in results.iterator(chunk_size=5_000):
         algorithm, policy, cloud, money, cost, time_s, job_id, evaluated = row
-        runs[Setting(algorithm, policy, cloud, money)].append(_Run(cost, time_s, job_id, evaluated))
+        runs[BoardSetting(algorithm, policy, cloud, money)].append(_Run(cost, time_s, job_id, evaluated))
     rows = [_row(setting, found) for setting, found in runs.items()]
     rows.sort(key=lambda row: (_last_if_none(row.cost_picodollars), -row.share, row.setting))
     return Board(subject, goal, tuple(rows))
@@ -98,11 +98,11 @@ class _Run(NamedTuple):
     evaluated: bool
 
 
-def _row(setting: Setting, runs: Sequence[_Run]) -> Row:
+def _row(setting: BoardSetting, runs: Sequence[_Run]) -> BoardRow:
     costs = sorted(run.cost for run in runs if run.cost is not None)
     times = sorted(run.time_s for run in runs if run.time_s is not None)
     half = ceil(len(runs) / 2)
-    return Row(
+    return BoardRow(
         setting,
         runs=len(runs),
         reached=len(costs),

@@ -21,7 +21,7 @@ NO_ACCOUNT_NEEDED = ("", *COMPUTE_HERE)
 
 
 @dataclass(frozen=True)
-class Step:
+class FirstStep:
     title: str
     words: str
     url: str
@@ -33,7 +33,7 @@ class Step:
 class Guide:
     """`next`: the first step that was not taken; None once all were."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FirstStep, ...]
     put_away: bool
 
     @property
@@ -41,7 +41,7 @@ class Guide:
         return sum(step.done for step in self.steps)
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> FirstStep | None:
         return next((step for step in self.steps if not step.done), None)
 
     @property
@@ -56,7 +56,7 @@ def guide_for(membership: Membership) -> Guide:
     running = None if taken["demo"] else _running_demo(membership.project)
     clouds = reverse("connections:list", args=[slug])
     steps = (
-        Step(
+        FirstStep(
             "Watch a job on the simulated cloud",
             "Real learning, made-up functions and prices. It costs nothing and takes a minute to move.",
             reverse("jobs:detail", args=[slug, running])
@@ -65,28 +65,28 @@ def guide_for(membership: Membership) -> Guide:
             "Watch the demo" if running else "Launch the demo",
             taken["demo"],
         ),
-        Step(
+        FirstStep(
             "Connect a cloud",
             "A role or a key with the rights that are listed there, and no others.",
             clouds,
             "Connect AWS or Azure",
             taken["connected"],
         ),
-        Step(
+        FirstStep(
             "Test the connection",
             "Each right on a line of its own, with what to do where one is missing.",
             clouds,
             "Test it",
             taken["tested"],
         ),
-        Step(
+        FirstStep(
             "Set a budget",
             "For all jobs of this project, monthly or in total. Jobs pause before its limit.",
             reverse("budgets:new", args=[slug]),
             "Set a budget",
             taken["budget"],
         ),
-        Step(
+        FirstStep(
             "Launch on your cloud",
             "The form says beforehand what it will cost, and the job cannot cost more than its limit.",
             reverse("jobs:new", args=[slug]),

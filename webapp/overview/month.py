@@ -117,7 +117,7 @@ _UNREAL = Case(
 
 
 @dataclass(frozen=True)
-class Drawing:
+class MonthDrawing:
     """The month as an SVG: `line` up to today, `band` and `middle` from there on, a budget's line at `limit_y`."""
 
     line: str
@@ -134,7 +134,7 @@ def _levels(top: float) -> tuple[tuple[str, str], ...]:
     )
 
 
-def drawing(month: Month, limit: int | None) -> Drawing:
+def drawing(month: Month, limit: int | None) -> MonthDrawing:
     """Drawn from zero, because it is money."""
     expected = month.expected()
     tops = [month.spent, expected[2] if expected else 0, limit or 0]
@@ -151,7 +151,7 @@ def drawing(month: Month, limit: int | None) -> Drawing:
         low, most_likely, high = (at(month.days, amount) for amount in expected)
         band, middle = svg_points((here, high, low)), svg_points((here, most_likely))
     limit_y = None if limit is None else HEIGHT * (1 - limit / top)
-    return Drawing(line, band, middle, limit_y, _levels(top) if top > 1 else ())
+    return MonthDrawing(line, band, middle, limit_y, _levels(top) if top > 1 else ())
 
 
 def pace_sentence(month: Month) -> str:

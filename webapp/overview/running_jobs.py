@@ -148,7 +148,7 @@ RATED = 50
 
 
 @dataclass(frozen=True)
-class Kind:
+class MoneyGroup:
     """Jobs of one kind of money, and what they spend an hour; 0 if unknown."""
 
     jobs: int
@@ -159,8 +159,8 @@ class Kind:
 class Rate:
     """Jobs that cost money, jobs whose money no one pays (by its word), and jobs that cost nothing."""
 
-    real: Kind
-    unreal: Mapping[str, Kind]
+    real: MoneyGroup
+    unreal: Mapping[str, MoneyGroup]
     free: int
     queued: int = 0
     """Jobs that wait for their start: they run nothing and spend nothing."""
@@ -209,8 +209,10 @@ def rate(project: Any) -> Rate:
             word = "free"
         counts[word] += 1
         hourly[word] += spends
-    unreal = {word: Kind(counts[word], hourly[word]) for word in ("simulated", "emulated") if counts[word]}
-    return Rate(Kind(counts[""], hourly[""]), unreal, counts["free"], queued)
+    unreal = {
+        word: MoneyGroup(counts[word], hourly[word]) for word in ("simulated", "emulated") if counts[word]
+    }
+    return Rate(MoneyGroup(counts[""], hourly[""]), unreal, counts["free"], queued)
 
 
 def _is_free(platform: Mapping[str, Any]) -> bool:
@@ -258,5 +260,5 @@ def _of_one_kind(rate: Rate) -> str:
     return f", spending {display_usd(kind.hourly)} an hour{only}."
 
 
-def _hourly(kind: Kind) -> str:
+def _hourly(kind: MoneyGroup) -> str:
     return f"{display_usd(kind.hourly)} an hour" if kind.hourly else "rate not known yet"

@@ -15,7 +15,7 @@ from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.reasons import look_of_job
 
 
-class Place(NamedTuple):
+class RailPlace(NamedTuple):
     """One row of the rail. `key`: the key that opens it after a g. Addresses of `of_project` places contain the
     project's slug. On narrow screens, places that are not `in_bar` are in the menu More."""
 
@@ -31,17 +31,17 @@ class Place(NamedTuple):
 
 # A new page of the rail is one row here.
 PLACES = (
-    Place("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
-    Place("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
-    Place("data", "Data", "table", "d", "datasets:list"),
-    Place("compare", "Compare", "intersect", "c", "comparing:page"),
-    Place("budgets", "Budgets", "piggy-bank", "b", "budgets:list", in_bar=True),
-    Place("reports", "Reports", "bar-chart", "r", "reports:page"),
-    Place("clouds", "Clouds", "cloud", "l", "connections:list", in_bar=True),
-    Place("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
-    Place("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
-    Place("members", "Members", "people", "m", "accounts:members"),
-    Place("account", "Account", "gear", "a", "accounts:account", of_project=False, at_foot=True),
+    RailPlace("overview", "Overview", "speedometer2", "o", "overview:page", in_bar=True),
+    RailPlace("jobs", "Jobs", "play-btn", "j", "jobs:list", in_bar=True),
+    RailPlace("data", "Data", "table", "d", "datasets:list"),
+    RailPlace("compare", "Compare", "intersect", "c", "comparing:page"),
+    RailPlace("budgets", "Budgets", "piggy-bank", "b", "budgets:list", in_bar=True),
+    RailPlace("reports", "Reports", "bar-chart", "r", "reports:page"),
+    RailPlace("clouds", "Clouds", "cloud", "l", "connections:list", in_bar=True),
+    RailPlace("schedulers", "Schedulers", "diagram-3", "s", "schedulers:list"),
+    RailPlace("papers", "Papers", "journal-text", "p", "papers:list", of_project=False),
+    RailPlace("members", "Members", "people", "m", "accounts:members"),
+    RailPlace("account", "Account", "gear", "a", "accounts:account", of_project=False, at_foot=True),
 )
 
 
@@ -50,7 +50,7 @@ MOST_OTHERS = 5
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """One line: following it goes to `url`."""
 
     title: str
@@ -60,12 +60,12 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResultGroup:
     title: str
-    found: list[Found]
+    found: list[SearchResult]
 
 
-def find(membership: Membership, text: str) -> list[Kind]:
+def find(membership: Membership, text: str) -> list[ResultGroup]:
     """Results by kind, without empty kinds; exact names come first.
 
     Without words: what was launched last, what can be done, and all places.
@@ -73,26 +73,26 @@ def find(membership: Membership, text: str) -> list[Kind]:
     words = text.lower().split()[:8]
     slug = membership.project.slug
     kinds = [
-        Kind("Jobs", _jobs(membership.project, slug, words)),
-        Kind("Groups and sweeps", _groups(membership.project, slug, words) if words else []),
-        Kind("To do", _fitting(_acts(membership, slug, bool(words)), words)),
-        Kind("Places", _fitting(_places(slug), words)),
+        ResultGroup("Jobs", _jobs(membership.project, slug, words)),
+        ResultGroup("Groups and sweeps", _groups(membership.project, slug, words) if words else []),
+        ResultGroup("To do", _fitting(_acts(membership, slug, bool(words)), words)),
+        ResultGroup("Places", _fitting(_places(slug), words)),
     ]
     kinds = [kind for kind in kinds if kind.found]
     return sorted(kinds, key=lambda kind: not _called(kind.found[0], words))
 
 
-def _called(one: Found, words: list[str]) -> bool:
+def _called(one: SearchResult, words: list[str]) -> bool:
     return one.title.lower() == " ".join(words)
 
 
-def _jobs(project: Any, slug: str, words: list[str]) -> list[Found]:
+def _jobs(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
     rows = Job.objects.filter(
         _all_in("name", words) | Q(pk=" ".join(words)), project=project, archived_at=None
     )
     rows = rows.only("name", "observed", "reason_code", "environment").order_by("-created_at")
     return [
-        Found(
+        SearchResult(
             job.name,
             f"{look_of_job(job).word} · {job.environment}" if job.environment else look_of_job(job).word,
             look_of_job(job).icon,
@@ -102,58 +102,64 @@ def _jobs(project: Any, slug: str, words: list[str]) -> list[Found]:
     ]
 
 
-def _groups(project: Any, slug: str, words: list[str]) -> list[Found]:
+def _groups(project: Any, slug: str, words: list[str]) -> list[SearchResult]:
     rows = JobGroup.objects.filter(_all_in("name", words), project=project).order_by("-created_at")
     return [
-        Found(group.name, "Group", "collection", reverse("comparing:group", args=[slug, group.pk]))
+        SearchResult(group.name, "Group", "collection", reverse("comparing:group", args=[slug, group.pk]))
         for group in rows[:MOST_OTHERS]
     ]
 
 
-def _acts(membership: Membership, slug: str, with_presets: bool) -> list[Found]:
+def _acts(membership: Membership, slug: str, with_presets: bool) -> list[SearchResult]:
     if not membership.allows("editor"):
         return []
     new_job = reverse("jobs:new", args=[slug])
     acts = [
-        Found("New job", "From a preset, or your own", "plus-lg", new_job),
-        Found(
+        SearchResult("New job", "From a preset, or your own", "plus-lg", new_job),
+        SearchResult(
             "New sweep",
             "Many values, one budget",
             "grid-3x3-gap",
             reverse("comparing:sweep_new", args=[slug]),
         ),
-        Found("Set a budget", "Above many jobs", "piggy-bank", reverse("budgets:new", args=[slug])),
-        Found("Connect a cloud", "AWS or Azure", "cloud-plus", reverse("connections:list", args=[slug])),
+        SearchResult("Set a budget", "Above many jobs", "piggy-bank", reverse("budgets:new", args=[slug])),
+        SearchResult(
+            "Connect a cloud", "AWS or Azure", "cloud-plus", reverse("connections:list", args=[slug])
+        ),
     ]
     if with_presets:
         acts += [
-            Found(f"New job: {one.title}", one.description, "plus-lg", f"{new_job}?preset={one.name}")
+            SearchResult(f"New job: {one.title}", one.description, "plus-lg", f"{new_job}?preset={one.name}")
             for one in presets().values()
         ]
     return acts
 
 
-def _places(slug: str) -> list[Found]:
+def _places(slug: str) -> list[SearchResult]:
     rows = [
-        Found(place.word, "", place.icon, reverse(place.url_name, args=[slug] if place.of_project else []))
+        SearchResult(
+            place.word, "", place.icon, reverse(place.url_name, args=[slug] if place.of_project else [])
+        )
         for place in PLACES
     ]
     return [
         *rows,
-        Found("Alerts", "What happened", "bell", reverse("alerts:list", args=[slug])),
-        Found("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
-        Found("Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])),
-        Found(
+        SearchResult("Alerts", "What happened", "bell", reverse("alerts:list", args=[slug])),
+        SearchResult("Channels", "Where alerts go", "broadcast", reverse("alerts:channels", args=[slug])),
+        SearchResult(
+            "Cloud bills", "Beside what we metered", "receipt", reverse("reports:bills", args=[slug])
+        ),
+        SearchResult(
             "Shared links", "Who sees what from outside", "link-45deg", reverse("sharing:links", args=[slug])
         ),
-        Found("Projects", "Make, rename, archive", "folder2", reverse("projects:list")),
-        Found("Trackers", "MLflow and W&B", "graph-up", reverse("trackers:list", args=[slug])),
-        Found("API tokens", "For programs", "key", reverse("api:tokens")),
-        Found("API reference", "Every address of the API", "braces", reverse("api:reference")),
+        SearchResult("Projects", "Make, rename, archive", "folder2", reverse("projects:list")),
+        SearchResult("Trackers", "MLflow and W&B", "graph-up", reverse("trackers:list", args=[slug])),
+        SearchResult("API tokens", "For programs", "key", reverse("api:tokens")),
+        SearchResult("API reference", "Every address of the API", "braces", reverse("api:reference")),
     ]
 
 
-def _fitting(rows: list[Found], words: list[str]) -> list[Found]:
+def _fitting(rows: list[SearchResult], words: list[str]) -> list[SearchResult]:
     """The results that contain all words: exact names first, then titles with the words."""
     fit = [one for one in rows if all(word in f"{one.title} {one.detail}".lower() for word in words)]
     fit.sort(key=lambda one: (not _called(one, words), not all(word in one.title.lower() for word in words)))

@@ -68,7 +68,7 @@ def ruler(
 
 
 @dataclass(frozen=True)
-class Line:
+class PaperCurve:
     """A curve; `place` is its colour and dash. `band` is an outline, where an interval is known."""
 
     name: str
@@ -79,13 +79,13 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PaperPanel:
     """Curves over one pair of axes, with a sentence that says the same."""
 
     title: str
     x_words: str
     y_words: str
-    lines: tuple[Line, ...]
+    lines: tuple[PaperCurve, ...]
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     level: float | None
@@ -128,7 +128,7 @@ def panel(
     level: float | None = None,
     level_words: str = "",
     from_zero: bool = True,
-) -> Panel:
+) -> PaperPanel:
     """Values that lie far apart and above zero are drawn logarithmically, which the axis says."""
     xs = [x for one in series for x, _ in one.points]
     ys = [y for one in series for _, y in one.points] + ([] if level is None else [level])
@@ -158,7 +158,7 @@ def panel(
         return svg_points((across(x), up(y)) for x, y in (*there, *reversed(back)))
 
     lines = tuple(
-        Line(
+        PaperCurve(
             one.name,
             place,
             svg_points((across(x), up(y)) for x, y in one.points),
@@ -167,7 +167,7 @@ def panel(
         )
         for place, one in enumerate(series, start=1)
     )
-    return Panel(
+    return PaperPanel(
         title,
         x_words,
         y_words,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from webapp.papers.drawing import Panel, Series, panel
+from webapp.papers.drawing import PaperPanel, Series, panel
 from webapp.papers.figures import FIGURES, PaperFigure, figures_of, find_result, result_names
-from webapp.papers.verdicts import Verdict, pill_of, verdict
+from webapp.papers.verdicts import VerdictRow, pill_of, verdict
 
 _DRAWN = 6
 _SEEDS_DRAWN = 6
@@ -24,7 +24,7 @@ class FigureRow:
     word: str
     tone: str
     icon: str
-    leading: Verdict | None
+    leading: VerdictRow | None
     differs: int
     led_by: str
     links: tuple[tuple[str, str], ...]
@@ -53,7 +53,7 @@ def figure_row(figure: PaperFigure) -> FigureRow:
     return FigureRow(figure, word, *pill_of(word), leading, differs, led_by, links, "; ".join(ran))
 
 
-def _leading(answers: Sequence[Verdict]) -> Verdict | None:
+def _leading(answers: Sequence[VerdictRow]) -> VerdictRow | None:
     """The claim that a row shows: the first with a figure. The paper's own claim goes before others, and among those
     and the others the primary one.
     """
@@ -149,7 +149,7 @@ def targets(results: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _groups(claims: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:
+def _groups(claims: Iterable[VerdictRow]) -> list[tuple[str, list[VerdictRow]]]:
     """Claims by their environments, the primary one first."""
     ordered = sorted(claims, key=lambda one: not one.primary)
     return [(name, list(rows)) for name, rows in groupby(ordered, lambda one: one.environments)]
@@ -161,7 +161,7 @@ def _words_of(fingerprint: dict[str, Any]) -> str:
     return counted + ", ".join(f"{name} {value}" for name, value in fingerprint.items() if name != "runs")
 
 
-def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -> list[Panel]:
+def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -> list[PaperPanel]:
     """Evaluated returns, one panel an environment: the first arms that have run, as declared."""
     found = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
@@ -189,7 +189,7 @@ def learning_panels(arms: Sequence[dict[str, Any]], targets: dict[str, float]) -
     return found
 
 
-def actor_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
+def actor_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """Numbers of actors by round of the arms that change them."""
     found = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
@@ -204,7 +204,7 @@ def actor_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
     return found
 
 
-def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
+def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[PaperPanel]:
     """R by round, each seed a line, of the first arm in each environment that measured it."""
     found = []
     for environment, group in groupby(arms, lambda one: one["environment"]):
@@ -223,7 +223,7 @@ def ratio_panels(arms: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     words: str
     number: bool
 
@@ -231,19 +231,19 @@ class Cell:
 def _table(table: dict[str, Any]) -> dict[str, Any]:
     """A calculation's table as it is shown, with its curves."""
     numbers = [not isinstance(value, str) for value in table["rows"][0]]
-    heads = [Cell(name, number) for name, number in zip(table["columns"], numbers, strict=True)]
+    heads = [PaperCell(name, number) for name, number in zip(table["columns"], numbers, strict=True)]
     cells = [[_cell(value) for value in row] for row in table["rows"]]
     return {**table, "panel": table_panel(table), "heads": heads, "cells": cells}
 
 
-def _cell(value: str | float) -> Cell:
+def _cell(value: str | float) -> PaperCell:
     if isinstance(value, str):
-        return Cell(value, False)
+        return PaperCell(value, False)
     words = f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return Cell(words.replace("-", "−"), True)
+    return PaperCell(words.replace("-", "−"), True)
 
 
-def table_panel(table: dict[str, Any]) -> Panel | None:
+def table_panel(table: dict[str, Any]) -> PaperPanel | None:
     """A calculation's table as curves, where it says which columns are the axes."""
     if not table.get("drawn"):
         return None

@@ -41,7 +41,7 @@ def pill_of(word: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerdictRow:
     """A claim as a row: its word, what it says in parts, our figure on a line, and the paper's.
 
     `hangs_on` and `rest` are the reason in two parts, and `caveats` the first of them in short.
@@ -74,7 +74,7 @@ class Verdict:
     rest: str
 
 
-def verdict(found: dict[str, Any]) -> Verdict:
+def verdict(found: dict[str, Any]) -> VerdictRow:
     claim, figures = found.get("asked", {}), found.get("figures", {})
     kind = claim.get("kind", "plain")
     ratio = kind in ("cheaper", "higher", "higher_in_time", "not_worse", "sooner")
@@ -87,7 +87,7 @@ def verdict(found: dict[str, Any]) -> Verdict:
     if claim.get("at"):
         same = claim["at"] == claim["against_at"]
         where = claim["at"] if same else f"{claim['at']}, against {claim['against_at']}"
-    return Verdict(
+    return VerdictRow(
         found["verdict"],
         tone,
         icon,

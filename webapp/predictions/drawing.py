@@ -25,7 +25,7 @@ _EDGE = 6
 
 
 @dataclass(frozen=True)
-class Chart:
+class PredictionChart:
     """`past` is the line so far; `fan` the band from its end to the predicted end, `middle` the line in it.
 
     `limit` is where a line across is drawn, if any. `ticks` are heights with their figures; `first` and `last` the ends
@@ -44,7 +44,7 @@ class Chart:
     sentence: str
 
 
-def charts(job: Job, found: WhatIf) -> list[Chart]:
+def charts(job: Job, found: WhatIf) -> list[PredictionChart]:
     """Return the chart of the score, if it is predicted, and that of the spending."""
     drawn = []
     score = job.training_facts.score
@@ -99,7 +99,7 @@ def _chart(
     last: str,
     sentence: str,
     limit: float | None = None,
-) -> Chart:
+) -> PredictionChart:
     """`end`: where the chart ends, and the band's low, middle and high there."""
     until, low, middle, high = end
     left = past[0][0]
@@ -113,7 +113,7 @@ def _chart(
         return across, HEIGHT - _EDGE - (HEIGHT - 2 * _EDGE) * (y - bottom) / tall
 
     now = past[-1]
-    return Chart(
+    return PredictionChart(
         title=title,
         past=svg_points(at(*one) for one in past),
         fan=svg_points([at(*now), at(until, high), at(until, low)]),

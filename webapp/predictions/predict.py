@@ -15,11 +15,11 @@ from cloud.money.billing.price_book import PriceError, UnknownSku
 from cloud.timing.forecast import NoForecast, configuration_of
 from cloud.timing.forecasting.configuration import Configuration
 from cloud.timing.forecasting.what_if import (
-    Change,
     Ends,
+    JobProgress,
+    JobTotals,
     Mishaps,
-    Prediction,
-    Progress,
+    RateChange,
     change_between,
     predict_end,
     rent_usd_a_second,
@@ -50,7 +50,7 @@ class NoPrediction(ValueError):
     """The job cannot be predicted. The text says why."""
 
 
-class Point(NamedTuple):
+class JobPoint(NamedTuple):
     """A job after a round: totals, the round's actors, and its score (None if it showed none)."""
 
     round_no: int
@@ -72,9 +72,9 @@ class WhatIf:
 
     actors: int | None
     limit_picodollars: int
-    end: Prediction
+    end: JobTotals
     score: CurveBand | None
-    points: tuple[Point, ...]
+    points: tuple[JobPoint, ...]
 
 
 def predict(job: Job, *, actors: int | None, limit_picodollars: int | None = None) -> WhatIf:
@@ -132,7 +132,7 @@ def _configured(job: Job) -> tuple[JobSpec, Configuration]:
         raise NoPrediction(f"Without a price there is no prediction: {error}.") from None
 
 
-def points_of(job: Job) -> list[Point]:
+def points_of(job: Job) -> list[JobPoint]:
     """Return the job after each round, or after every n-th and its last rounds."""
     every = (F("job__round_no") + POINTS) / POINTS
     recent = Q(round_no__gt=job.round_no - _RATES_OVER)
@@ -152,7 +152,7 @@ def points_of(job: Job) -> list[Point]:
         )
     )
     return [
-        Point(
+        JobPoint(
             number,
             steps,
             started,
@@ -165,7 +165,9 @@ def points_of(job: Job) -> list[Point]:
     ]
 
 
-def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Sequence[Point]) -> Progress:
+def _progress(
+    job: Job, spec: JobSpec, configuration: Configuration, points: Sequence[JobPoint]
+) -> JobProgress:
     """Return where the job is, and its rates over the last rounds with about the same number of actors."""
     recent = at_this_pace(points[-_RATES_OVER - 1 :])
     if len(recent) < 3:
@@ -192,7 +194,7 @@ def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Seq
         for before, after in pairwise(points)
         if before.round_no % every == 0 and after.round_no == before.round_no + 1
     ]
-    return Progress(
+    return JobProgress(
         steps=last.steps,
         rounds=last.round_no,
         time_s=last.time_s,
@@ -209,7 +211,7 @@ def _progress(job: Job, spec: JobSpec, configuration: Configuration, points: Seq
     )
 
 
-def _rates(points: Sequence[Point]) -> list[float]:
+def _rates(points: Sequence[JobPoint]) -> list[float]:
     """Return the seconds a step between points. Rounds without a new step, which replayed data, count to the next."""
     rates, took_s, steps = [], 0.0, points[0].steps
     for point in points[1:]:
@@ -229,8 +231,8 @@ def _doubt(rates: Sequence[float]) -> float:
 
 
 def _change(
-    job: Job, spec: JobSpec, configuration: Configuration, progress: Progress, actors: int | None
-) -> Change | None:
+    job: Job, spec: JobSpec, configuration: Configuration, progress: JobProgress, actors: int | None
+) -> RateChange | None:
     before = max(1, round(progress.actors))
     if actors is None or before == actors:
         return None

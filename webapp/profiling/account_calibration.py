@@ -13,8 +13,8 @@ from cloud.money.billing.price_book import PriceBook
 from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
-from cloud.timing.calibration.account import ENVIRONMENT, Effort, Sample, measure
-from cloud.timing.calibration.account_profile import Account, account_profile, billed_beside_s
+from cloud.timing.calibration.account import ENVIRONMENT, AccountEffort, CallSample, measure
+from cloud.timing.calibration.account_profile import CalibratedAccount, account_profile, billed_beside_s
 from cloud.timing.calibration.toml_writer import write_toml
 from cloud.timing.numbers import profile as profiles
 from cloud.timing.numbers import stack as stacks
@@ -34,7 +34,7 @@ class Measured:
     """The measured numbers, and what measuring them cost."""
 
     profile: Profile
-    samples: list[Sample]
+    samples: list[CallSample]
     spent_picodollars: int
 
     @property
@@ -50,7 +50,7 @@ class Measured:
         )
 
 
-def likely_cost(connection: Connection, effort: Effort, sizes: tuple[int, ...]) -> int:
+def likely_cost(connection: Connection, effort: AccountEffort, sizes: tuple[int, ...]) -> int:
     """About what a calibration costs, in picodollars. Raises UnknownSku if the region has no prices."""
     tariff = LambdaOptions(region=connection.region).tariff(PriceBook.load(), sizes[0])
     return likely_picodollars(effort.plan(sizes), tariff, stacks.load(stacks.OURS))
@@ -58,7 +58,7 @@ def likely_cost(connection: Connection, effort: Effort, sizes: tuple[int, ...]) 
 
 def calibrate_account(
     connection: Connection,
-    effort: Effort,
+    effort: AccountEffort,
     sizes: Sequence[int],
     *,
     tell: Callable[[str], None],
@@ -87,7 +87,7 @@ def calibrate_account(
             )
         finally:
             platform.close()
-        about = Account(connection.region, inner.limits.concurrent, connection.emulated)
+        about = CalibratedAccount(connection.region, inner.limits.concurrent, connection.emulated)
     found = account_profile(
         samples, about, profiles.load(_BASE), stacks.load(stacks.OURS), clock.now().astimezone(UTC).date()
     )

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling_runs import ProfilingPlan
 
 
 class State(models.TextChoices):
@@ -16,7 +16,7 @@ class State(models.TextChoices):
 
 
 class MemoryProfile(models.Model):
-    """One profile: its plan, its progress, and every call's measurement (cloud.accounts.profiling.Run).
+    """One profile: its plan, its progress, and every call's measurement (cloud.accounts.profiling.ProfiledCall).
 
     Without a connection it is one of the simulated cloud. `made_mb` names the functions that were missing and made for
     it; it is written before they are made. It can cost `limit_picodollars` at most. `problem` says why it did not end.
@@ -55,5 +55,5 @@ class MemoryProfile(models.Model):
         return f"profile {self.pk} of {self.connection_id or 'the simulated cloud'}"
 
     @property
-    def parsed_plan(self) -> Plan:
-        return Plan.model_validate(self.plan)
+    def parsed_plan(self) -> ProfilingPlan:
+        return ProfilingPlan.model_validate(self.plan)

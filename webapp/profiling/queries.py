@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 
-from cloud.accounts.profiling import Run
+from cloud.accounts.profiling import ProfiledCall
 from webapp.connections.models import Connection
 from webapp.connections.queries import GIVEN_UP_AFTER as REQUEST_GIVEN_UP_AFTER
 from webapp.connections.queries import connection_in
@@ -39,8 +39,8 @@ def profile_in(project: Any, connection: Connection | None, profile_id: int) -> 
     return found
 
 
-def runs_of(profile: MemoryProfile) -> list[Run]:
-    return [Run(**run) for run in profile.runs]
+def runs_of(profile: MemoryProfile) -> list[ProfiledCall]:
+    return [ProfiledCall(**run) for run in profile.runs]
 
 
 def under_way(profile: MemoryProfile) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from cloud.accounts.profiling_runs import Plan, likely_picodollars, most_picodollars
+from cloud.accounts.profiling_runs import ProfilingPlan, likely_picodollars, most_picodollars
 from cloud.money.billing.price_book import PriceBook, PriceError, UnknownSku
 from cloud.money.pricing import Tariff
 from cloud.platforms.aws_lambda import LambdaOptions
@@ -53,7 +53,7 @@ def tariff_of(connection: Connection | None) -> Tariff:
         raise ProfileRefused(f"Without a price nothing may be spent, and {error}.") from None
 
 
-def cost_of(connection: Connection | None, plan: Plan) -> Cost:
+def cost_of(connection: Connection | None, plan: ProfilingPlan) -> Cost:
     tariff = tariff_of(connection)
     return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(stacks.OURS)))
 
@@ -63,7 +63,7 @@ def ask_for_profile(
     project: Project,
     user: Any,
     connection: Connection | None,
-    plan: Plan,
+    plan: ProfilingPlan,
     keep: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> MemoryProfile:
@@ -84,7 +84,7 @@ def ask_for_profile(
 
 @transaction.atomic
 def _queue(
-    project: Project, user: Any, connection: Connection | None, plan: Plan, keep: bool, clock: Clock
+    project: Project, user: Any, connection: Connection | None, plan: ProfilingPlan, keep: bool, clock: Clock
 ) -> MemoryProfile:
     cost = cost_of(connection, plan)
     number, missing = None, []

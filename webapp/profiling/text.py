@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from cloud.accounts.profiling import Choice, Size, choice, sizes_of
+from cloud.accounts.profiling import MemoryChoice, Size, choice, sizes_of
 from webapp.connections.models import Connection
 from webapp.formatting import Status
 from webapp.profiling import queries
 from webapp.profiling.models import MemoryProfile, State
 
 
-class Row(NamedTuple):
+class ProfileRow(NamedTuple):
     """A line of the table. `slower` and `dearer` are beside the fastest and the cheapest, in per cent."""
 
     memory_mb: int
@@ -26,12 +26,12 @@ class Row(NamedTuple):
     dearer: int
 
 
-class Result(NamedTuple):
-    rows: list[Row]
-    choice: Choice | None
+class ProfileResult(NamedTuple):
+    rows: list[ProfileRow]
+    choice: MemoryChoice | None
 
 
-def result_of(profile: MemoryProfile) -> Result:
+def result_of(profile: MemoryProfile) -> ProfileResult:
     sizes = sizes_of(queries.runs_of(profile))
     found = choice(sizes)
     good = [one for one in sizes if not one.failure]
@@ -39,12 +39,12 @@ def result_of(profile: MemoryProfile) -> Result:
     cheapest = min((one.picodollars_per_million for one in good), default=0)
     rows = [_row(one, found, fastest_s, cheapest) for one in sizes]
     # No size is chosen before the end: the next one may be better.
-    return Result(rows, found if profile.state == State.DONE else None)
+    return ProfileResult(rows, found if profile.state == State.DONE else None)
 
 
-def _row(size: Size, found: Choice | None, fastest_s: float, cheapest: int) -> Row:
+def _row(size: Size, found: MemoryChoice | None, fastest_s: float, cheapest: int) -> ProfileRow:
     good = not size.failure
-    return Row(
+    return ProfileRow(
         size.memory_mb,
         found is not None and found.memory_mb == size.memory_mb,
         size.seconds_per_million,

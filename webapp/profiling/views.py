@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from pydantic import ValidationError
 
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling_runs import ProfilingPlan
 from training.rl.environments import catalogue
 from training.rl.environments.model import EnvironmentSpec
 from webapp.accounts.access import live_page, project_action, project_page, refusal
@@ -141,7 +141,7 @@ SIZES = "512 1024 1769 3008"
 class ProfileForm(forms.Form):
     """After `is_valid`, `plan` is what to run."""
 
-    plan: Plan
+    plan: ProfilingPlan
 
     environment = forms.CharField(label="Environment", max_length=100, initial="Hopper-v5")
     memory_mb = forms.CharField(label="Sizes of memory", max_length=100, initial=SIZES)
@@ -182,7 +182,7 @@ class ProfileForm(forms.Form):
             wanted = {name: cleaned[name] for name in ("environment", "memory_mb", "steps")}
             wanted["environments_per_actor"] = cleaned["environments_per_actor"] or 1
             try:
-                self.plan = Plan(**wanted)
+                self.plan = ProfilingPlan(**wanted)
             except ValidationError as error:
                 self.add_error("memory_mb", _words(error))
         return cleaned

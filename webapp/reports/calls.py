@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from webapp.reports.bills.billed import Scope, Sharings
+from webapp.reports.bills.billed import BilledScope, Sharings
 from webapp.reports.cells import UtcSecond, settled
-from webapp.reports.cost_query import Part, known_by
+from webapp.reports.cost_query import CostPart, known_by
 from webapp.reports.job_facts import JobFacts
 from webapp.reports.sold_services import billed_service, service_of
 from webapp.reports.table import Costs
@@ -84,14 +84,14 @@ def _parts(
     rest = amount - sum(part for _, part in bought)
     for sku, part in (*bought, *([("", rest)] if rest or not bought else [])):
         service = billed_service(sku, facts.provider)
-        charged = sharings.of(Scope(facts.project_id, day, service.name), facts.id, part)
+        charged = sharings.of(BilledScope(facts.project_id, day, service.name), facts.id, part)
         if charged is None:
             yield service_of(sku, facts.provider).name, known, part, None
         else:
             yield service.name, "billed", charged, part
 
 
-def _unmetered(part: Part) -> SettledCall:
+def _unmetered(part: CostPart) -> SettledCall:
     name = part.service.name if part.service else ""
     return SettledCall(
         part.facts, f"{part.day}T00:00:00Z", 0, 0, name, "bill", part.basis, part.picodollars, part.metered

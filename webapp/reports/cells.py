@@ -19,11 +19,11 @@ from django.db.models import CharField, Count, F, Func, Q, QuerySet, Sum
 from training.calls import KINDS
 from webapp.money.amounts import Prices
 from webapp.money.models import RENT, Charge, ChargeState
-from webapp.reports.report_query import Period, Question
+from webapp.reports.report_query import DayRange, Question
 
 
 @dataclass(frozen=True)
-class Cell:
+class CostEntry:
     """Some money. `sku` is None if lines were not read, and empty for money that no line explains."""
 
     day: date
@@ -80,7 +80,7 @@ def of_prices(prices: Prices, before: str = "") -> Q:
     return Q(**unreal)
 
 
-def cells(question: Question, *, by_sku: bool) -> list[Cell]:
+def cells(question: Question, *, by_sku: bool) -> list[CostEntry]:
     """The question's money by day, job and basis; with `by_sku` also by what was bought."""
     whole = list(_by_charge(question))
     return list(_by_line(question, whole)) if by_sku else whole
@@ -94,7 +94,7 @@ def _is_call() -> Q:
     return ~Q(kind=RENT) & ~Q(kind__in=of_learners, settled_picodollars=0)
 
 
-def _by_charge(question: Question) -> Iterator[Cell]:
+def _by_charge(question: Question) -> Iterator[CostEntry]:
     rows = (
         settled(question)
         .annotate(day=UtcDay("resolved_at"))
@@ -103,7 +103,7 @@ def _by_charge(question: Question) -> Iterator[Cell]:
         .order_by("day", "account__job_id", "basis")
     )
     for day, job_id, basis, amount, calls in rows:
-        yield Cell(date.fromisoformat(day), job_id, basis, None, int(amount), calls)
+        yield CostEntry(date.fromisoformat(day), job_id, basis, None, int(amount), calls)
 
 
 _LINES = {
@@ -120,7 +120,7 @@ _LINES = {
 """How each database splits a charge into its lines; Django has no expression for it."""
 
 
-def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
+def _by_line(question: Question, whole: list[CostEntry]) -> Iterator[CostEntry]:
     """Each cell by SKU. Money that no line explains becomes a cell of its own, so the total stays the same."""
     charges = settled(question).annotate(day=UtcDay("resolved_at"), owner=F("account__job_id"))
     inner, parameters = charges.values("day", "owner", "basis", "lines").query.sql_with_params()
@@ -137,10 +137,10 @@ def _by_line(question: Question, whole: list[Cell]) -> Iterator[Cell]:
             bought[""] = bought.get("", 0) + rest
         # A call has several lines: it is counted on one of them.
         for sku, calls in zip(sorted(bought), chain((cell.calls,), repeat(0)), strict=False):
-            yield Cell(cell.day, cell.job_id, cell.basis, sku, bought[sku], calls)
+            yield CostEntry(cell.day, cell.job_id, cell.basis, sku, bought[sku], calls)
 
 
-def kinds_of_money(project_id: int | None, period: Period) -> list[Prices]:
+def kinds_of_money(project_id: int | None, period: DayRange) -> list[Prices]:
     """The kinds of money in which charges were settled, real money first."""
     kinds: tuple[Prices, ...] = ("actual", "simulated", "emulated")
     found = []

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from webapp.reports.calls import SettledCall
 from webapp.reports.report_query import PRICES, Question
-from webapp.reports.table import Amounts, Costs, Row, Table
+from webapp.reports.table import Amounts, Costs, ReportRow, ReportTable
 
 Kind = Literal["text", "money", "count"]
 
@@ -18,46 +18,46 @@ BASES = {
 """How certain an amount is, the least certain first."""
 
 
-class Column(NamedTuple):
+class BillColumn(NamedTuple):
     name: str
     kind: Kind = "text"
 
 
 AMOUNTS = (
-    Column("cost [USD]", "money"),
-    Column("estimated [USD]", "money"),
-    Column("metered [USD]", "money"),
-    Column("billed [USD]", "money"),
+    BillColumn("cost [USD]", "money"),
+    BillColumn("estimated [USD]", "money"),
+    BillColumn("metered [USD]", "money"),
+    BillColumn("billed [USD]", "money"),
 )
 """The cost, and its parts by how certain they are."""
 
 CALL_COLUMNS = (
-    *map(Column, ("settled [UTC]", "project", "job", "job id", "user", "cloud", "region", "tags")),
-    *(Column("round", "count"), Column("epoch", "count"), Column("call"), Column("kind")),
-    *(Column("cost [USD]", "money"), Column("basis"), Column("prices")),
+    *map(BillColumn, ("settled [UTC]", "project", "job", "job id", "user", "cloud", "region", "tags")),
+    *(BillColumn("round", "count"), BillColumn("epoch", "count"), BillColumn("call"), BillColumn("kind")),
+    *(BillColumn("cost [USD]", "money"), BillColumn("basis"), BillColumn("prices")),
 )
 COST_OF_CALL = 12
-METERED_WHERE_BILLED = Column("metered where billed [USD]", "money")
+METERED_WHERE_BILLED = BillColumn("metered where billed [USD]", "money")
 """What Starling metered of the billed amounts; only if there is a bill."""
 
 
-def call_columns(costs: Costs) -> list[Column]:
+def call_columns(costs: Costs) -> list[BillColumn]:
     return [*CALL_COLUMNS, METERED_WHERE_BILLED] if costs.has_bill else list(CALL_COLUMNS)
 
 
-def table_columns(table: Table) -> list[Column]:
-    columns = [Column(table.title.lower())]
+def table_columns(table: ReportTable) -> list[BillColumn]:
+    columns = [BillColumn(table.title.lower())]
     if table.by in ("job", "service"):
-        columns.append(Column("job id" if table.by == "job" else "provider"))
+        columns.append(BillColumn("job id" if table.by == "job" else "provider"))
     if table.has_calls:
-        columns.append(Column("calls", "count"))
+        columns.append(BillColumn("calls", "count"))
     columns += AMOUNTS
     if table.has_bill:
         columns.append(METERED_WHERE_BILLED)
-    return [*columns, Column("basis"), Column("prices")]
+    return [*columns, BillColumn("basis"), BillColumn("prices")]
 
 
-def table_cells(table: Table, row: Row, question: Question) -> list[Any]:
+def table_cells(table: ReportTable, row: ReportRow, question: Question) -> list[Any]:
     """A row's cells; money as whole picodollars."""
     amounts: Amounts = row.amounts
     cells: list[Any] = [row.label]

@@ -9,7 +9,7 @@ from webapp.formatting import bar_share, display_usd, format_axis_usd, format_da
 from webapp.money.amounts import exact_usd
 from webapp.reports.bills.difference import format_difference
 from webapp.reports.columns import BASES
-from webapp.reports.table import Bar, Costs, Row, Table, bars_of
+from webapp.reports.table import Bar, Costs, ReportRow, ReportTable, bars_of
 
 _MOST_BARS = 62
 _MOST_ROWS = 200
@@ -33,7 +33,7 @@ class ChartBar:
 
 
 @dataclass(frozen=True)
-class Chart:
+class CostChart:
     bars: list[ChartBar]
     levels: list[tuple[str, str]]
     """Height in percent from the top, and the amount there."""
@@ -44,14 +44,14 @@ class Chart:
 
 @dataclass(frozen=True)
 class PageRow:
-    row: Row
+    row: ReportRow
     exact: str
     share: str
     share_words: str
     difference: str
 
 
-def chart(costs: Costs) -> Chart:
+def chart(costs: Costs) -> CostChart:
     """Spend over time as a chart. Its summary is for screen readers."""
     found = bars_of(costs.by_day(), _MOST_BARS)
     slot = 100 / len(found.bars)
@@ -72,7 +72,7 @@ def chart(costs: Costs) -> Chart:
         (f"{slot * (at + 0.5):.3f}%", format_day(found.bars[at].first, short=True))
         for at in range(0, len(bars), every)
     ]
-    return Chart(bars, levels if len(levels) > 1 else [], days, _summary(found.bars))
+    return CostChart(bars, levels if len(levels) > 1 else [], days, _summary(found.bars))
 
 
 def _days(bar: Bar) -> str:
@@ -89,16 +89,16 @@ def _summary(bars: list[Bar]) -> str:
     return f"Spend over time, {total} in all, most of it on {_days(dearest)}: {amount}."
 
 
-def rows(table: Table) -> list[PageRow]:
+def rows(table: ReportTable) -> list[PageRow]:
     """The first rows, with their shares of the total."""
     return [_page_row(row, table.total.cost) for row in table.rows[:_MOST_ROWS]]
 
 
-def total(table: Table) -> PageRow:
+def total(table: ReportTable) -> PageRow:
     return _page_row(table.total, table.total.cost)
 
 
-def _page_row(row: Row, whole: int) -> PageRow:
+def _page_row(row: ReportRow, whole: int) -> PageRow:
     difference = "" if row.metered is None else format_difference(row.metered, row.amounts.billed)
     return PageRow(
         row,
@@ -109,7 +109,7 @@ def _page_row(row: Row, whole: int) -> PageRow:
     )
 
 
-def left_out(table: Table) -> int:
+def left_out(table: ReportTable) -> int:
     return max(0, len(table.rows) - _MOST_ROWS)
 
 

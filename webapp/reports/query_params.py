@@ -12,7 +12,7 @@ from webapp.accounts.models import Project
 from webapp.money.amounts import Prices
 from webapp.reports.cells import charge_count, kinds_of_money
 from webapp.reports.files.formats import FORMATS
-from webapp.reports.report_query import PRESETS, By, NoPeriod, Period, Question, preset
+from webapp.reports.report_query import PRESETS, By, DayRange, NoPeriod, Question, preset
 
 _INSTEAD = " This month is shown instead."
 _FILTERS = ("job", "user", "cloud", "service", "tag")
@@ -73,7 +73,7 @@ def refusal(query: Mapping[str, Any], today: date) -> str:
     return _period(query, today)[2].removesuffix(_INSTEAD)
 
 
-def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
+def _period(query: Mapping[str, Any], today: date) -> tuple[str, DayRange, str]:
     name = query.get("range", "")
     if name in PRESETS:
         return name, preset(name, today), ""
@@ -82,7 +82,7 @@ def _period(query: Mapping[str, Any], today: date) -> tuple[str, Period, str]:
         return "this-month", preset("this-month", today), ""
     try:
         first, last = (date.fromisoformat(text) for text in texts)
-        return "", Period(first, last), ""
+        return "", DayRange(first, last), ""
     except ValueError as error:
         words = str(error) if isinstance(error, NoPeriod) else "Days are written like 2026-01-31."
         return "this-month", preset("this-month", today), f"{words}{_INSTEAD}"

@@ -30,7 +30,7 @@ class NoPeriod(ValueError):
 
 
 @dataclass(frozen=True)
-class Period:
+class DayRange:
     """From the first day to the last, both included, in UTC."""
 
     first_day: date
@@ -65,30 +65,30 @@ class Period:
         return f"{self.first_day.isoformat()} to {self.last_day.isoformat()}"
 
 
-def preset(name: str, today: date) -> Period:
+def preset(name: str, today: date) -> DayRange:
     """The period of that name as of today; the current month ends with its last day."""
     if name == "last-month":
         return month_before(today)
     if name == "last-7-days":
-        return Period(today - timedelta(days=6), today)
+        return DayRange(today - timedelta(days=6), today)
     if name == "last-30-days":
-        return Period(today - timedelta(days=29), today)
+        return DayRange(today - timedelta(days=29), today)
     return month_of(today)
 
 
-def month_of(day: date) -> Period:
+def month_of(day: date) -> DayRange:
     first = day.replace(day=1)
-    return Period(first, (first + timedelta(days=32)).replace(day=1) - timedelta(days=1))
+    return DayRange(first, (first + timedelta(days=32)).replace(day=1) - timedelta(days=1))
 
 
-def month_before(day: date) -> Period:
+def month_before(day: date) -> DayRange:
     return month_of(day.replace(day=1) - timedelta(days=1))
 
 
-def week_before(day: date) -> Period:
+def week_before(day: date) -> DayRange:
     """The last whole week, Monday to Sunday."""
     monday = day - timedelta(days=day.weekday() + 7)
-    return Period(monday, monday + timedelta(days=6))
+    return DayRange(monday, monday + timedelta(days=6))
 
 
 By = Literal["day", "month", "job", "project", "user", "cloud", "service", "tag", "call"]
@@ -134,8 +134,8 @@ class Question(FrozenModel):
         return self
 
     @property
-    def period(self) -> Period:
-        return Period(self.first_day, self.last_day)
+    def period(self) -> DayRange:
+        return DayRange(self.first_day, self.last_day)
 
     @property
     def filters(self) -> dict[str, str]:

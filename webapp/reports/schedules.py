@@ -31,7 +31,7 @@ from webapp.reports.columns import prices_sentence
 from webapp.reports.files.formats import FORMATS, make
 from webapp.reports.models import Every, Schedule, Sending, SendingState
 from webapp.reports.report_builds import owner_name
-from webapp.reports.report_query import Period, Question, month_before, week_before
+from webapp.reports.report_query import DayRange, Question, month_before, week_before
 from webapp.reports.table import Costs
 from webapp.storage_faults import storage_fault
 
@@ -92,7 +92,7 @@ def stop_schedule(schedule: Schedule, *, clock: Clock = SYSTEM_CLOCK) -> None:
     Schedule.objects.filter(pk=schedule.pk, stopped_at=None).update(stopped_at=clock.now())
 
 
-def period_before(schedule: Schedule, today: date) -> Period:
+def period_before(schedule: Schedule, today: date) -> DayRange:
     """The last whole period of the schedule's kind."""
     return week_before(today) if schedule.every == Every.WEEK else month_before(today)
 
@@ -118,7 +118,7 @@ def send_due(*, clock: Clock = SYSTEM_CLOCK) -> int:
     return sent
 
 
-def _claim(schedule: Schedule, period: Period, now: datetime) -> Sending | None:
+def _claim(schedule: Schedule, period: DayRange, now: datetime) -> Sending | None:
     """Claim this period's row for sending: a new one, or one that is due to be tried again. None if another has it."""
     known = Sending.objects.filter(schedule=schedule, first_day=period.first_day).first()
     if known is None:
@@ -138,7 +138,7 @@ def _claim(schedule: Schedule, period: Period, now: datetime) -> Sending | None:
     return known
 
 
-def _send(schedule: Schedule, sending: Sending, period: Period, clock: Clock) -> bool:
+def _send(schedule: Schedule, sending: Sending, period: DayRange, clock: Clock) -> bool:
     state, reason = SendingState.SENT, ""
     try:
         _post(schedule, period, clock)
@@ -167,7 +167,7 @@ class _Refused(Exception):
     """Trying again would not help; the message says why."""
 
 
-def _post(schedule: Schedule, period: Period, clock: Clock) -> None:
+def _post(schedule: Schedule, period: DayRange, clock: Clock) -> None:
     people = schedule.recipients.filter(is_active=True, memberships__project=schedule.project)
     if not people.exists():
         raise _Refused(NO_MEMBERS)
@@ -228,7 +228,7 @@ def _attach(letter: EmailMessage, schedule: Schedule, question: Question, clock:
             letter.attach(name, path.read_bytes(), chosen.content_type.partition(";")[0])
 
 
-def _raise_alert(schedule: Schedule, period: Period, reason: str, clock: Clock) -> None:
+def _raise_alert(schedule: Schedule, period: DayRange, reason: str, clock: Clock) -> None:
     raise_alert(
         project_id=schedule.project_id,
         kind=Kind.REPORT,

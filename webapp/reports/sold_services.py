@@ -11,7 +11,7 @@ AWS, MICROSOFT, LOCAL = "AWS", "Microsoft", "Local"
 
 
 @dataclass(frozen=True)
-class Service:
+class SoldService:
     """`category` and `subcategory` are values that FOCUS 1.2 allows; `pricing_unit` follows its format for units."""
 
     name: str
@@ -20,12 +20,12 @@ class Service:
     subcategory: str = "Other (Compute)"
 
 
-LAMBDA = Service("AWS Lambda", AWS, "Compute", "Serverless Compute")
-S3 = Service("Amazon S3", AWS, "Storage", "Object Storage")
-EC2 = Service("Amazon EC2", AWS, "Compute", "Virtual Machines")
-ACI = Service("Azure Container Instances", MICROSOFT, "Compute", "Containers")
-AZURE_VM = Service("Azure Virtual Machines", MICROSOFT, "Compute", "Virtual Machines")
-HERE = Service("This machine", LOCAL, "Compute", "Virtual Machines")
+LAMBDA = SoldService("AWS Lambda", AWS, "Compute", "Serverless Compute")
+S3 = SoldService("Amazon S3", AWS, "Storage", "Object Storage")
+EC2 = SoldService("Amazon EC2", AWS, "Compute", "Virtual Machines")
+ACI = SoldService("Azure Container Instances", MICROSOFT, "Compute", "Containers")
+AZURE_VM = SoldService("Azure Virtual Machines", MICROSOFT, "Compute", "Virtual Machines")
+HERE = SoldService("This machine", LOCAL, "Compute", "Virtual Machines")
 
 _BY_BEGINNING = (("lambda.", LAMBDA), ("s3.", S3), ("aci.", ACI), ("local.", HERE), ("ray.", HERE))
 _BY_PROVIDER = {AWS: "Other AWS services", MICROSOFT: "Other Azure services", LOCAL: "This machine"}
@@ -43,13 +43,13 @@ _UNITS = {
 }
 
 
-def mainly(cloud_provider: str) -> Service:
+def mainly(cloud_provider: str) -> SoldService:
     """The provider's main service. Its bill lists calls whose SKU is unknown here."""
     return {AWS: LAMBDA, MICROSOFT: ACI}.get(cloud_provider, HERE)
 
 
 @cache
-def service_of(sku: str, provider: str) -> Service:
+def service_of(sku: str, provider: str) -> SoldService:
     """The service that sells `sku`; for a line without a SKU, a placeholder of the job's `provider`."""
     for beginning, service in _BY_BEGINNING:
         if sku.startswith(beginning):
@@ -58,19 +58,19 @@ def service_of(sku: str, provider: str) -> Service:
     if machine is not None:
         return EC2 if machine.cloud == "aws" else AZURE_VM
     if not sku:
-        return Service("Booked in full", provider)
+        return SoldService("Booked in full", provider)
     if sku == "paper.vm_overhead":
-        return Service("Address and disk", provider, "Storage", "Other (Storage)")
-    return Service(_BY_PROVIDER.get(provider, provider), provider)
+        return SoldService("Address and disk", provider, "Storage", "Other (Storage)")
+    return SoldService(_BY_PROVIDER.get(provider, provider), provider)
 
 
-def service_named(name: str, provider: str) -> Service:
+def service_named(name: str, provider: str) -> SoldService:
     """The service of this name; one that Starling does not use has only a name."""
     known = (LAMBDA, S3, EC2, ACI, AZURE_VM, HERE)
-    return next((one for one in known if one.name == name), Service(name, provider))
+    return next((one for one in known if one.name == name), SoldService(name, provider))
 
 
-def billed_service(sku: str, provider: str) -> Service:
+def billed_service(sku: str, provider: str) -> SoldService:
     """The service whose bill covers a line of ours; for a line that could not be metered, the provider's main one."""
     return service_of(sku, provider) if sku else mainly(provider)
 

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from webapp.reports.cost_query import Part, Reading, read
+from webapp.reports.cost_query import CostPart, CostReading, read
 from webapp.reports.job_facts import JobFacts
 from webapp.reports.report_query import BY, By, Question
 from webapp.reports.sold_services import service_of
@@ -41,7 +41,7 @@ class Amounts:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """`detail` distinguishes rows of one name. `metered`: what Starling metered of the billed part, if there is one."""
 
     key: str
@@ -57,12 +57,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows of one kind and their total. `overlaps`: a job with several tags counts in several rows."""
 
     by: By
-    rows: tuple[Row, ...]
-    total: Row
+    rows: tuple[ReportRow, ...]
+    total: ReportRow
     overlaps: bool = False
 
     @property
@@ -84,7 +84,7 @@ class _Sum:
     calls: int = 0
     metered: int | None = None
 
-    def add(self, part: Part) -> None:
+    def add(self, part: CostPart) -> None:
         self.amounts = self.amounts.plus(part.basis, part.picodollars)
         self.calls += part.calls
         if part.metered is not None:
@@ -99,7 +99,7 @@ class Costs:
         self._by_sku = with_services or question.by == "service" or bool(question.service)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> CostReading:
         """Read on first use, so that a streamed file can begin before it."""
         return read(self.question, by_sku=self._by_sku)
 
@@ -109,7 +109,7 @@ class Costs:
         return self.reading.facts
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CostPart]:
         return self.reading.parts
 
     @cached_property
@@ -128,7 +128,7 @@ class Costs:
             days[part.day] += part.picodollars
         return days
 
-    def table(self, by: By | None = None) -> Table:
+    def table(self, by: By | None = None) -> ReportTable:
         by = by or self.question.by
         by = "job" if by == "call" else by
         sums: dict[tuple[str, str, str], _Sum] = {}
@@ -142,14 +142,14 @@ class Costs:
         # A call has lines of several services.
         counted = by != "service" and not self.question.service
         rows = [_row(key, one, counted) for key, one in sums.items()]
-        order: Callable[[Row], tuple[int, str]] = (
+        order: Callable[[ReportRow], tuple[int, str]] = (
             (lambda row: (0, row.key)) if by in ("day", "month") else (lambda row: (-row.cost, row.label))
         )
         total = _row(("total", "Total", ""), whole, counted)
-        return Table(by, tuple(sorted(rows, key=order)), total, overlaps)
+        return ReportTable(by, tuple(sorted(rows, key=order)), total, overlaps)
 
 
-def _keys(by: By, part: Part) -> Iterator[tuple[str, str, str]]:
+def _keys(by: By, part: CostPart) -> Iterator[tuple[str, str, str]]:
     """Key, label and detail of the rows that a part counts in."""
     facts = part.facts
     if by == "day":
@@ -168,8 +168,8 @@ def _keys(by: By, part: Part) -> Iterator[tuple[str, str, str]]:
         yield value, value, ""
 
 
-def _row(key: tuple[str, str, str], one: _Sum, counted: bool) -> Row:
-    return Row(*key, one.amounts, one.calls if counted else None, one.metered)
+def _row(key: tuple[str, str, str], one: _Sum, counted: bool) -> ReportRow:
+    return ReportRow(*key, one.amounts, one.calls if counted else None, one.metered)
 
 
 def choices(facts: Iterable[JobFacts]) -> dict[str, list[tuple[str, str]]]:

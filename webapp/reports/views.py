@@ -37,7 +37,7 @@ from webapp.reports.bills.difference import (
 )
 from webapp.reports.bills.replacement import period_sentences
 from webapp.reports.cells import charge_count
-from webapp.reports.files.formats import FORMATS, Format, make
+from webapp.reports.files.formats import FORMATS, ReportFormat, make
 from webapp.reports.forms import BillForm, ScheduleForm
 from webapp.reports.models import FileState
 from webapp.reports.query_params import NAMES, ParsedQuery, parse_query, refusal, too_large
@@ -144,7 +144,7 @@ def _file(request: HttpRequest, project: Project | None) -> HttpResponseBase:
     return _as_file(answer, chosen, chosen.name_of_file(parsed.question, _slug(project)))
 
 
-def _whole(parsed: ParsedQuery, chosen: Format, project: Project | None) -> HttpResponse:
+def _whole(parsed: ParsedQuery, chosen: ReportFormat, project: Project | None) -> HttpResponse:
     with tempfile.TemporaryDirectory(prefix="starling-report-") as place:
         path = Path(place) / f"report{chosen.suffix}"
         whose = owner_name(project)
@@ -159,7 +159,7 @@ async def _stream(pieces: Iterator[str]) -> AsyncIterator[bytes]:
         yield piece.encode()
 
 
-def _as_file(answer: HttpResponseBase, chosen: Format, name: str) -> HttpResponseBase:
+def _as_file(answer: HttpResponseBase, chosen: ReportFormat, name: str) -> HttpResponseBase:
     answer["Content-Type"] = (
         chosen.content_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
     )

@@ -9,7 +9,7 @@ from django.db import connection as database
 from django.db import transaction
 
 from cloud.accounts.reconciling import Decision, RegisteredResource
-from cloud.accounts.register import Finder, Found, run_of
+from cloud.accounts.register import Finder, FoundResource, run_of
 from cloud.accounts.register import Kind as RegisteredKind
 from cloud.accounts.register import State as RegisteredState
 from webapp.alerts.models import About
@@ -96,7 +96,7 @@ def carry_out(
             _close(row, decision, clock)
             if decision.action == "gone" and row is not None and row.kind == HoldingKind.CONTAINER_GROUP:
                 # An ended group costs nothing, but counts towards the account's limits until it is deleted.
-                finder.end(Found(row.name, "container_group", row.provider_id, connection.pk))
+                finder.end(FoundResource(row.name, "container_group", row.provider_id, connection.pk))
         case "end":
             assert decision.found is not None
             if _mark_ending(row, decision, connection, clock):
@@ -194,7 +194,7 @@ def _is_wanted(row: Holding, now: datetime, clock: Clock) -> bool:
     )
 
 
-def _create_unregistered(found: Found, reason: str, connection: Connection, now: datetime) -> Holding:
+def _create_unregistered(found: FoundResource, reason: str, connection: Connection, now: datetime) -> Holding:
     """Create a row for a resource that has none. Its job is the one that its tags name, if that is in this project."""
     run = run_of(found.run)
     job = Job.objects.filter(pk=run[0], project_id=connection.project_id).first() if run else None

@@ -15,7 +15,7 @@ from django.db import IntegrityError
 from django.db.models import Q
 from django.views.decorators.debug import sensitive_variables
 
-from cloud.accounts.reconciling import PATIENCE, Decision, Patience, compare
+from cloud.accounts.reconciling import PATIENCE, Decision, ReconcilingPatience, compare
 from cloud.accounts.register import Finder
 from cloud.platforms.aws.billable_resources import AwsFinder
 from cloud.platforms.aws.error_text import refusal as aws_refusal
@@ -92,7 +92,7 @@ def scan(
     *,
     clock: Clock = SYSTEM_CLOCK,
     find: FinderOf | None = None,
-    patience: Patience = PATIENCE,
+    patience: ReconcilingPatience = PATIENCE,
     dry_run: bool = False,
 ) -> ScanResult | None:
     """Scan an account and carry out the decisions; with `dry_run` only return them.
@@ -114,7 +114,7 @@ def scan(
 
 
 def _compare(
-    connection: Connection, clock: Clock, find: FinderOf, patience: Patience, dry_run: bool
+    connection: Connection, clock: Clock, find: FinderOf, patience: ReconcilingPatience, dry_run: bool
 ) -> ScanResult:
     finder, began = find(connection), clock.now()
     found = finder.found()

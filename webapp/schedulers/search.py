@@ -31,7 +31,7 @@ RANGES: Mapping[str, Sequence[float]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class SearchRow:
     """One setting and its result: the mean score of the last episodes, of real ones if there were any."""
 
     training_id: int
@@ -77,17 +77,17 @@ def trainings(
             yield found
 
 
-def rows(project: Any, name: str) -> list[Row]:
+def rows(project: Any, name: str) -> list[SearchRow]:
     """The rows of the search, the best score first."""
     found = [_row(one) for one in SchedulerTraining.objects.filter(project=project, search=name)]
     return sorted(found, key=lambda row: (row.score is None, -(row.score or 0.0), row.training_id))
 
 
-def _row(training: SchedulerTraining) -> Row:
+def _row(training: SchedulerTraining) -> SearchRow:
     facts = persist.facts(training)
     judged = facts["real"] or facts["rehearsed"]
     score = judged["score"] if judged and training.state == TrainingState.DONE else None
-    return Row(training.pk, dict(_setting_of(training)), training.state, score, facts["wall_s"])
+    return SearchRow(training.pk, dict(_setting_of(training)), training.state, score, facts["wall_s"])
 
 
 def _setting_of(training: SchedulerTraining) -> tuple[tuple[str, float], ...]:

@@ -16,9 +16,9 @@ from webapp.budgets.display import CLOUDS
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
-from webapp.comparing.figures import Comparison, Difference, compared, differences
+from webapp.comparing.figures import JobComparison, SpecDifference, compared, differences
 from webapp.comparing.groups import Picked, Side, picked
-from webapp.comparing.pareto import Dot, Plane, plane
+from webapp.comparing.pareto import ParetoDot, Plane, plane
 from webapp.formatting import format_duration, format_score
 from webapp.job_states import TERMINAL
 from webapp.jobs import queries
@@ -197,7 +197,7 @@ def _lines(sides: Sequence[Side], curves: dict[str, Any], axes: Mapping[str, str
     ]
 
 
-def _planes(found: Comparison, score: str, money: bool) -> list[tuple[str, str, Plane]]:
+def _planes(found: JobComparison, score: str, money: bool) -> list[tuple[str, str, Plane]]:
     shown = [("time", f"{score} and time a run", plane(found.sides, "time"))]
     if money:
         shown.insert(0, ("usd", f"{score} and dollars a run", plane(found.sides, "usd")))
@@ -210,14 +210,14 @@ def _without_dollars(one: Plane) -> Plane:
     return replace(one, dots=tuple(replace(dot, words=_words(dot)) for dot in one.dots))
 
 
-def _words(dot: Dot) -> str:
+def _words(dot: ParetoDot) -> str:
     side, iqm, time_s = dot.figures.side, dot.figures.iqm, dot.figures.time_s
     value = format_score(iqm.value, side.score.decimals) if iqm else ""
     time = "unknown time" if time_s is None else f"{format_duration(time_s)} a run"
     return f"{side.name}: {side.score.name} {value}, {time}"
 
 
-def _may_show(one: Difference, money: bool) -> bool:
+def _may_show(one: SpecDifference, money: bool) -> bool:
     short = all(len(value) <= LONGEST_VALUE for value in one.values)
     return short and may_show_field(one.path, money=money)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from webapp import safe_http
 from webapp.connections.sealing import Secret
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, TryLater
+from webapp.trackers.tracking import End, NotTracked, RunFacts, TrackedStep, TryLater
 
 _JOB = "starling.job"
 _AT_ONCE = 1000
@@ -43,7 +43,7 @@ class MlflowRun:
         self._run_id = self._find_run(experiment_id, facts.job_id) or self._create_run(experiment_id, facts)
         return f"{self._address}/#/experiments/{experiment_id}/runs/{self._run_id}"
 
-    def send(self, rows: Sequence[Row]) -> None:
+    def send(self, rows: Sequence[TrackedStep]) -> None:
         metrics = (
             {"key": key, "value": value, "timestamp": int(row.at_s * 1000), "step": row.step}
             for row in rows

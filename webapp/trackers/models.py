@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from webapp.connections.models import SealedRow
-from webapp.connections.sealing import Place
+from webapp.connections.sealing import SealedPlace
 
 TOKEN = "token"
 """The one sealed field of a tracker."""
@@ -37,9 +37,9 @@ class Tracker(models.Model):
     def __str__(self) -> str:
         return f"{self.get_kind_display()} of {self.project_id}"
 
-    def sealed_place(self) -> Place:
+    def sealed_place(self) -> SealedPlace:
         """The place that its token is sealed for."""
-        return Place(self.project_id, f"tracker-{self.kind}", TOKEN)
+        return SealedPlace(self.project_id, f"tracker-{self.kind}", TOKEN)
 
 
 class TrackerSecret(SealedRow):
@@ -53,7 +53,7 @@ class TrackerSecret(SealedRow):
     def __str__(self) -> str:
         return f"{self.field} of {self.tracker_id}"
 
-    def place(self) -> Place:
+    def place(self) -> SealedPlace:
         return self.tracker.sealed_place()
 
 

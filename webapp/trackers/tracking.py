@@ -38,7 +38,7 @@ class RunFacts:
     tags: Mapping[str, str]
 
 
-class Row(NamedTuple):
+class TrackedStep(NamedTuple):
     """Figures at a step of the run. Times are seconds since 1970, by the platform's clock."""
 
     step: int
@@ -52,7 +52,7 @@ class Tracking(Protocol):
     def begin(self, facts: RunFacts) -> str:
         """Create the run, or find the one that an earlier process of the job made. Returns its page's address."""
 
-    def send(self, rows: Sequence[Row]) -> None: ...
+    def send(self, rows: Sequence[TrackedStep]) -> None: ...
 
     def end(self, end: End, figures: Mapping[str, float]) -> None:
         """Record how the run ended. A paused one stays open."""
@@ -86,7 +86,7 @@ class Stream:
     ) -> None:
         self._word, self._run, self._facts = word, run, facts
         self._again_after_s, self._most_waiting = again_after_s, most_waiting
-        self._waiting: list[Row] = []
+        self._waiting: list[TrackedStep] = []
         self._left_out = 0
         self._end: tuple[End, Mapping[str, float]] | None = None
         self._files: Mapping[str, bytes] = {}
@@ -109,7 +109,7 @@ class Stream:
             )
         return ""
 
-    def offer(self, row: Row) -> None:
+    def offer(self, row: TrackedStep) -> None:
         """Let a row be sent. Returns at once, whatever the tracker does."""
         with self._changed:
             if self._failure:
@@ -160,7 +160,7 @@ class Stream:
             log.exception("%s", self._word)
             self._fail(f"Sending to {self._word} failed: {type(error).__name__}.")
 
-    def _take(self) -> list[Row]:
+    def _take(self) -> list[TrackedStep]:
         """The next rows; none once all are taken and the run is over. Waits for them."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ending)

@@ -17,7 +17,7 @@ from typing import Any
 
 from webapp import safe_http
 from webapp.connections.sealing import Secret
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, TryLater
+from webapp.trackers.tracking import End, NotTracked, RunFacts, TrackedStep, TryLater
 
 PACKAGE = "wandb"
 MISSING = (
@@ -66,7 +66,7 @@ class WandbRun:
         )
         return str(self._answer(_BEGIN_WITHIN_S).get("url", ""))
 
-    def send(self, rows: Sequence[Row]) -> None:
+    def send(self, rows: Sequence[TrackedStep]) -> None:
         for row in rows:
             self._write({"step": row.step, "figures": dict(row.figures)})
 

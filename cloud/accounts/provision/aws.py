@@ -23,7 +23,7 @@ from cloud.accounts.provision.aws_inventory import (
     tags_of,
 )
 from cloud.accounts.provision.policies import AwsScope
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.actor.bundle import ZIPPED_LIMIT_BYTES, Bundle, BundleError
 from cloud.platforms.aws import functions as aws_functions
 from cloud.platforms.aws.error_text import code_of, message_of
@@ -45,7 +45,7 @@ def set_up(
     *,
     bucket: bool = False,
     patience_s: float = 15.0,
-) -> Iterator[Step]:
+) -> Iterator[SetUpStep]:
     """Create a function for each memory size, with tags and log. Yield each step; it ends at a missing one.
 
     `bucket`: also create one for networks that do not fit into a call. `patience_s`: how long AWS may take to accept
@@ -73,19 +73,21 @@ def _role(clients: AwsClients, account: str) -> str:
     return AwsScope(connection.region, account, connection.prefix).arn("actor_role")
 
 
-def _package(packed: Callable[[], Bundle]) -> tuple[Bundle | None, Step]:
+def _package(packed: Callable[[], Bundle]) -> tuple[Bundle | None, SetUpStep]:
     name = "Package"
     try:
         bundle = packed()
     except BundleError as error:
         words = f"It could not be packed: {error}."
-        return None, Step(name, "missing", words, "Check that this server may reach the package registry.")
+        return None, SetUpStep(
+            name, "missing", words, "Check that this server may reach the package registry."
+        )
     size_mb = len(bundle.data) / 2**20
     if len(bundle.data) > ZIPPED_LIMIT_BYTES:
         words = f"It has {size_mb:.0f} MiB, and AWS takes {ZIPPED_LIMIT_BYTES // 2**20} MiB."
-        return None, Step(name, "missing", words, "This is a fault of this version of Starling.")
+        return None, SetUpStep(name, "missing", words, "This is a fault of this version of Starling.")
     words = f"The actor's code for {bundle.runtime}, {size_mb:.1f} MiB packed."
-    return bundle, Step(name, "done", words)
+    return bundle, SetUpStep(name, "done", words)
 
 
 class _SetUp:
@@ -103,7 +105,7 @@ class _SetUp:
         self._patience_s = patience_s
         self._role_shown = False
 
-    def function(self, memory_mb: int) -> Iterator[Step]:
+    def function(self, memory_mb: int) -> Iterator[SetUpStep]:
         name = function_name(self._prefix, memory_mb)
         title = f"Function {name}"
         try:
@@ -119,7 +121,7 @@ class _SetUp:
             raise _CannotGoOn from None
         if not self._role_shown:
             self._role_shown = True
-            yield Step("Role of the functions", "done", f"Functions may run under {self._role_arn}.")
+            yield SetUpStep("Role of the functions", "done", f"Functions may run under {self._role_arn}.")
         yield self._deployed(title, before, memory_mb)
         yield self._tagged(name, tags, ours)
         yield self._log(name)
@@ -146,18 +148,18 @@ class _SetUp:
                     raise _RoleRefused from None
             time.sleep(_ASK_AGAIN_S)
 
-    def _role_missing(self) -> Step:
+    def _role_missing(self) -> SetUpStep:
         words = f"Functions may not run under {self._role_arn}, or there is no such role."
         fix = (
             "Create the stack from the template in step 1. Or create a role of that name, with the trust policy"
             " and the policy of the actor role. Then set up again."
         )
-        return Step("Role of the functions", "missing", words, fix)
+        return SetUpStep("Role of the functions", "missing", words, fix)
 
-    def _deployed(self, title: str, before: Mapping[str, Any] | None, memory_mb: int) -> Step:
+    def _deployed(self, title: str, before: Mapping[str, Any] | None, memory_mb: int) -> SetUpStep:
         settings = f"{memory_mb:,} MB, at most {TIMEOUT_S // 60} minutes a call"
         if before is None:
-            return Step(title, "made", f"Created, with {settings}. Idle, it costs nothing.")
+            return SetUpStep(title, "made", f"Created, with {settings}. Idle, it costs nothing.")
         changed = []
         if before["CodeSha256"] != aws_functions.code_sha256(self._bundle):
             changed.append("this version's code was uploaded")
@@ -166,24 +168,26 @@ class _SetUp:
         if before.get("Role") != self._role_arn:
             changed.append("the role was set")
         if changed:
-            return Step(title, "made", f"It existed; {', and '.join(changed)}.")
-        return Step(title, "done", f"It exists and is up to date, with {settings}.")
+            return SetUpStep(title, "made", f"It existed; {', and '.join(changed)}.")
+        return SetUpStep(title, "done", f"It exists and is up to date, with {settings}.")
 
-    def _tagged(self, name: str, before: Mapping[str, str], ours: bool) -> Step:
+    def _tagged(self, name: str, before: Mapping[str, str], ours: bool) -> SetUpStep:
         title = f"Tags of {name}"
         if not ours:
-            return Step(title, "done", f"{others_words(before)}: it is used here, and removed only there.")
+            return SetUpStep(
+                title, "done", f"{others_words(before)}: it is used here, and removed only there."
+            )
         fresh = {key: before.get(key) for key in self._owner.tags} != self._owner.tags
         words = f"Tagged as created by {self._owner.deployment} for project {self._owner.project}."
-        return Step(title, "made" if fresh else "done", words)
+        return SetUpStep(title, "made" if fresh else "done", words)
 
-    def _log(self, name: str) -> Step:
+    def _log(self, name: str) -> SetUpStep:
         title = f"Log of {name}"
         try:
             fresh = aws_functions.keep_logs(self._logs, name)
         except Exception as error:
             return missing(title, error)
-        return Step(title, "made" if fresh else "done", f"AWS deletes its lines after {LOG_DAYS} days.")
+        return SetUpStep(title, "made" if fresh else "done", f"AWS deletes its lines after {LOG_DAYS} days.")
 
 
 class _RoleRefused(Exception):

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloud.accounts.connections import AwsClients
 from cloud.accounts.provision.aws_inventory import missing
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.formatting import plural
 from cloud.platforms.aws.error_text import ABSENT, code_of
 
@@ -20,7 +20,7 @@ def bucket_name(prefix: str, connection_id: str) -> str:
     return f"{prefix}-weights-{connection_id.removeprefix('con_')}"
 
 
-def create(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Step:
+def create(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> SetUpStep:
     """Create the bucket, or bring it up to date."""
     name = bucket_name(clients.connection.prefix, connection_id)
     title = f"Bucket {name}"
@@ -36,17 +36,17 @@ def create(clients: AwsClients, connection_id: str, tags: dict[str, str]) -> Ste
     except Exception as error:
         return missing(title, error, _INSTEAD)
     words = f"For networks that do not fit into a call. AWS deletes its objects after {LIFE_DAYS} day."
-    return Step(title, "made" if fresh else "done", words)
+    return SetUpStep(title, "made" if fresh else "done", words)
 
 
-def delete(clients: AwsClients, connection_id: str) -> Step:
+def delete(clients: AwsClients, connection_id: str) -> SetUpStep:
     """Empty the bucket and delete it, if it exists."""
     name = bucket_name(clients.connection.prefix, connection_id)
     title = f"Bucket {name}"
     s3 = clients.client("s3")
     try:
         if not _there(s3, name):
-            return Step(title, "gone", "It was gone already.")
+            return SetUpStep(title, "gone", "It was gone already.")
         count = 0
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
             for found in page.get("Contents", ()):
@@ -55,9 +55,9 @@ def delete(clients: AwsClients, connection_id: str) -> Step:
         s3.delete_bucket(Bucket=name)
     except Exception as error:
         if code_of(error) in ABSENT:
-            return Step(title, "gone", "It was gone already.")
+            return SetUpStep(title, "gone", "It was gone already.")
         return missing(title, error)
-    return Step(title, "gone", f"Emptied of {plural(count, 'object')} and deleted.")
+    return SetUpStep(title, "gone", f"Emptied of {plural(count, 'object')} and deleted.")
 
 
 def _there(s3: Any, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cloud.accounts.connections import AwsClients
 from cloud.accounts.provision.permissions import SHARED_PREFIX
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.platforms.aws.error_text import ABSENT, code_of, refusal
 from cloud.platforms.aws.functions import TAG
 
@@ -33,20 +33,22 @@ class Owner:
         }
 
 
-def account_of(clients: AwsClients) -> tuple[str, Step]:
+def account_of(clients: AwsClients) -> tuple[str, SetUpStep]:
     """Return the account's number, empty if the credentials are refused."""
     region = clients.connection.region
     try:
         account = str(clients.client("sts").get_caller_identity()["Account"])
     except Exception as error:
         return "", missing("Account", error)
-    return account, Step("Account", "done", f"AWS accepts the credentials for account {account} in {region}.")
+    return account, SetUpStep(
+        "Account", "done", f"AWS accepts the credentials for account {account} in {region}."
+    )
 
 
-def missing(name: str, error: Exception, instead: str = "") -> Step:
+def missing(name: str, error: Exception, instead: str = "") -> SetUpStep:
     """Return a step that AWS refused. `instead`: what else people may do."""
     why = refusal(error)
-    return Step(name, "missing", why.words, f"{why.fix} {instead}".strip())
+    return SetUpStep(name, "missing", why.words, f"{why.fix} {instead}".strip())
 
 
 def described(functions: Any, name: str) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from cloud.accounts.provision.aws_inventory import (
     tags_of,
 )
 from cloud.accounts.provision.permissions import SHARED_PREFIX
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.platforms.aws import functions as aws_functions
 from cloud.platforms.aws.functions import LOG_DAYS, TAG, function_name
 
@@ -36,7 +36,7 @@ def remove(
     *,
     bucket: bool = False,
     patience_s: float = 15.0,
-) -> Iterator[Step]:
+) -> Iterator[SetUpStep]:
     """Delete whatever `set_up` created for this owner, also of other sizes. Yield each step.
 
     `bucket`: delete that as well. `patience_s`: how long AWS may still list a deleted function.
@@ -54,14 +54,14 @@ def remove(
     removed = [_removed(clients, owner, name, patience_s) for name in sorted(names)]
     yield from removed
     if not removed:
-        yield Step("Functions", "gone", "Nothing of this connection is in the account.")
+        yield SetUpStep("Functions", "gone", "Nothing of this connection is in the account.")
     if bucket:
         yield aws_bucket.delete(clients, owner.connection)
 
 
 def remove_sizes(
     clients: AwsClients, owner: Owner, memory_mb: Sequence[int], *, patience_s: float = 15.0
-) -> Iterator[Step]:
+) -> Iterator[SetUpStep]:
     """Delete this owner's functions of these sizes and nothing else."""
     for size in sorted(memory_mb):
         yield _removed(clients, owner, function_name(clients.connection.prefix, size), patience_s)
@@ -79,7 +79,7 @@ def _tagged(clients: AwsClients, owner: Owner) -> set[str]:
     return {arn.split(":function:")[1] for arn in arns if ":function:" in arn}
 
 
-def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) -> Step:
+def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) -> SetUpStep:
     title = f"Function {name}"
     functions, logs = clients.client("lambda"), clients.client("logs")
     prefix = clients.connection.prefix
@@ -88,22 +88,24 @@ def _removed(clients: AwsClients, owner: Owner, name: str, patience_s: float) ->
         tags = tags_of(functions, before)
         if before is not None and not belongs_to(owner, prefix, tags):
             words = f"{others_words(tags)}, so it is kept. If no one needs it, delete it in AWS."
-            return Step(title, "done", words)
+            return SetUpStep(title, "done", words)
         if before is None and prefix == SHARED_PREFIX:
             words = f"It was gone already. If there is a log, AWS deletes its lines after {LOG_DAYS} days."
-            return Step(title, "gone", words)
+            return SetUpStep(title, "gone", words)
         aws_functions.remove(functions, name)
         still_there = before is not None and not _vanished(functions, name, patience_s)
     except Exception as error:
         return missing(title, error)
     if still_there:
         words = "AWS accepted its deletion but still lists it."
-        return Step(title, "missing", words, "Remove again in a minute.")
+        return SetUpStep(title, "missing", words, "Remove again in a minute.")
     try:
         aws_functions.remove_logs(logs, name)
     except Exception as error:
         return missing(f"Log of {name}", error)
-    return Step(title, "gone", "Deleted, with its log." if before else "It was gone already; so is its log.")
+    return SetUpStep(
+        title, "gone", "Deleted, with its log." if before else "It was gone already; so is its log."
+    )
 
 
 def _vanished(functions: Any, name: str, patience_s: float) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.accounts.register import group_name, tags
 from cloud.formatting import plural
 from cloud.platforms.azure.billable_resources import clear_ended, groups_of
@@ -35,7 +35,7 @@ def set_up(
     patience_s: float = _TRIED_S,
     poll_s: float = 2.0,
     now_unix_s: Callable[[], float] = time.time,
-) -> Iterator[Step]:
+) -> Iterator[SetUpStep]:
     """Yield each step; it ends at a missing one. `patience_s`: how long the one container may take."""
     for look in (_signed_in, _registered, _resource_group):
         step = look(clients)
@@ -55,7 +55,7 @@ def set_up(
 
 def remove(
     clients: AzureClients, deployment: str, *, patience_s: float = 120.0, poll_s: float = 2.0
-) -> Iterator[Step]:
+) -> Iterator[SetUpStep]:
     """Delete every container group of this connection, of any job. Yield each step."""
     step = _signed_in(clients)
     yield step
@@ -67,69 +67,69 @@ def remove(
         for name in ended:
             groups.delete(name)
     except (NotNow, NotSure, Refused) as error:
-        yield Step("Container groups", "missing", str(error), "Remove again in a minute.")
+        yield SetUpStep("Container groups", "missing", str(error), "Remove again in a minute.")
         return
     for name in (name for name, over in ended.items() if not over):
         try:
             vanished = _vanished(groups, name, patience_s, poll_s)
         except Refused as error:
-            yield Step(f"Container group {name}", "missing", str(error), "Remove again in a minute.")
+            yield SetUpStep(f"Container group {name}", "missing", str(error), "Remove again in a minute.")
             return
         if vanished:
-            yield Step(f"Container group {name}", "gone", "Deleted.")
+            yield SetUpStep(f"Container group {name}", "gone", "Deleted.")
         else:
             words = "Azure accepted its deletion but still lists it."
-            yield Step(f"Container group {name}", "missing", words, "Remove again in a minute.")
+            yield SetUpStep(f"Container group {name}", "missing", words, "Remove again in a minute.")
     if cleared := sum(ended.values()):
-        yield Step("Ended groups", "gone", f"{plural(cleared, 'ended group')} deleted.")
+        yield SetUpStep("Ended groups", "gone", f"{plural(cleared, 'ended group')} deleted.")
     if not ended:
-        yield Step("Container groups", "gone", "Nothing of this connection is in the resource group.")
+        yield SetUpStep("Container groups", "gone", "Nothing of this connection is in the resource group.")
 
 
-def _signed_in(clients: AzureClients) -> Step:
+def _signed_in(clients: AzureClients) -> SetUpStep:
     name = "Sign-in"
     try:
         clients.sign_in()
     except Exception as error:
         return _missing(name, error)
     subscription = clients.connection.subscription_id
-    return Step(name, "done", f"Azure accepts the credentials for subscription {subscription}.")
+    return SetUpStep(name, "done", f"Azure accepts the credentials for subscription {subscription}.")
 
 
-def _registered(clients: AzureClients) -> Step:
+def _registered(clients: AzureClients) -> SetUpStep:
     name = "Container instances"
     region = clients.connection.region
     try:
         list(clients.usages(region))
     except Exception as error:
         return _missing(name, error)
-    return Step(name, "done", f"The subscription is registered for them in {region}.")
+    return SetUpStep(name, "done", f"The subscription is registered for them in {region}.")
 
 
-def _resource_group(clients: AzureClients) -> Step:
+def _resource_group(clients: AzureClients) -> SetUpStep:
     connection = clients.connection
     name = f"Resource group {connection.resource_group}"
     try:
         found = clients.read(connection.group_path, _GROUPS_API)
     except Exception as error:
         return _missing(name, error)
-    return Step(name, "done", f"It exists, in {found.get('location', 'an unnamed region')}.")
+    return SetUpStep(name, "done", f"It exists, in {found.get('location', 'an unnamed region')}.")
 
 
-def _cleared(groups: AzureGroups, deployment: str) -> Step:
+def _cleared(groups: AzureGroups, deployment: str) -> SetUpStep:
     name = "Earlier groups"
     try:
         cleared = clear_ended(groups, deployment)
     except (NotNow, NotSure, Refused) as error:
-        return Step(name, "missing", str(error), "See the rows of the test.")
+        return SetUpStep(name, "missing", str(error), "See the rows of the test.")
     if cleared:
-        return Step(name, "gone", f"{plural(cleared, 'ended group')} deleted.")
-    return Step(name, "done", "This connection has none.")
+        return SetUpStep(name, "gone", f"{plural(cleared, 'ended group')} deleted.")
+    return SetUpStep(name, "done", "This connection has none.")
 
 
-def _missing(name: str, error: Exception) -> Step:
+def _missing(name: str, error: Exception) -> SetUpStep:
     why = refusal(error)
-    return Step(name, "missing", why.words, why.fix)
+    return SetUpStep(name, "missing", why.words, why.fix)
 
 
 class _Trial:
@@ -141,13 +141,13 @@ class _Trial:
         self._image = image
         self._poll_s = poll_s
 
-    def steps(self, tags: dict[str, str], patience_s: float) -> Iterator[Step]:
+    def steps(self, tags: dict[str, str], patience_s: float) -> Iterator[SetUpStep]:
         title = "One container"
         try:
             status = self._run(tags, patience_s)
             log = self._log(status)
         except (NotNow, NotSure, Refused) as error:
-            yield Step(title, "missing", str(error))
+            yield SetUpStep(title, "missing", str(error))
         else:
             yield self._result(title, status, log)
         yield self._delete()
@@ -185,30 +185,32 @@ class _Trial:
                 return log
             time.sleep(self._poll_s)
 
-    def _result(self, title: str, status: GroupStatus | None, log: str) -> Step:
+    def _result(self, title: str, status: GroupStatus | None, log: str) -> SetUpStep:
         if status is None:
-            return Step(
+            return SetUpStep(
                 title, "missing", "It had not ended in time.", "Set up again; Azure may be slow just now."
             )
         if status.exit_codes == (0,) and _READY in log:
-            return Step(title, "made", f"It fetched {self._image}, ran for a moment and ended as it should.")
+            return SetUpStep(
+                title, "made", f"It fetched {self._image}, ran for a moment and ended as it should."
+            )
         last = log.splitlines()[-1][:200] if log else status.words
         fix = "Check the image's name, and that it was built from this version's build context."
-        return Step(title, "missing", f"It did not run as it should: {last}", fix)
+        return SetUpStep(title, "missing", f"It did not run as it should: {last}", fix)
 
-    def _delete(self) -> Step:
+    def _delete(self) -> SetUpStep:
         title = "The container's group"
         end_s = time.monotonic() + 60.0
         try:
             self._retry(lambda: self._groups.delete(self._name), end_s)
             vanished = _vanished(self._groups, self._name, 60.0, self._poll_s)
         except (NotNow, NotSure, Refused) as error:
-            return Step(
+            return SetUpStep(
                 title, "missing", f"It could not be deleted: {error}", "Set up again, or remove everything."
             )
         if not vanished:
-            return Step(title, "missing", "Azure still lists it.", "Set up again in a minute.")
-        return Step(title, "gone", "Deleted again. Idle, nothing costs money.")
+            return SetUpStep(title, "missing", "Azure still lists it.", "Set up again in a minute.")
+        return SetUpStep(title, "gone", "Deleted again. Idle, nothing costs money.")
 
     def _retry(self, request: Callable[[], Any], end_s: float) -> None:
         """Repeat the request until it is answered: a create or delete of the same name may be repeated."""

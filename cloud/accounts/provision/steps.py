@@ -10,7 +10,7 @@ StepState = Literal["done", "made", "gone", "missing"]
 
 
 @dataclass(frozen=True)
-class Step:
+class SetUpStep:
     name: str
     state: StepState
     words: str

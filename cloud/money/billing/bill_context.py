@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cloud.money.billing.full_bill import BillContext
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.platforms.options import PlatformOptions
 from cloud.timing.numbers import machines
 from cloud.timing.numbers import profile as profiles
@@ -28,7 +28,7 @@ def bill_context(profile: Profile, stack: Stack, actor_slots: int, *, gpu: bool 
     actors = profile.actors
     unpaid = isinstance(actors, Pool) and actors.machine_sku is None and actors.core_sku is None
 
-    def hessian_share(work: Work) -> float:
+    def hessian_share(work: CallRecord) -> float:
         whole_ns = speeds.update_ns(work)
         return 1.0 - speeds.update_ns(replace(work, hessian_products=0)) / whole_ns if whole_ns else 0.0
 

@@ -11,7 +11,7 @@ from cloud.money.billing.retiming import retime
 from cloud.money.billing.work_file import Sitting
 from cloud.platforms.options import PlatformOptions
 from cloud.platforms.simulated_options import SimulatedOptions
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 
 ELSEWHERE = (
     "one-machine",
@@ -59,17 +59,17 @@ def compare_until_now(
     runs.
     """
     schedules = schedules_of(sittings)
-    return _at(Place.of(options, book), options.profile, schedules, options.seed)
+    return _at(TimingPlace.of(options, book), options.profile, schedules, options.seed)
 
 
 def _compared(
     schedules: Iterable[ReplaySchedule], name: str, options: PlatformOptions, book: PriceBook
 ) -> CloudComparison:
     elsewhere = SimulatedOptions(profile=name, stack=options.alike.stack, seed=options.alike.seed)
-    return _at(Place.of(elsewhere, book), name, schedules, elsewhere.seed)
+    return _at(TimingPlace.of(elsewhere, book), name, schedules, elsewhere.seed)
 
 
-def _at(place: Place, name: str, schedules: Iterable[ReplaySchedule], seed: int) -> CloudComparison:
+def _at(place: TimingPlace, name: str, schedules: Iterable[ReplaySchedule], seed: int) -> CloudComparison:
     title = place.profile.title
     try:
         runs = [retime(schedule, place, seed=seed) for schedule in schedules]

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from cloud.money.billing.parts import PartKey
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.money.billing.work_file import Sitting
 from cloud.money.rents.proration import Stretch, shares_of_time
 from cloud.timing.virtual_time import to_ns
@@ -38,8 +38,8 @@ class BillContext:
 
     actor_slots: int = 1
     all_on_learner: bool = False
-    hessian_share: Callable[[Work], float] = lambda work: 0.0
-    decision_ns: Callable[[Work], int] = lambda work: 0
+    hessian_share: Callable[[CallRecord], float] = lambda work: 0.0
+    decision_ns: Callable[[CallRecord], int] = lambda work: 0
 
 
 @dataclass
@@ -90,7 +90,7 @@ class FullBill:
 class PaidCall:
     """A call with its settlement; `done`: its result could be used; `dropped`: nothing was made of it."""
 
-    work: Work
+    work: CallRecord
     settlement: Settlement
     done: bool
     dropped: bool = False
@@ -180,7 +180,7 @@ def _unless_taken(call: PaidCall, taken: set[str]) -> PaidCall:
     return replace(call, dropped=True) if learned and call.work.name not in taken else call
 
 
-def _is_done(work: Work, settlement: Settlement, last_attempt: int) -> bool:
+def _is_done(work: CallRecord, settlement: Settlement, last_attempt: int) -> bool:
     if work.broken or work.cancelled or work.attempt < last_attempt:
         return False
     return settlement.usage.get("status", "done") == "done"

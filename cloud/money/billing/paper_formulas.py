@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import MB_PER_GB, container_parts, machine_parts, share_of
-from cloud.money.pricing import Part, lines_of, price_line, total
+from cloud.money.pricing import PricedPart, lines_of, price_line, total
 from training.engine.ports import PriceLine
 
 _NS = 10**9
@@ -22,7 +22,7 @@ _SHARERS = 4
 
 
 @dataclass(frozen=True)
-class RoundTimes:
+class FormulaRound:
     """One round as the formulas see it.
 
     `round_s`: from the first rollout's launch to the update's end, without evaluation, which took `evaluation_s`
@@ -50,7 +50,7 @@ class RoundTimes:
         return max((_ns(seconds) for seconds in self.rollouts_s), default=0)
 
 
-_Bill = Callable[[Sequence[RoundTimes], PriceBook], tuple[PriceLine, ...]]
+_Bill = Callable[[Sequence[FormulaRound], PriceBook], tuple[PriceLine, ...]]
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ class PaperFormula:
     words: str
     _bill: _Bill
 
-    def bill(self, rounds: Iterable[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+    def bill(self, rounds: Iterable[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
         """Return the formula's lines for all rounds together."""
         return self._bill(tuple(rounds), book)
 
-    def cost(self, rounds: Iterable[RoundTimes], book: PriceBook) -> int:
+    def cost(self, rounds: Iterable[FormulaRound], book: PriceBook) -> int:
         """Return the formula's result in picodollars."""
         return total(self.bill(rounds, book))
 
 
 @dataclass(frozen=True)
-class Machines:
+class MachineGroup:
     """So many machines of one kind in a cluster."""
 
     sku: str
@@ -81,11 +81,11 @@ class Machines:
 
 
 def server_cluster(
-    name: str, source: str, machines: tuple[Machines, ...], *, ip_and_disk: bool
+    name: str, source: str, machines: tuple[MachineGroup, ...], *, ip_and_disk: bool
 ) -> PaperFormula:
     """Return a formula that pays all these machines for the whole time, busy or not."""
 
-    def bill(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+    def bill(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
         whole_ns = sum(times.whole_ns for times in rounds)
         return tuple(
             line
@@ -102,20 +102,20 @@ def server_cluster(
     )
 
 
-def _nitro_intended(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+def _nitro_intended(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
     longest_ns = sum(times.longest_ns for times in rounds)
-    actor = Part(book.row("paper.serverless_actor", _PAPER))
+    actor = PricedPart(book.row("paper.serverless_actor", _PAPER))
     learner = machine_parts(book, "paper.server_learner", _PAPER)
     return (*lines_of(learner, longest_ns), actor.line(sum(times.rollouts_ns for times in rounds)))
 
 
-def _nitro_active(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+def _nitro_active(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
     learner = machine_parts(book, "paper.server_learner", _PAPER)
     actors = machine_parts(book, "paper.server_actor.nitro", _PAPER)
     return lines_of((*learner, *actors), sum(times.whole_ns for times in rounds))
 
 
-def _stellaris(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+def _stellaris(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
     learner_ns = sum(times.whole_ns * times.learners for times in rounds)
     learner = share_of(machine_parts(book, "paper.server_learner", _PAPER), _SHARERS)
     actors = machine_parts(book, "paper.server_actor.stellaris", _PAPER)
@@ -123,8 +123,8 @@ def _stellaris(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine
     return (*lines_of(learner, learner_ns), *lines_of(actors, whole_ns))
 
 
-def _minionsrl(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
-    gpu = Part(book.row("aci.gpu.v100", _AZURE))
+def _minionsrl(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
+    gpu = PricedPart(book.row("aci.gpu.v100", _AZURE))
     lines = [gpu.line(sum(_ns(times.update_s) for times in rounds))]
     for memory_mb in sorted({times.memory_mb for times in rounds}):
         actors_ns = sum(times.rollouts_ns for times in rounds if times.memory_mb == memory_mb)
@@ -132,7 +132,7 @@ def _minionsrl(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine
     return tuple(lines)
 
 
-def _siren(rounds: Sequence[RoundTimes], book: PriceBook) -> tuple[PriceLine, ...]:
+def _siren(rounds: Sequence[FormulaRound], book: PriceBook) -> tuple[PriceLine, ...]:
     mb_ns = sum(times.rollouts_ns * times.memory_mb for times in rounds)
     return (price_line(book.row("lambda.duration.x86", _AWS), mb_ns, MB_PER_GB * _NS),)
 
@@ -178,35 +178,38 @@ _FORMULAS = (
     server_cluster(
         "nitro-cluster",
         "Nitro's serverful testbed",
-        (Machines("p3.2xlarge", _AWS), Machines("c5.4xlarge", _AWS)),
+        (MachineGroup("p3.2xlarge", _AWS), MachineGroup("c5.4xlarge", _AWS)),
         ip_and_disk=True,
     ),
     server_cluster(
         "nitro-large-cluster",
         "Nitro's testbed at large scale",
-        (Machines("p3.8xlarge", _AWS), Machines("c5.24xlarge", _AWS)),
+        (MachineGroup("p3.8xlarge", _AWS), MachineGroup("c5.24xlarge", _AWS)),
         ip_and_disk=True,
     ),
     server_cluster(
         "minionsrl-cluster",
         "MinionsRL's testbed on Azure",
-        (Machines("Standard_NC6s_v3", _AZURE), Machines("Standard_E16-8s_v5", _AZURE, 4)),
+        (MachineGroup("Standard_NC6s_v3", _AZURE), MachineGroup("Standard_E16-8s_v5", _AZURE, 4)),
         # Only the code of the two later papers counts an address and a disk.
         ip_and_disk=False,
     ),
     server_cluster(
         "stellaris-cluster",
         "the machines that the released code of Stellaris charges",
-        (Machines("p3.2xlarge", _AWS), Machines("c5.12xlarge", _AWS)),
+        (MachineGroup("p3.2xlarge", _AWS), MachineGroup("c5.12xlarge", _AWS)),
         ip_and_disk=True,
     ),
     server_cluster(
-        "one-machine", "no paper: the plain alternative", (Machines("c5.4xlarge", _AWS),), ip_and_disk=True
+        "one-machine",
+        "no paper: the plain alternative",
+        (MachineGroup("c5.4xlarge", _AWS),),
+        ip_and_disk=True,
     ),
     server_cluster(
         "one-small-machine",
         "no paper: the smallest plain alternative",
-        (Machines("m4.large", _AWS),),
+        (MachineGroup("m4.large", _AWS),),
         ip_and_disk=True,
     ),
 )

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from cloud.timing.numbers.table_files import Entry, TableFileError, read_tables
+from cloud.timing.numbers.table_files import TableEntry, TableFileError, read_tables
 
 PRICES = Path(__file__).resolve().parent.parent / "prices"
 PICODOLLARS_PER_USD = 10**12
@@ -239,7 +239,7 @@ def _with_operators(path: Path) -> PriceBook:
     return PriceBook.read(PRICES).merge(custom)
 
 
-def _entries(path: Path) -> Iterable[Entry]:
+def _entries(path: Path) -> Iterable[TableEntry]:
     """Yield the tables of a file; a price of several regions becomes one table for each."""
     for entry in read_tables(path, {"price", "free"}, PriceError):
         regions = entry.values.get("region")

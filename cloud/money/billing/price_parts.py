@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 
 from cloud.money.billing.price_book import PriceBook, PriceRow
-from cloud.money.pricing import FunctionPrice, Part, RentPrice, RunningPrice
+from cloud.money.pricing import FunctionPrice, PricedPart, RentPrice, RunningPrice
 
 MB_PER_GB = 1024
 PROVISIONED_UNIT_S = 300
@@ -27,25 +27,25 @@ def functions(
 def provisioned_capacity(book: PriceBook, region: str, memory_mb: int, instances: int) -> RentPrice:
     """Return the price of provisioned instances, paid from the job's start, busy or not, by started five minutes."""
     row = book.row("lambda.provisioned.x86", region)
-    part = Part(row, memory_mb * instances, MB_PER_GB)
+    part = PricedPart(row, memory_mb * instances, MB_PER_GB)
     return RentPrice("provisioned", (part,), round_up_s=PROVISIONED_UNIT_S)
 
 
 def machine_parts(
     book: PriceBook, sku: str, region: str, *, count: int = 1, ip_and_disk: bool = True
-) -> tuple[Part, ...]:
+) -> tuple[PricedPart, ...]:
     """Return machines by the hour and, as the papers count it, the IP address and disk of each."""
-    parts = (Part(book.row(sku, region), count),)
-    return (*parts, Part(book.row(*_OVERHEAD), count)) if ip_and_disk else parts
+    parts = (PricedPart(book.row(sku, region), count),)
+    return (*parts, PricedPart(book.row(*_OVERHEAD), count)) if ip_and_disk else parts
 
 
-def container_parts(book: PriceBook, region: str, vcpu: int, memory_mb: int) -> tuple[Part, ...]:
+def container_parts(book: PriceBook, region: str, vcpu: int, memory_mb: int) -> tuple[PricedPart, ...]:
     """Return containers with this many cores and this much memory in all."""
-    cores = Part(book.row("aci.vcpu.linux", region), vcpu)
-    return cores, Part(book.row("aci.memory.linux", region), memory_mb, MB_PER_GB)
+    cores = PricedPart(book.row("aci.vcpu.linux", region), vcpu)
+    return cores, PricedPart(book.row("aci.memory.linux", region), memory_mb, MB_PER_GB)
 
 
-def learner_function(parts: tuple[Part, ...], start_cap_s: float, *, sharers: int = 1) -> RunningPrice:
+def learner_function(parts: tuple[PricedPart, ...], start_cap_s: float, *, sharers: int = 1) -> RunningPrice:
     """Return the price of a learner that is paid only while it runs, at the price of `parts` by the second.
 
     With `sharers`, this many learners share the machine, and each pays its part.
@@ -53,9 +53,9 @@ def learner_function(parts: tuple[Part, ...], start_cap_s: float, *, sharers: in
     return RunningPrice(share_of(parts, sharers), start_cap_s)
 
 
-def share_of(parts: tuple[Part, ...], sharers: int) -> tuple[Part, ...]:
+def share_of(parts: tuple[PricedPart, ...], sharers: int) -> tuple[PricedPart, ...]:
     """Return one sharer's part of things that several use together."""
-    return tuple(Part(part.row, part.count, part.per * sharers) for part in parts)
+    return tuple(PricedPart(part.row, part.count, part.per * sharers) for part in parts)
 
 
 def cache_host(book: PriceBook, sku: str, region: str) -> RentPrice:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cloud.money.billing.work import Work, WorkError
+from cloud.money.billing.work import CallRecord, WorkError
 from cloud.money.billing.work_file import Sitting
 from cloud.timing.virtual_time import to_ns
 from training.calls import KINDS
@@ -19,11 +19,11 @@ from training.tasks.kinds import read_training
 from training.tasks.training import Training
 
 
-class Task:
+class ReplayTask:
     """A call with its attempts. `allowed` is how many there may be, `episodes` what its deadline depends on."""
 
     def __init__(
-        self, number: int, works: Sequence[Work], allowed: int, episodes: int, *, simulated: bool
+        self, number: int, works: Sequence[CallRecord], allowed: int, episodes: int, *, simulated: bool
     ) -> None:
         most = max(works, key=_amount)
         self.number = number
@@ -37,14 +37,14 @@ class Task:
         self._most = most
         self._works = {work.attempt: self._made_whole(work, simulated) for work in works}
 
-    def work(self, attempt: int) -> Work:
+    def work(self, attempt: int) -> CallRecord:
         """Return the attempt's work. An attempt that did not exist does the same work as the existing ones."""
         found = self._works.get(attempt)
         if found is None:
             found = self._works[attempt] = self._as_attempt(attempt)
         return found
 
-    def _made_whole(self, work: Work, simulated: bool) -> Work:
+    def _made_whole(self, work: CallRecord, simulated: bool) -> CallRecord:
         """Return the work of a call that failed without a record of it.
 
         On a simulated cloud its body had raised. Elsewhere its work was not counted, and another attempt did the same
@@ -54,7 +54,7 @@ class Task:
             return work
         return replace(work, broken=True) if simulated else self._as_attempt(work.attempt)
 
-    def _as_attempt(self, attempt: int) -> Work:
+    def _as_attempt(self, attempt: int) -> CallRecord:
         return replace(self._most, id=f"{self._most.name}-a{attempt}", attempt=attempt)
 
 
@@ -74,7 +74,7 @@ class ReplaySchedule:
     the start. `by_waves`: actors wait for all passes over what they sampled once.
     """
 
-    tasks: list[Task]
+    tasks: list[ReplayTask]
     cuts: list[Cut]
     waits: list[int]
     followers: list[list[int]]
@@ -85,7 +85,7 @@ class ReplaySchedule:
     memory_mb: int
     notes: tuple[str, ...]
 
-    def beside(self, task: Task) -> list[int]:
+    def beside(self, task: ReplayTask) -> list[int]:
         """Return the tasks that were sent together with this one, with the same dependencies, without those that
         judge.
         """
@@ -111,7 +111,7 @@ class ReplaySchedule:
         spec = training_spec(sitting.spec)
         usages: list[Any] = [one.usage for one in sitting.settlements if "work" in one.usage]
         landed_s = {usage["work"]["id"]: usage["landed_s"] for usage in usages if "landed_s" in usage}
-        by_name: dict[str, list[Work]] = {}
+        by_name: dict[str, list[CallRecord]] = {}
         for work in sorted(sitting.works, key=lambda work: work.serial):
             by_name.setdefault(work.name, []).append(work)
         simulated = sitting.simulated
@@ -148,7 +148,7 @@ def training_spec(spec: Mapping[str, Any]) -> Training:
         raise WorkError(f"the run's spec cannot be read here: {error}") from None
 
 
-def _tasks(works: list[list[Work]], spec: Training, *, simulated: bool) -> list[Task]:
+def _tasks(works: list[list[CallRecord]], spec: Training, *, simulated: bool) -> list[ReplayTask]:
     # The deadlines of an evaluation's calls depend on the largest share of the episodes.
     shares: dict[tuple[str, int], int] = {}
     for first, *_ in works:
@@ -156,7 +156,7 @@ def _tasks(works: list[list[Work]], spec: Training, *, simulated: bool) -> list[
             key = first.kind, first.round_no
             shares[key] = max(shares.get(key, 1), first.episodes)
     return [
-        Task(
+        ReplayTask(
             number,
             attempted,
             attempts_of(spec, attempted[0].kind),
@@ -167,7 +167,7 @@ def _tasks(works: list[list[Work]], spec: Training, *, simulated: bool) -> list[
     ]
 
 
-def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[Cut, list[int]]]:
+def _cuts(works: list[list[CallRecord]], landed_s: Mapping[str, float]) -> list[tuple[Cut, list[int]]]:
     """Return each cut, and the tasks that had landed before it."""
     ended = [landed_s.get(attempted[-1].id) for attempted in works]
     by_moment: dict[float, list[int]] = {}
@@ -188,7 +188,7 @@ def _cuts(works: list[list[Work]], landed_s: Mapping[str, float]) -> list[tuple[
 
 
 def _wired(
-    tasks: list[Task], cuts: list[tuple[Cut, list[int]]], spec: Training, notes: tuple[str, ...]
+    tasks: list[ReplayTask], cuts: list[tuple[Cut, list[int]]], spec: Training, notes: tuple[str, ...]
 ) -> ReplaySchedule:
     before = [list(task.after) for task in tasks] + [earlier for _, earlier in cuts]
     followers: list[list[int]] = [[] for _ in tasks]
@@ -234,7 +234,7 @@ def _notes(spec: Training, sitting: Sitting, missing: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _amount(work: Work) -> int:
+def _amount(work: CallRecord) -> int:
     # Where episodes are requested, a call that failed has their number as well.
     done = 0 if KINDS[work.kind].grows_with_episodes else work.episodes
     return work.env_steps + work.minibatches + done

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cloud.money.billing.bill import Bill, BookedLedger
-from cloud.money.billing.replay_schedule import Cut, ReplaySchedule, Task
-from cloud.money.billing.work import Work
+from cloud.money.billing.replay_schedule import Cut, ReplaySchedule, ReplayTask
+from cloud.money.billing.work import CallRecord
 from cloud.money.rents.job import Rents
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from cloud.timing.simulation.core import Simulation
 from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import NS
@@ -65,7 +65,7 @@ class RetimedRun:
         return self.end_ns / NS
 
 
-def retime(schedule: ReplaySchedule, place: Place, *, seed: int) -> RetimedRun:
+def retime(schedule: ReplaySchedule, place: TimingPlace, *, seed: int) -> RetimedRun:
     """Return the time and bill of one sitting at `place`, with chance drawn from `seed`."""
     # A replay makes thousands of small objects and no cycles: searching for those would take a third of its time.
     collecting = gc.isenabled()
@@ -80,7 +80,7 @@ def retime(schedule: ReplaySchedule, place: Place, *, seed: int) -> RetimedRun:
 class _Replay:
     """One replay. `_left` counts, for each task and each cut, the dependencies that have not landed yet."""
 
-    def __init__(self, schedule: ReplaySchedule, place: Place, seed: int) -> None:
+    def __init__(self, schedule: ReplaySchedule, place: TimingPlace, seed: int) -> None:
         self._script = schedule
         self._simulation = Simulation(place.profile, place.stack, place.setting(seed))
         self._tariff = place.tariff(schedule.memory_mb)
@@ -97,7 +97,7 @@ class _Replay:
         self._sent_ns = [0] * len(schedule.tasks)
         self._deadline_s = [0.0] * len(schedule.tasks)
         self._landed_ns = [0] * len(schedule.tasks)
-        self._updates: dict[int, list[tuple[Task, Trip]]] = {}
+        self._updates: dict[int, list[tuple[ReplayTask, Trip]]] = {}
         self._learning: list[tuple[int, int]] = []
         self._version_ns = 0
         # When rent falls due, or earlier: the caller checks again then.
@@ -157,7 +157,7 @@ class _Replay:
             self._flying[work.id] = number
             self._simulation.submit(work)
 
-    def _next_attempt(self, number: int, usual: dict[tuple[str, int], float]) -> Work:
+    def _next_attempt(self, number: int, usual: dict[tuple[str, int], float]) -> CallRecord:
         """Return its next attempt with the current deadline; `usual` caches those of first attempts."""
         task = self._script.tasks[number]
         attempt = self._attempts[number] = self._attempts[number] + 1
@@ -256,7 +256,7 @@ class _Replay:
         numbers = self._script.by_round[round_no]
         return min(self._sent_ns[one] for one in numbers), max(self._landed_ns[one] for one in numbers)
 
-    def _round(self, updates: Sequence[tuple[Task, Trip]]) -> RoundTimes:
+    def _round(self, updates: Sequence[tuple[ReplayTask, Trip]]) -> RoundTimes:
         """Return the round that these updates make, the last of which ends it. Each loop reports its beginning and its
         collection in its own way.
         """

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cloud.money.billing.full_bill import PaidCall, paid_calls
-from cloud.money.billing.paper_formulas import FORMULAS, PaperFormula, RoundTimes
+from cloud.money.billing.paper_formulas import FORMULAS, FormulaRound, PaperFormula
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.work_file import Sitting
 
@@ -19,7 +19,7 @@ def paper_costs(sittings: Iterable[Sitting], book: PriceBook) -> list[tuple[Pape
     return [(FORMULAS[name], FORMULAS[name].cost(rounds, book)) for name in PAPERS]
 
 
-def round_times(sitting: Sitting) -> list[RoundTimes]:
+def round_times(sitting: Sitting) -> list[FormulaRound]:
     """Return every round that made a version. Overlapping rounds are cut where the previous one ended, to count
     once.
 
@@ -62,13 +62,13 @@ def _boot_s(calls: list[PaidCall]) -> float:
     return min(actors, default=0.0) + min(learner, default=0.0)
 
 
-def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: float) -> RoundTimes:
+def _times(calls: list[PaidCall], round_s: float, end_s: float, next_begin_s: float) -> FormulaRound:
     rollouts = [call for call in calls if call.kind.role == "sampling"]
     updates = [call for call in calls if call.kind.role == "learning"]
     judged = [call for call in calls if call.kind.role == "judging"]
     begin_s = max(end_s, min((call.seconds("sent_s") for call in judged), default=end_s))
     over_s = min(next_begin_s, max((call.seconds("landed_s") for call in judged), default=end_s))
-    return RoundTimes(
+    return FormulaRound(
         round_s=round_s,
         update_s=sum(call.seconds("run_s") for call in updates),
         rollouts_s=tuple(call.seconds("run_s") for call in rollouts),

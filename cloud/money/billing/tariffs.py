@@ -13,7 +13,15 @@ from cloud.money.billing.price_parts import (
     learner_function,
     machine_parts,
 )
-from cloud.money.pricing import CallPrice, FunctionPrice, Part, PoolPrice, RentPrice, RunningPrice, Tariff
+from cloud.money.pricing import (
+    CallPrice,
+    FunctionPrice,
+    PoolPrice,
+    PricedPart,
+    RentPrice,
+    RunningPrice,
+    Tariff,
+)
 from cloud.timing.numbers.profile import Functions, Pool, Profile
 
 
@@ -82,7 +90,7 @@ def _kept_actors(profile: Profile, purchase: Purchase, book: PriceBook) -> list[
     if not purchase.provisioned or actors.provisioned_sku is None:
         return []
     row = book.row(actors.provisioned_sku, purchase.region)
-    part = Part(row, purchase.provisioned * purchase.memory_mb, MB_PER_GB)
+    part = PricedPart(row, purchase.provisioned * purchase.memory_mb, MB_PER_GB)
     return [RentPrice("provisioned", (part,), PROVISIONED_UNIT_S)]
 
 
@@ -94,7 +102,7 @@ def _pool_price(profile: Profile, purchase: Purchase, book: PriceBook) -> PoolPr
     return PoolPrice(_container(actors, book, purchase.region), most=most, idle_s=idle_s)
 
 
-def _container(actors: Functions | Pool, book: PriceBook, region: str) -> tuple[Part, ...]:
+def _container(actors: Functions | Pool, book: PriceBook, region: str) -> tuple[PricedPart, ...]:
     """Return one container: its cores and its memory, in hundredths."""
     cores = 1.0 if isinstance(actors, Functions) else actors.cores_per_actor
     memory_gb = (
@@ -103,4 +111,4 @@ def _container(actors: Functions | Pool, book: PriceBook, region: str) -> tuple[
         else actors.memory_gb_per_actor
     )
     bought = ((actors.core_sku, cores), (actors.memory_sku, memory_gb))
-    return tuple(Part(book.row(sku, region), round(100 * amount), 100) for sku, amount in bought if sku)
+    return tuple(PricedPart(book.row(sku, region), round(100 * amount), 100) for sku, amount in bought if sku)

@@ -24,7 +24,7 @@ from cloud.money.billing.waves import Wave, WaveRun
 from cloud.money.pricing import Tariff
 from cloud.money.rents.slices import rent_used
 from cloud.timing.numbers.profile import Functions, Pool
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from cloud.timing.simulation.draws import draw
 from cloud.timing.simulation.speed import Ints, Speeds
 from cloud.timing.virtual_time import NS, to_ns
@@ -59,7 +59,7 @@ class WaveTimes:
         return int(self.landed_ns[lane, -1]) / NS, rent + int(self.picodollars[lane].sum())
 
 
-def replay_waves(run: WaveRun, places: Sequence[Place], seeds: Sequence[int]) -> WaveTimes | None:
+def replay_waves(run: WaveRun, places: Sequence[TimingPlace], seeds: Sequence[int]) -> WaveTimes | None:
     """Return the run's times and costs in each lane; None where they cannot be found by waves. All places are one
     cloud with different numbers.
     """
@@ -77,7 +77,7 @@ def replay_waves(run: WaveRun, places: Sequence[Place], seeds: Sequence[int]) ->
 
 class _Replay:
     def __init__(
-        self, run: WaveRun, places: Sequence[Place], seeds: Sequence[int], tariffs: Sequence[Tariff]
+        self, run: WaveRun, places: Sequence[TimingPlace], seeds: Sequence[int], tariffs: Sequence[Tariff]
     ) -> None:
         self._run, self._seeds, self._tariffs = run, seeds, tariffs
         profiles = [place.profile for place in places]

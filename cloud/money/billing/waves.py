@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cloud.money.billing.replay_schedule import ReplaySchedule, Task
-from cloud.money.billing.work import Work
+from cloud.money.billing.replay_schedule import ReplaySchedule, ReplayTask
+from cloud.money.billing.work import CallRecord
 from cloud.timing.simulation.draws import DrawColumns, draw_columns
 from cloud.timing.simulation.speed import Ints, columns_of
 
@@ -21,8 +21,8 @@ _KEPT_SEEDS = 4
 class Wave:
     """Calls of one kind. `first` is the place of its first call among those of all waves of actors."""
 
-    tasks: tuple[Task, ...]
-    works: tuple[Work, ...]
+    tasks: tuple[ReplayTask, ...]
+    works: tuple[CallRecord, ...]
     first: int
 
     @property

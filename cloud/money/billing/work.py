@@ -25,7 +25,7 @@ class WorkError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CallRecord:
     """One call. `name` is its task: the id without the attempt. `serial` counts calls in the order of submission.
 
     `after` names the tasks that the call depends on: it is submitted at the moment when the last of them lands.
@@ -62,14 +62,14 @@ class Work:
     broken: bool = False
     cancelled: bool = False
 
-    def with_deadline(self, deadline_s: float) -> Work:
+    def with_deadline(self, deadline_s: float) -> CallRecord:
         """Return the same work with another deadline; several times as fast as `dataclasses.replace`."""
         values: list[Any] = list(_values(self))
         values[_DEADLINE] = deadline_s
-        return Work(*values)
+        return CallRecord(*values)
 
 
-_FIELDS = {field.name: field for field in dataclasses.fields(Work)}
+_FIELDS = {field.name: field for field in dataclasses.fields(CallRecord)}
 _values = attrgetter(*_FIELDS)
 _DEADLINE = list(_FIELDS).index("deadline_s")
 _SAID_BY_THE_CALL = {"episodes", "memory_mb"}
@@ -78,11 +78,11 @@ OF_USAGE = [name for name in _FIELDS if name in Usage.model_fields and name not 
 
 def work_of(
     call: Call, usage: Usage, *, serial: int = 0, broken: bool = False, cancelled: bool = False
-) -> Work:
+) -> CallRecord:
     """Return the record of `call`, whose body did the work in `usage`."""
     kind = KINDS[call.kind]
     requested = kind.episodes(call.request)
-    return Work(
+    return CallRecord(
         id=call.id,
         name=call.name,
         kind=kind.name,
@@ -113,7 +113,7 @@ class WorkWriter:
     def __init__(self) -> None:
         self._first: dict[tuple[str, ...], str] = {}
 
-    def record(self, work: Work) -> Record:
+    def record(self, work: CallRecord) -> Record:
         found: Record = {}
         for name, field in _FIELDS.items():
             value = getattr(work, name)
@@ -130,7 +130,7 @@ class WorkWriter:
 
 def works_from(
     records: Iterable[Mapping[str, Any]], place: Callable[[int], str] = "record {}".format
-) -> list[Work]:
+) -> list[CallRecord]:
     """Return the records of one run in their order. Raises WorkError, which begins with the `place` of
     the wrong one.
     """
@@ -145,7 +145,7 @@ def works_from(
     return works
 
 
-def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> Work:
+def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> CallRecord:
     values = dict(record)
     if "after_as" in values:
         first = values.pop("after_as")
@@ -160,7 +160,7 @@ def _work(record: Mapping[str, Any], lists: Mapping[Any, Any]) -> Work:
     for name in ("kind", "where"):
         if name not in values:
             raise WorkError(f"{name} is missing")
-    return Work(**(values | {"after": tuple(values.get("after", ()))}))
+    return CallRecord(**(values | {"after": tuple(values.get("after", ()))}))
 
 
 def _check(name: str, value: Any) -> None:

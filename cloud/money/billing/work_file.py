@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cloud.money.billing.work import Work, WorkError, works_from
+from cloud.money.billing.work import CallRecord, WorkError, works_from
 from cloud.platforms.options import PLATFORMS
 from training.engine.ports import PriceLine, Settlement
 
@@ -25,7 +25,7 @@ class Sitting:
 
     spec: dict[str, Any]
     settlements: list[Settlement]
-    works: list[Work]
+    works: list[CallRecord]
 
     @staticmethod
     def of(

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from cloud.accounts.connections import AwsClients
-from cloud.accounts.register import TAG_DEPLOYMENT, TAG_RUN, Found, expiry_in
+from cloud.accounts.register import TAG_DEPLOYMENT, TAG_RUN, FoundResource, expiry_in
 from cloud.platforms.aws import provisioned
 from cloud.platforms.aws.error_text import code_of
 from cloud.platforms.aws.functions import TAG, function_name
@@ -29,10 +29,10 @@ class AwsFinder:
         self._prefix = clients.connection.prefix
         self._memory_mb = tuple(memory_mb)
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundResource]:
         return [one for name in sorted(self._names()) for one in self._ready_of(name)]
 
-    def end(self, found: Found) -> None:
+    def end(self, found: FoundResource) -> None:
         function, _, version = found.name.rpartition(":")
         provisioned.delete(self._functions, {"FunctionName": function, "Qualifier": version})
 
@@ -49,7 +49,7 @@ class AwsFinder:
         known = {function_name(self._prefix, size) for size in self._memory_mb}
         return {name for name in named if name.startswith(f"{self._prefix}-")} | known
 
-    def _ready_of(self, name: str) -> list[Found]:
+    def _ready_of(self, name: str) -> list[FoundResource]:
         try:
             pages = self._functions.get_paginator("list_provisioned_concurrency_configs")
             configs = [
@@ -68,9 +68,9 @@ class AwsFinder:
         return [_found(name, config, tags) for config in configs]
 
 
-def _found(name: str, config: dict[str, Any], tags: dict[str, str]) -> Found:
+def _found(name: str, config: dict[str, Any], tags: dict[str, str]) -> FoundResource:
     arn = str(config["FunctionArn"])
-    return Found(
+    return FoundResource(
         name=ready_name(name, arn.rpartition(":")[2]),
         kind="provisioned",
         provider_id=arn,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from cloud.accounts.checks import Check, Findings, Quota, Unanswered
+from cloud.accounts.checks import AccountCheck, Findings, Quota, Unanswered
 from cloud.accounts.provision.permissions import AWS, BEYOND, SHARED_PREFIX, Permission, Target
 from cloud.accounts.provision.policies import AwsScope
 from cloud.platforms.aws.error_text import (
@@ -55,7 +55,7 @@ def check_aws(make: ClientMaker, question: AwsQuestion, findings: Findings) -> N
     simulation = _Simulation(make("iam", credentials), scope)
     if _is_root(arn):
         findings.found(
-            Check(
+            AccountCheck(
                 "Not the account's root user",
                 False,
                 "These keys belong to the account's root user, whose rights cannot be restricted.",
@@ -90,29 +90,29 @@ def _assume_role(sts: Any, question: AwsQuestion, findings: Findings) -> dict[st
     except Exception as error:
         findings.found(_not_assumed(name, error))
         raise Unanswered from None
-    findings.found(Check(name, True, "The role trusts this installation."))
+    findings.found(AccountCheck(name, True, "The role trusts this installation."))
     findings.found(_external_id_needed(sts, wanted))
     given = answer["Credentials"]
     return {key: str(given[key]) for key in ("AccessKeyId", "SecretAccessKey", "SessionToken")}
 
 
-def _not_assumed(name: str, error: Exception) -> Check:
+def _not_assumed(name: str, error: Exception) -> AccountCheck:
     why = refusal(error)
-    return Check(name, False, why.words, why.fix)
+    return AccountCheck(name, False, why.words, why.fix)
 
 
-def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> Check:
+def _external_id_needed(sts: Any, wanted: Mapping[str, Any]) -> AccountCheck:
     """Return the check that the role cannot be assumed without the id, by which others could use it through us."""
     name = "The role demands the external id"
     try:
         sts.assume_role(**wanted)
     except Exception as error:
         if is_denied(error):
-            return Check(
+            return AccountCheck(
                 name, True, "Without this connection's external id, no one can use the role through us."
             )
-        return Check(name, None, f"This could not be checked: {refusal(error).words}")
-    return Check(
+        return AccountCheck(name, None, f"This could not be checked: {refusal(error).words}")
+    return AccountCheck(
         name,
         False,
         "The role can be assumed without the external id, so anyone who knows its name could use it through us.",
@@ -126,10 +126,10 @@ def _identity(sts: Any, findings: Findings) -> str:
         answer = sts.get_caller_identity()
     except Exception as error:
         why = refusal(error)
-        findings.found(Check(name, False, why.words, why.fix))
+        findings.found(AccountCheck(name, False, why.words, why.fix))
         raise Unanswered from None
     findings.account, findings.identity = str(answer["Account"]), str(answer["Arn"])
-    findings.found(Check(name, True, f"They belong to account {findings.account}."))
+    findings.found(AccountCheck(name, True, f"They belong to account {findings.account}."))
     return findings.identity
 
 
@@ -148,7 +148,7 @@ def _limits(client: Any, findings: Findings) -> bool | None:
         if is_denied(error):
             return False
         why = refusal(error)
-        findings.found(Check("AWS Lambda answers in this region", False, why.words, why.fix))
+        findings.found(AccountCheck("AWS Lambda answers in this region", False, why.words, why.fix))
         return None
     at_once = int(limit["ConcurrentExecutions"])
     free = int(limit.get("UnreservedConcurrentExecutions", at_once))
@@ -215,29 +215,31 @@ class _Simulation:
 
 def _row(
     permission: Permission, scope: AwsScope, known: Mapping[str, bool | None], simulation: _Simulation
-) -> Check:
+) -> AccountCheck:
     action = permission.action
     without = f"Needed to {permission.needed_to}."
     add = f"Add {action} on {scope.arn(permission.on)} to the policy, or copy the whole policy again."
     tried = known.get(action)  # a real attempt counts for more than AWS's simulation
     ok = simulation.allows(action) if tried is None else tried
     if action == _SIMULATE and simulation.refused:
-        return Check(action, False, f"{without} {simulation.refused}", add, optional=True)
+        return AccountCheck(action, False, f"{without} {simulation.refused}", add, optional=True)
     if ok is None:
         words = f"{without} Only its first use will show whether it is allowed."
-        return Check(action, None, words, "", permission.optional)
+        return AccountCheck(action, None, words, "", permission.optional)
     if ok:
-        return Check(action, True, without, "", permission.optional)
+        return AccountCheck(action, True, without, "", permission.optional)
     words, fix = simulation.why_not(action)
-    return Check(action, False, f"{without} {words}", fix or add, permission.optional)
+    return AccountCheck(action, False, f"{without} {words}", fix or add, permission.optional)
 
 
-def _narrow(simulation: _Simulation) -> Check:
+def _narrow(simulation: _Simulation) -> AccountCheck:
     name = "No more rights than needed"
     beyond = [action for action in BEYOND if simulation.allows(action)]
     if not beyond:
-        return Check(name, True, "They have none of the rights that were checked as unneeded.", optional=True)
-    return Check(
+        return AccountCheck(
+            name, True, "They have none of the rights that were checked as unneeded.", optional=True
+        )
+    return AccountCheck(
         name,
         False,
         f"These credentials may also {', '.join(beyond)}, which Starling never needs.",
@@ -251,10 +253,10 @@ def _narrow(simulation: _Simulation) -> Check:
 _SET_UP_AGAIN = "Set the account up again. If you did not delete it, see who else can change this account."
 
 
-def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> Check:
+def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> AccountCheck:
     """Return whether the function of this size is there and may be called."""
     name = function_name(scope.prefix, memory_mb)
-    row = partial(Check, f"Function {name}", of_set_up=True)
+    row = partial(AccountCheck, f"Function {name}", of_set_up=True)
     try:
         found = functions.get_function_configuration(FunctionName=name)
     except Exception as error:
@@ -269,8 +271,8 @@ def _function_there(functions: Any, scope: AwsScope, memory_mb: int) -> Check:
     return row(True, f"It is there, with {found['MemorySize']:,} MB.")
 
 
-def _bucket_there(s3: Any, name: str) -> Check:
-    row = partial(Check, f"Bucket {name}", optional=True, of_set_up=True)
+def _bucket_there(s3: Any, name: str) -> AccountCheck:
+    row = partial(AccountCheck, f"Bucket {name}", optional=True, of_set_up=True)
     try:
         s3.head_bucket(Bucket=name)
     except Exception as error:

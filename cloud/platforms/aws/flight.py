@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cloud import failures
-from cloud.actor.wire import Answer
+from cloud.actor.wire import ActorAnswer
 from cloud.failures import Failure
 from cloud.platforms.aws.invoke import Reply
 from cloud.platforms.outcomes import call_outcome, ended_outcome
@@ -34,7 +34,7 @@ class Landed:
     call_id: str
     reply: Reply
     landed_s: float
-    answer: Answer | None = None
+    answer: ActorAnswer | None = None
     result: Result | Failure = field(default_factory=lambda: failures.CANCELLED)
 
 

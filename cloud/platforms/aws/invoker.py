@@ -47,7 +47,7 @@ class Invoker:
         except MissingWeights as error:
             why = Failure("weights", str(error))
             return Landed(call.id, Reply(failure=why, ran=False), time.monotonic(), None, why)
-        request = wire.Request(
+        request = wire.ActorRequest(
             run=self._run,
             call=call,
             not_after_unix_s=time.time() + self._start_cap_s,
@@ -68,6 +68,6 @@ class Invoker:
     def _read(self, call: Call, reply: Reply, body: bytes, landed_s: float) -> Landed:
         try:
             envelope = wire.from_json(body, limit_bytes=aws_invoke.RESPONSE_LIMIT_BYTES)
-        except wire.Refusal as refusal:
+        except wire.MalformedMessage as refusal:
             return Landed(call.id, reply, landed_s, None, unusable_answer(refusal))
         return Landed(call.id, reply, landed_s, *read_answer(call, self._run, envelope.data))

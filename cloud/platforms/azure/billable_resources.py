@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud.accounts.register import TAG_DEPLOYMENT, TAG_RUN, Found, expiry_in, is_group_name, is_ours
+from cloud.accounts.register import TAG_DEPLOYMENT, TAG_RUN, FoundResource, expiry_in, is_group_name, is_ours
 from cloud.platforms.azure.clients import AzureClients
 from cloud.platforms.azure.groups import AzureGroups, ListedGroup
 
@@ -14,14 +14,14 @@ class AzureFinder:
         self._groups = AzureGroups(clients)
         self._prefix = clients.connection.prefix
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundResource]:
         """Return our groups, by their tags or by names that only we give. A group whose containers have all ended
         costs nothing and is left out; `clear_ended` deletes it.
         """
         ours = [group for group in self._groups.all().values() if self._is_ours(group)]
         return [_found(group) for group in ours if not _has_ended(self._groups, group.name)]
 
-    def end(self, found: Found) -> None:
+    def end(self, found: FoundResource) -> None:
         self._groups.delete(found.name)
 
     def _is_ours(self, group: ListedGroup) -> bool:
@@ -50,8 +50,8 @@ def _has_ended(groups: AzureGroups, name: str) -> bool:
     return status is None or status.ended
 
 
-def _found(group: ListedGroup) -> Found:
-    return Found(
+def _found(group: ListedGroup) -> FoundResource:
+    return FoundResource(
         name=group.name,
         kind="container_group",
         provider_id=group.provider_id,

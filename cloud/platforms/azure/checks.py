@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from cloud.accounts.checks import Check, Findings, Quota, Unanswered
+from cloud.accounts.checks import AccountCheck, Findings, Quota, Unanswered
 from cloud.accounts.provision.permissions import AZURE, Permission
 from cloud.platforms.azure.error_text import DENIED, code_of, refusal
 
@@ -62,11 +62,11 @@ def _sign_in(azure: AzureReader, question: AzureQuestion, findings: Findings) ->
         azure.sign_in()
     except Exception as error:
         why = refusal(error)
-        findings.found(Check(name, False, why.words, why.fix))
+        findings.found(AccountCheck(name, False, why.words, why.fix))
         raise Unanswered from None
     findings.identity = f"app {question.client_id} in tenant {question.tenant_id}"
     findings.account = question.subscription_id
-    findings.found(Check(name, True, "Azure signs the app in."))
+    findings.found(AccountCheck(name, True, "Azure signs the app in."))
 
 
 def _limits(azure: AzureReader, question: AzureQuestion, findings: Findings) -> bool | None:
@@ -78,9 +78,9 @@ def _limits(azure: AzureReader, question: AzureQuestion, findings: Findings) -> 
         if code_of(error) in DENIED:
             return False
         why = refusal(error)
-        findings.found(Check(name, False, why.words, why.fix))
+        findings.found(AccountCheck(name, False, why.words, why.fix))
         return None
-    findings.found(Check(name, True, f"The subscription is registered for them in {question.region}."))
+    findings.found(AccountCheck(name, True, f"The subscription is registered for them in {question.region}."))
     for usage in usages:
         if usage.name.value in _QUOTAS:
             title, unit = _QUOTAS[usage.name.value]
@@ -98,10 +98,10 @@ def _group(azure: AzureReader, question: AzureQuestion, findings: Findings) -> N
         group = azure.read(question.group_path, _GROUPS_API)
     except Exception as error:
         why = refusal(error)
-        findings.found(Check(name, False, why.words, why.fix))
+        findings.found(AccountCheck(name, False, why.words, why.fix))
         return
     region = group.get("location", "an unnamed region")
-    findings.found(Check(name, True, f"{question.resource_group} is in {region}."))
+    findings.found(AccountCheck(name, True, f"{question.resource_group} is in {region}."))
 
 
 def _granted(azure: AzureReader, question: AzureQuestion) -> tuple[list[Mapping[str, Any]] | None, str]:
@@ -118,7 +118,7 @@ def _row(
     tried: Mapping[str, bool | None],
     granted: list[Mapping[str, Any]] | None,
     why_unknown: str,
-) -> Check:
+) -> AccountCheck:
     action = permission.action
     without = f"Needed to {permission.needed_to}."
     where = "subscription" if permission.on == "region" else "resource group"
@@ -127,9 +127,9 @@ def _row(
     if ok is None and granted is not None:
         ok = any(_allows(role, action) for role in granted)
     if granted is None and action == _ASK:
-        return Check(action, False, f"{without} {why_unknown}", fix, optional=True)
+        return AccountCheck(action, False, f"{without} {why_unknown}", fix, optional=True)
     if ok is None:
-        return Check(
+        return AccountCheck(
             action,
             None,
             f"{without} Only its first use will show whether it is allowed.",
@@ -137,8 +137,8 @@ def _row(
             permission.optional,
         )
     if ok:
-        return Check(action, True, without, "", permission.optional)
-    return Check(action, False, f"{without} No role of the app allows it.", fix, permission.optional)
+        return AccountCheck(action, True, without, "", permission.optional)
+    return AccountCheck(action, False, f"{without} No role of the app allows it.", fix, permission.optional)
 
 
 def _allows(role: Mapping[str, Any], action: str) -> bool:

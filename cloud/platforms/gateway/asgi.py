@@ -102,7 +102,7 @@ class GatewayApp:
             request = _parsed(protocol.LeaseRequest, message)
             lease = await _while_connected(waiters.lease(box, request, token), receive)
             return _BYTES, protocol.pack_lease(lease)
-        holding = _parsed(protocol.Holding, message)
+        holding = _parsed(protocol.HeldCall, message)
         if path == protocol.LEAVE:
             await waiters.run(waiters.store.leave, box, holding.puller)
             waiters.ring(box)
@@ -151,7 +151,7 @@ async def _result(waiters: Waiters, box: str, scope: Scope, receive: Receive) ->
     query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=4)
     try:
         puller, call_id = (query[name][0] for name in ("puller", "call"))
-        holding = protocol.Holding(puller=puller, call_id=call_id)
+        holding = protocol.HeldCall(puller=puller, call_id=call_id)
     except (KeyError, ValidationError):
         raise _Refused(400, "an answer names its puller and its call") from None
     room = await waiters.run(waiters.store.room, box, holding.puller, holding.call_id)

@@ -27,7 +27,7 @@ _UNKNOWN_A_SECOND = 10.0
 _TOKENS_KEPT = 4096
 
 
-class Run(Protocol):
+class RunInThread(Protocol):
     """Calls a function of the store without blocking the loop."""
 
     def __call__(self, work: Callable[..., Result], /, *arguments: object) -> Awaitable[Result]: ...
@@ -118,7 +118,7 @@ class _BoxWaiters:
 class Waiters:
     """All waiting pullers of an event loop, and the boxes that their tokens open."""
 
-    def __init__(self, store: Store, run: Run) -> None:
+    def __init__(self, store: Store, run: RunInThread) -> None:
         self.store = store
         self.run = run
         self._boxes: dict[str, _BoxWaiters] = {}

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloud.actor.body import Actor
+from cloud.actor.body import ActorMemory
 from cloud.platforms.ray.head import NoRay
 
 RAY_VERSION = "2.60.0"
@@ -62,7 +62,7 @@ class RayActor:
     """The actor on a node: the same body as on every cloud. Calls and answers are our own bytes."""
 
     def __init__(self, cores: int = 1) -> None:
-        self._actor = Actor(cores=cores)
+        self._actor = ActorMemory(cores=cores)
 
     def ready(self) -> None:
         """Answer as soon as the process has started."""

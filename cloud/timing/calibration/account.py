@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cloud.accounts.profiling_runs import Plan
-from cloud.money.billing.work import Work, work_of
+from cloud.accounts.profiling_runs import ProfilingPlan
+from cloud.money.billing.work import CallRecord, work_of
 from training.engine.messages import Call
 from training.engine.ports import Platform
 from training.engine.reports import Usage
@@ -18,12 +18,12 @@ SIZES = (1024, 1769, 3008)
 _WAIT_S = 5.0
 
 
-class NotMeasured(RuntimeError):
+class CalibrationFailed(RuntimeError):
     """A call failed without which the measurement is worthless; the text says why."""
 
 
 @dataclass(frozen=True)
-class Effort:
+class AccountEffort:
     """How many calls at each size, and of how many steps."""
 
     cold: int = 4
@@ -32,9 +32,9 @@ class Effort:
     short_steps: int = 64
     long_steps: int = 1536
 
-    def plan(self, sizes: tuple[int, ...]) -> Plan:
+    def plan(self, sizes: tuple[int, ...]) -> ProfilingPlan:
         """Return a plan that costs at least as much, to show an upper bound beforehand."""
-        return Plan(
+        return ProfilingPlan(
             environment=ENVIRONMENT,
             memory_mb=sizes,
             steps=self.long_steps,
@@ -42,14 +42,14 @@ class Effort:
         )
 
 
-QUICK = Effort(cold=2, short=3, long=2, long_steps=512)
+QUICK = AccountEffort(cold=2, short=3, long=2, long_steps=512)
 
 
 @dataclass(frozen=True)
-class Sample:
+class CallSample:
     """One call: its work, its times, and whether it started its function."""
 
-    work: Work
+    work: CallRecord
     usage: Usage
 
     @property
@@ -74,17 +74,17 @@ class Sample:
 def measure(
     platform: Platform,
     weights: bytes,
-    effort: Effort,
+    effort: AccountEffort,
     sizes: tuple[int, ...] = SIZES,
     *,
     name: str = "calibrate",
     report: Callable[[str], None] = lambda line: None,
-) -> list[Sample]:
+) -> list[CallSample]:
     """Return every call's sample. Raises NotMeasured once one fails: an unnoticed warm start would falsify all
     others.
     """
     ref = platform.publish(0, weights)
-    samples: list[Sample] = []
+    samples: list[CallSample] = []
     for size in sizes:
         wanted = _calls(effort, size, name)
         for batch in wanted:
@@ -97,28 +97,28 @@ def measure(
     return samples
 
 
-def _calls(effort: Effort, size: int, name: str) -> list[list[Call]]:
+def _calls(effort: AccountEffort, size: int, name: str) -> list[list[Call]]:
     """Return batches of calls: those that must start functions go out together, all others alone."""
-    short = Plan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.short_steps)
-    long = Plan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.long_steps)
+    short = ProfilingPlan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.short_steps)
+    long = ProfilingPlan(environment=ENVIRONMENT, memory_mb=(size,), steps=effort.long_steps)
     numbered = iter(range(1000))
 
-    def one(plan: Plan) -> Call:
+    def one(plan: ProfilingPlan) -> Call:
         return plan.call(size, next(numbered), name=name)
 
     together = [one(short) for _ in range(effort.cold)]
-    alone: Iterator[Plan] = iter([short] * effort.short + [long] * effort.long)
+    alone: Iterator[ProfilingPlan] = iter([short] * effort.short + [long] * effort.long)
     return [together, *([one(plan)] for plan in alone)]
 
 
-def _landed(platform: Platform, calls: dict[str, Call]) -> Sample:
+def _landed(platform: Platform, calls: dict[str, Call]) -> CallSample:
     while True:
         outcome = platform.next(_WAIT_S)
         if outcome is not None:
             break
     call = calls.pop(outcome.call_id)
     if outcome.status != "done":
-        raise NotMeasured(f"{call.memory_mb:,} MB: {outcome.reason or 'a call did not run'}")
+        raise CalibrationFailed(f"{call.memory_mb:,} MB: {outcome.reason or 'a call did not run'}")
     if outcome.usage.billed_s is None:
-        raise NotMeasured(f"{call.memory_mb:,} MB: the cloud did not say what it bills for a call")
-    return Sample(work_of(call, outcome.usage), outcome.usage)
+        raise CalibrationFailed(f"{call.memory_mb:,} MB: the cloud did not say what it bills for a call")
+    return CallSample(work_of(call, outcome.usage), outcome.usage)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from cloud.timing.calibration.account import Sample
+from cloud.timing.calibration.account import CallSample
 from cloud.timing.calibration.figures import fit, of, quantity
 from cloud.timing.numbers.profile import Functions, Network, Profile
 from cloud.timing.numbers.quantity import Quantity
@@ -21,7 +21,7 @@ _NS = 1e9
 
 
 @dataclass(frozen=True)
-class Account:
+class CalibratedAccount:
     """Facts about the account. `emulated`: it is an account of the local emulator, so it says nothing about AWS."""
 
     region: str
@@ -30,7 +30,7 @@ class Account:
 
 
 def account_profile(
-    samples: Sequence[Sample], account: Account, base: Profile, stack: Stack, today: date
+    samples: Sequence[CallSample], account: CalibratedAccount, base: Profile, stack: Stack, today: date
 ) -> Profile:
     """Return `base` with the measured numbers; `stack` says how fast the same work is on its reference core."""
     assert isinstance(base.actors, Functions)
@@ -71,12 +71,12 @@ def account_profile(
     )
 
 
-def billed_beside_s(samples: Sequence[Sample]) -> float:
+def billed_beside_s(samples: Sequence[CallSample]) -> float:
     """Return the median of what a warm call is billed beyond its body's own time."""
     return statistics.median(one.beside_billed_s for one in samples if not one.cold)
 
 
-def _words(account: Account) -> str:
+def _words(account: CalibratedAccount) -> str:
     if account.emulated:
         return (
             "Functions of the emulated account on this machine: their starts and transfers are this machine's,"
@@ -88,11 +88,11 @@ def _words(account: Account) -> str:
     )
 
 
-def _sizes(samples: Sequence[Sample]) -> str:
+def _sizes(samples: Sequence[CallSample]) -> str:
     return ", ".join(f"{size:,}" for size in sorted({one.memory_mb for one in samples}))
 
 
-def _core_ratios(samples: Sequence[Sample], base: Profile, stack: Stack) -> list[float]:
+def _core_ratios(samples: Sequence[CallSample], base: Profile, stack: Stack) -> list[float]:
     """Return, for each long warm call, its time on the stack's reference core, with its share by memory, over the
     time billed for it by the provider's own clock.
     """
@@ -106,7 +106,7 @@ def _core_ratios(samples: Sequence[Sample], base: Profile, stack: Stack) -> list
     ]
 
 
-def _start_extras_s(samples: Sequence[Sample]) -> list[float]:
+def _start_extras_s(samples: Sequence[CallSample]) -> list[float]:
     """Return how much longer each first call took than the median warm one of the same size and work."""
     extras = []
     for one in samples:
@@ -122,7 +122,7 @@ def _start_extras_s(samples: Sequence[Sample]) -> list[float]:
     return extras
 
 
-def _network(samples: Sequence[Sample], base: Network, where: str) -> Network:
+def _network(samples: Sequence[CallSample], base: Network, where: str) -> Network:
     """Return the time of each byte on the actor's line, and of a call without bytes; size by size."""
     found = []
     for size in sorted({one.memory_mb for one in samples}):
@@ -138,7 +138,7 @@ def _network(samples: Sequence[Sample], base: Network, where: str) -> Network:
     )
 
 
-def _evened(samples: Sequence[Sample]) -> list[float]:
+def _evened(samples: Sequence[CallSample]) -> list[float]:
     """Return run times of warm calls over the median one of the same size and work."""
     groups: dict[tuple[int, int], list[float]] = {}
     for one in samples:

@@ -25,15 +25,15 @@ def main(arguments: list[str]) -> None:
             inbox.feed(data)
             for body in inbox.bodies():
                 message = frames.to_worker(body)
-                if isinstance(message, frames.Run):
+                if isinstance(message, frames.RunFrame):
                     connection.sendall(frames.pack(_answer(message)))
 
 
-def _answer(message: frames.Run) -> frames.Done:
+def _answer(message: frames.RunFrame) -> frames.DoneFrame:
     began_s = time.perf_counter()
     request = message.call.request
     payload = bytes(request.steps) if isinstance(request, RolloutRequest) else b""
-    return frames.Done(
+    return frames.DoneFrame(
         call_id=message.call.id,
         payload=payload,
         slot_state=None,

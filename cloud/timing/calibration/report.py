@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pydantic import BaseModel
 
 from cloud.timing.calibration.part import BUSY_LIMIT
-from cloud.timing.calibration.run_parts import Calibration
+from cloud.timing.calibration.run_parts import MachineCalibration
 from cloud.timing.numbers.quantity import quantities
 
 
-def table(found: Calibration) -> Iterator[str]:
+def table(found: MachineCalibration) -> Iterator[str]:
     """Yield a line for each number: its path, its value and its range."""
     for title, model in (("stack", found.stack), ("profile", found.profile)):
         yield from numbers(title, model)
@@ -29,7 +29,7 @@ def numbers(title: str, model: BaseModel) -> Iterator[str]:
         yield f"  {'.'.join(place):<56} {one.value:>10.4g} {one.low:>10.4g} {one.high:>10.4g}{kept}"
 
 
-def heading(found: Calibration, *, quick: bool) -> str:
+def heading(found: MachineCalibration, *, quick: bool) -> str:
     """Return the first lines of a file."""
     lines = ["Measured by `manage.py calibrate`. Times hold on one whole core of that machine."]
     if quick:

@@ -44,7 +44,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Effort:
+class MachineEffort:
     """How often things are repeated in each of several visits. `quick` only shows that everything works."""
 
     visits: int = 3
@@ -60,11 +60,11 @@ class Effort:
     quick: bool = False
 
 
-QUICK = Effort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, 0.1, patience_s=0.0, quick=True)
+QUICK = MachineEffort(1, 2, 0, (8, 32), (2, 6), 0.003, 2, 2, 0.1, patience_s=0.0, quick=True)
 
 
 @dataclass(frozen=True)
-class Calibration:
+class MachineCalibration:
     """The result. `busy` and `background`: how much of the cores others used during the worst part, at ordinary and
     at lowest priority.
     """
@@ -80,8 +80,8 @@ class Calibration:
 
 
 def calibration(
-    environments: Sequence[str], effort: Effort, base: Stack, today: date, report: Report
-) -> Calibration:
+    environments: Sequence[str], effort: MachineEffort, base: Stack, today: date, report: Report
+) -> MachineCalibration:
     """Measure this machine. Numbers that cannot be measured here stay as in `base`."""
     parts = Parts(report, effort.patience_s)
     found = parts.visit(_plan(environments, effort), effort.visits)
@@ -131,7 +131,7 @@ def calibration(
             "coordinator_ms": _coordinator(found["coordinator"], where),
         }
     )
-    return Calibration(
+    return MachineCalibration(
         stack,
         machine_profile.profile(starts, found["ways"], shared, where, today),
         parts.busy,
@@ -139,7 +139,7 @@ def calibration(
     )
 
 
-def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
+def _plan(environments: Sequence[str], effort: MachineEffort) -> dict[str, PartRun]:
     """Return every part under the name of its figures; environments under their own names."""
     plan = {
         "inference": PartRun(
@@ -187,7 +187,7 @@ def _plan(environments: Sequence[str], effort: Effort) -> dict[str, PartRun]:
     }
 
 
-def _updates(effort: Effort) -> dict[str, Any]:
+def _updates(effort: MachineEffort) -> dict[str, Any]:
     return {"repeats": effort.repeats, "repeats_cnn": effort.repeats_pictures}
 
 

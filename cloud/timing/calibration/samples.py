@@ -138,7 +138,7 @@ def update_call(algorithm: AnyAlgorithm, network: Network, state: bytes, payload
     )
 
 
-class Learning:
+class SliceSample:
     """One learner over one slice of four trajectories of 256 steps: its calls for gradients, and for a version."""
 
     def __init__(self, environment: str, network: MLP, passes: int) -> None:

@@ -11,7 +11,7 @@ from cloud.money.pricing import CallPrice, Tariff, total
 from cloud.money.rents.job import rent_between
 from cloud.money.rents.slices import A_LONG_ROUND
 from cloud.timing.forecasting.calls import first_call
-from cloud.timing.forecasting.concurrency import Billed, Count, Counts, index_of
+from cloud.timing.forecasting.concurrency import BilledKind, Count, Counts, index_of
 from cloud.timing.virtual_time import NS
 from training.calls import KINDS
 from training.engine.messages import Call
@@ -65,7 +65,7 @@ def _detour(price: CallPrice | None, call: Call) -> float:
     return float(once - without)
 
 
-class Bill:
+class ForecastBill:
     """A job's prices, and what its ledger reserves beforehand: worst cases of calls, and rent."""
 
     def __init__(self, tariff: Tariff, training: Training) -> None:
@@ -75,7 +75,7 @@ class Bill:
         )
         self._tariff = tariff
         self._parts = [part.key for part in forecast_parts()]
-        self._kinds = [(kind.part.key, index_of(name, Billed.ACTOR_MS)) for name, kind in KINDS.items()]
+        self._kinds = [(kind.part.key, index_of(name, BilledKind.ACTOR_MS)) for name, kind in KINDS.items()]
         self._actor = _Rate.of(tariff.actor, sampling)
         self._ready = _Rate.of(tariff.actor, sampling, provisioned=True)
         self._learner = _Rate.of(tariff.learner, learning)
@@ -117,12 +117,12 @@ class Bill:
         on_actors = on_learner = 0.0
         for part, begin in self._kinds:
             found[part] += (
-                counts[begin + Billed.ACTOR_MS] * self._actor.per_ms
-                + counts[begin + Billed.ACTOR_READY_MS] * self._ready.per_ms
-                + counts[begin + Billed.LEARNER_MS] * self._learner.per_ms
+                counts[begin + BilledKind.ACTOR_MS] * self._actor.per_ms
+                + counts[begin + BilledKind.ACTOR_READY_MS] * self._ready.per_ms
+                + counts[begin + BilledKind.LEARNER_MS] * self._learner.per_ms
             )
-            on_actors += counts[begin + Billed.ON_ACTORS]
-            on_learner += counts[begin + Billed.ON_LEARNER]
+            on_actors += counts[begin + BilledKind.ON_ACTORS]
+            on_learner += counts[begin + BilledKind.ON_LEARNER]
         found["actors"] += counts[Count.POOL_NS] * self._pool_per_ns
         found["requests"] = (
             on_actors * self._actor.per_call

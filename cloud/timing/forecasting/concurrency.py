@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.simulation.core import Simulation
 from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import billed_ms, to_ns
@@ -25,7 +25,7 @@ class AllCallsFail(RuntimeError):
 
 class Count(IntEnum):
     """Indices of the counts of a whole run: its time, rented time, and events. POOL is the rented time of a pool's
-    actors. `Billed` counts come after them, for each kind of call.
+    actors. `BilledKind` counts come after them, for each kind of call.
     """
 
     TIME_NS = 0
@@ -37,7 +37,7 @@ class Count(IntEnum):
     DETOURS = 6
 
 
-class Billed(IntEnum):
+class BilledKind(IntEnum):
     """What calls of one kind are billed for: their time and their number, by place. READY is time on provisioned
     functions.
     """
@@ -49,20 +49,20 @@ class Billed(IntEnum):
     ON_LEARNER = 4
 
 
-def index_of(kind: str, what: Billed) -> int:
+def index_of(kind: str, what: BilledKind) -> int:
     """Return the index of a count of this kind's calls."""
-    return len(Count) + list(KINDS).index(kind) * len(Billed) + what
+    return len(Count) + list(KINDS).index(kind) * len(BilledKind) + what
 
 
 def no_counts() -> Counts:
     """Return zero for everything that is counted."""
-    return np.zeros(len(Count) + len(KINDS) * len(Billed))
+    return np.zeros(len(Count) + len(KINDS) * len(BilledKind))
 
 
 def of_actors() -> list[int]:
     """Return the counts for each actor, which a small fleet that represents a larger one undercounts."""
     once = [Count.POOL_NS, Count.CALLS, Count.COLD, Count.FAILED, Count.STEPS, Count.DETOURS]
-    of_calls = [Billed.ACTOR_MS, Billed.ACTOR_READY_MS, Billed.ON_ACTORS]
+    of_calls = [BilledKind.ACTOR_MS, BilledKind.ACTOR_READY_MS, BilledKind.ON_ACTORS]
     return [*once, *(index_of(kind, what) for kind in KINDS for what in of_calls)]
 
 
@@ -108,19 +108,19 @@ class PoolTime:
             self._simulation.prepare(wanted)
 
 
-class Flight:
+class SimulatedFlight:
     """Single-threaded. `again` makes the next attempt of a failed call."""
 
     def __init__(
         self,
         simulation: Simulation,
         attempts: Mapping[str, int],
-        again: Callable[[Work], Work],
+        again: Callable[[CallRecord], CallRecord],
         pool: PoolTime | None,
     ) -> None:
         self.simulation = simulation
         self._attempts = attempts
-        self._begins = {name: index_of(name, Billed.ACTOR_MS) for name in KINDS}
+        self._begins = {name: index_of(name, BilledKind.ACTOR_MS) for name in KINDS}
         self._again = again
         self._pool = pool
         self._actors_flying = 0
@@ -135,7 +135,7 @@ class Flight:
     def count_learned(self, steps: int) -> None:
         self._counts[Count.STEPS] += steps
 
-    def send(self, works: Sequence[Work]) -> None:
+    def send(self, works: Sequence[CallRecord]) -> None:
         actors = sum(work.where == "actor" for work in works)
         if self._pool is not None and actors:
             self._pool.look(self._actors_flying)
@@ -144,7 +144,7 @@ class Flight:
         for work in works:
             self.simulation.submit(work)
 
-    def next(self) -> tuple[Work, bool] | None:
+    def next(self) -> tuple[CallRecord, bool] | None:
         """Return the next call to end, and whether it was done; None when none is in flight."""
         while True:
             trip = self.simulation.next(_NEVER_NS)
@@ -159,7 +159,7 @@ class Flight:
                 return work, False
             self.send([self._again(work)])
 
-    def gather(self, works: Sequence[Work]) -> int:
+    def gather(self, works: Sequence[CallRecord]) -> int:
         """Run all of `works` to their ends. Return how many of those that sample were done."""
         self.send(works)
         done = 0
@@ -189,16 +189,16 @@ class Flight:
             return
         first = self._begins[work.kind]
         if work.where == "learner":
-            counts[first + Billed.LEARNER_MS] += billed
-            counts[first + Billed.ON_LEARNER] += 1
+            counts[first + BilledKind.LEARNER_MS] += billed
+            counts[first + BilledKind.ON_LEARNER] += 1
             return
-        counts[first + Billed.ACTOR_MS + trip.provisioned] += billed
-        counts[first + Billed.ON_ACTORS] += 1
+        counts[first + BilledKind.ACTOR_MS + trip.provisioned] += billed
+        counts[first + BilledKind.ON_ACTORS] += 1
 
 
 def flight_of(
-    simulation: Simulation, attempts: Mapping[str, int], again: Callable[[Work], Work], pool: Any
-) -> Flight:
+    simulation: Simulation, attempts: Mapping[str, int], again: Callable[[CallRecord], CallRecord], pool: Any
+) -> SimulatedFlight:
     """Return a flight that counts a pool's time if the tariff charges it: `pool` is a `PoolPrice` or None."""
     counted = PoolTime(simulation, pool.most, pool.idle_s) if pool is not None else None
-    return Flight(simulation, attempts, again, counted)
+    return SimulatedFlight(simulation, attempts, again, counted)

@@ -8,13 +8,13 @@ from math import ceil
 from typing import Any
 
 from cloud.money.pricing import Tariff
-from cloud.timing.forecasting.concurrency import Flight, flight_of
+from cloud.timing.forecasting.concurrency import SimulatedFlight, flight_of
 from cloud.timing.forecasting.rounds import Rounds, next_attempt
 from cloud.timing.forecasting.workload import Workload
 from cloud.timing.numbers.profile import Pool, Profile
 from cloud.timing.numbers.quantity import Quantity, quantities, with_values
 from cloud.timing.numbers.stack import Stack
-from cloud.timing.simulation.core import Setting, Simulation
+from cloud.timing.simulation.core import SimulatedSetting, Simulation
 from training.calls import KINDS
 from training.loops.attempts import attempts_of
 from training.loops.model import LoopOfAnyKind
@@ -50,7 +50,7 @@ class Configuration:
 
     profile: Profile
     stack: Stack
-    setting: Setting
+    setting: SimulatedSetting
     tariff: Tariff
     longest_start_s: float | None = None
 
@@ -104,7 +104,7 @@ class Configuration:
         stack = with_values(self.stack, value_of)
         return Configuration(profile, stack, setting, self.tariff, self.longest_start_s)
 
-    def dry_run(self, works: Workload, loop: LoopOfAnyKind, seed: int) -> tuple[Rounds, Flight]:
+    def dry_run(self, works: Workload, loop: LoopOfAnyKind, seed: int) -> tuple[Rounds, SimulatedFlight]:
         """Return the beginning of a run here, with chance drawn from `seed`."""
         simulation = Simulation(self.profile, self.stack, replace(self.setting, seed=seed))
         attempts = {kind: attempts_of(works.training, kind) for kind in KINDS}

@@ -8,9 +8,9 @@ from math import ceil, floor, inf
 
 import numpy as np
 
-from cloud.timing.forecasting.bill import Bill
+from cloud.timing.forecasting.bill import ForecastBill
 from cloud.timing.forecasting.concurrency import Count, Counts, no_counts
-from cloud.timing.forecasting.plan import Plan
+from cloud.timing.forecasting.plan import ActorPlan
 from cloud.timing.forecasting.trial import Trial
 from cloud.timing.virtual_time import NS
 from training.tasks.training import Training
@@ -41,7 +41,7 @@ class Outlook:
 class Extrapolation:
     """The counts after any number of rounds: sums over stretches of rounds with the same number of actors."""
 
-    def __init__(self, training: Training, plan: Plan, trial: Trial) -> None:
+    def __init__(self, training: Training, plan: ActorPlan, trial: Trial) -> None:
         self._training = training
         self._trial = trial
         self._begins = np.append(plan.begins, MOST_ROUNDS)
@@ -110,7 +110,7 @@ def least_rounds(reached: Callable[[float], bool], most: float) -> float:
 def outlook(
     training: Training,
     course: Extrapolation,
-    bill: Bill,
+    bill: ForecastBill,
     limit_picodollars: float,
     actors: int,
     least: int,
@@ -141,7 +141,7 @@ def outlook(
 
 
 def _affordable(
-    training: Training, course: Extrapolation, bill: Bill, limit: float, actors: int, rounds: float
+    training: Training, course: Extrapolation, bill: ForecastBill, limit: float, actors: int, rounds: float
 ) -> float:
     """Return how many of the rounds are made before the ledger refuses: each time the worst case must still fit.
 
@@ -156,5 +156,5 @@ def _affordable(
     return max(1.0, least_rounds(lambda at: _cost(course, bill, at) > usable, rounds) - 1)
 
 
-def _cost(course: Extrapolation, bill: Bill, rounds: float) -> float:
+def _cost(course: Extrapolation, bill: ForecastBill, rounds: float) -> float:
     return sum(bill.parts(course.after(rounds, ended=False)).values())

@@ -75,7 +75,7 @@ class _History(Sequence[Any]):
         return (self[at] for at in range(len(self)))
 
 
-class Plan:
+class ActorPlan:
     """Actors by stretches of rounds: stretch i has `actors[i]` in the rounds from `begins[i]` on, counted from 0."""
 
     def __init__(self, begins: Sequence[int], actors: Sequence[int]) -> None:
@@ -83,8 +83,8 @@ class Plan:
         self.actors: npt.NDArray[np.float64] = np.array(actors, dtype=np.float64)
 
     @staticmethod
-    def always(actors: int) -> Plan:
-        return Plan([0], [actors])
+    def always(actors: int) -> ActorPlan:
+        return ActorPlan([0], [actors])
 
     @property
     def anchors(self) -> list[int]:
@@ -100,7 +100,7 @@ class Plan:
         return np.diff(np.maximum.accumulate(self.actors), prepend=self.actors.min())
 
 
-def plan_of(training: Training, most_rounds: float) -> Plan:
+def plan_of(training: Training, most_rounds: float) -> ActorPlan:
     """Return the plan: every round by itself at first, later stretches of growing length. Raises Unforeseeable."""
     begins: list[int] = []
     actors: list[int] = []
@@ -114,7 +114,7 @@ def plan_of(training: Training, most_rounds: float) -> Plan:
             actors.append(found)
         last = found
         at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
-    return Plan(begins, actors)
+    return ActorPlan(begins, actors)
 
 
 def possible_actors(training: Training) -> tuple[int, int]:
@@ -131,7 +131,7 @@ def shrinking(training: Training) -> bool:
     return training.scaling.actor_range(_ONE_BY_ONE)[1] < training.scaling.actor_range(2)[1]
 
 
-def assumed_plan(training: Training, most_rounds: float, quantile: float) -> Plan:
+def assumed_plan(training: Training, most_rounds: float, quantile: float) -> ActorPlan:
     """Return a plan for a policy that cannot be foreseen: each round has the number at this quantile of its range."""
     begins: list[int] = []
     actors: list[int] = []
@@ -144,4 +144,4 @@ def assumed_plan(training: Training, most_rounds: float, quantile: float) -> Pla
             begins.append(at)
             actors.append(found)
         at = at + 1 if at < _ONE_BY_ONE else max(at + 1, int(at * _GROWTH))
-    return Plan(begins, actors)
+    return ActorPlan(begins, actors)

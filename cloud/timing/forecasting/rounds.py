@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from cloud.money.billing.work import Work
-from cloud.timing.forecasting.concurrency import AllCallsFail, Flight
+from cloud.money.billing.work import CallRecord
+from cloud.timing.forecasting.concurrency import AllCallsFail, SimulatedFlight
 from cloud.timing.forecasting.workload import Workload
 from training.engine.checkpoints import Progress
 from training.loops.model import LoopOfAnyKind
@@ -36,7 +36,7 @@ class Rounds:
     much progress counts with a gradient that has landed, or with a version that was not made yet.
     """
 
-    def __init__(self, loop: LoopOfAnyKind, works: Workload, flight: Flight) -> None:
+    def __init__(self, loop: LoopOfAnyKind, works: Workload, flight: SimulatedFlight) -> None:
         self._loop = loop
         self._works = works
         self._flight = flight
@@ -45,7 +45,7 @@ class Rounds:
         self._serial = 0
         self._flying: dict[str, Any] = {}
         self._samples: dict[str | int, int] = {}
-        self._works_of: dict[type[Any], Callable[[Any], Work]] = {
+        self._works_of: dict[type[Any], Callable[[Any], CallRecord]] = {
             Sample: self._sampling,
             Update: self._update,
             ComputeGradient: self._gradient,
@@ -92,7 +92,7 @@ class Rounds:
 
     def _follow(self, state: LoopState, plan: Plan) -> bool:
         """Do one step after the other, and return whether the round is over. The rest is done in the next one."""
-        works: list[Work] = []
+        works: list[CallRecord] = []
         over = False
         for step in self._steps:
             make = self._works_of.get(type(step))
@@ -112,21 +112,21 @@ class Rounds:
             self._flight.send(works)
         return over
 
-    def _sampling(self, step: Sample) -> Work:
+    def _sampling(self, step: Sample) -> CallRecord:
         return self._works.sampling(step.name)
 
-    def _update(self, step: Update) -> Work:
+    def _update(self, step: Update) -> CallRecord:
         return self._works.update(step.name, len(step.batch))
 
-    def _gradient(self, step: ComputeGradient) -> Work:
+    def _gradient(self, step: ComputeGradient) -> CallRecord:
         others = len(step.others) + len(step.anchors)
         size = len(step.slice.contributions)
         return self._works.call("gradient", step.name, contributions=size, policies=others)
 
-    def _apply(self, step: ApplyGradients) -> Work:
+    def _apply(self, step: ApplyGradients) -> CallRecord:
         return self._works.call("apply", step.name, gradients=len(step.release.gradients))
 
-    def _landing(self, work: Work, done: bool) -> Landing:
+    def _landing(self, work: CallRecord, done: bool) -> Landing:
         step = self._flying.pop(work.name)
         samples, last = 0, False
         match step:
@@ -167,7 +167,7 @@ def _job_of(loop: LoopOfAnyKind, works: Workload) -> Job:
     )
 
 
-def next_attempt(work: Work) -> Work:
+def next_attempt(work: CallRecord) -> CallRecord:
     """Return the next attempt of a failed call."""
     attempt = work.attempt + 1
     return replace(work, id=f"{work.name}-a{attempt}", attempt=attempt)

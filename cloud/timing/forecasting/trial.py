@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloud.timing.forecasting.concurrency import Count, Counts, Flight, no_counts, of_actors
+from cloud.timing.forecasting.concurrency import Count, Counts, SimulatedFlight, no_counts, of_actors
 from cloud.timing.forecasting.configuration import Configuration, Scale
 from cloud.timing.forecasting.rounds import Rounds
 from cloud.timing.forecasting.workload import Workload
@@ -37,7 +37,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Effort:
+class TrialEffort:
     """How many rounds are simulated: before they count as steady, and of those that do."""
 
     warm_up: int
@@ -50,7 +50,7 @@ def run_trial(
     loop: LoopOfAnyKind,
     scale: Scale,
     anchors: Sequence[int],
-    effort: Effort,
+    effort: TrialEffort,
     judged_steps: float,
     seed: int,
 ) -> Trial:
@@ -91,7 +91,7 @@ def run_trial(
     )
 
 
-def _rounds(rounds: Rounds, flight: Flight, actors: int, count: int) -> Counts:
+def _rounds(rounds: Rounds, flight: SimulatedFlight, actors: int, count: int) -> Counts:
     before = flight.snapshot()
     for _ in range(count):
         rounds.next(actors)

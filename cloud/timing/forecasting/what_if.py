@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD
 from cloud.money.pricing import total
-from cloud.timing.forecasting.bill import Bill
+from cloud.timing.forecasting.bill import ForecastBill
 from cloud.timing.forecasting.configuration import Configuration
 from cloud.timing.forecasting.result import Band, Forecast
 from cloud.timing.numbers.profile import Functions, Pool
@@ -61,7 +61,7 @@ class Mishaps:
 
 
 @dataclass(frozen=True)
-class Progress:
+class JobProgress:
     """A running job at its last round: totals, rates over the last rounds, and their error as a share.
 
     Money includes rent up to that moment, but rates leave out evaluations and rent, which are given by the second:
@@ -98,7 +98,7 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Change:
+class RateChange:
     """How rates change with another number of actors, by forecasts of the same job: ratios of time, cost and round.
 
     `start_s` is how long the round with new actors waits for them, and `start_usd` what they cost meanwhile.
@@ -116,7 +116,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class JobTotals:
     """Totals at the job's end. `ends_by`: steps, rounds, minutes or budget."""
 
     time_s: Band
@@ -149,7 +149,7 @@ def _start(
         return _slowest(fleet.start_s.value, fleet.start_sigma.value, more), 0.0
     if not isinstance(fleet, Functions):
         return 0.0, 0.0
-    second = Bill(configuration.tariff, training).actor_second / PICODOLLARS_PER_USD
+    second = ForecastBill(configuration.tariff, training).actor_second / PICODOLLARS_PER_USD
     cold_s = fleet.cold_s.value if cold_usd is None or not second else cold_usd / second
     return _slowest(cold_s, _SOFTWARE_VARIES, more), more * second * cold_s
 
@@ -166,7 +166,7 @@ def change_between(
     actors_before: float,
     actors_after: float,
     cold_usd: float | None = None,
-) -> Change:
+) -> RateChange:
     """Return how rates change between two long forecasts of one job, that differ in the actors alone.
 
     `cold_usd`: what the start of one function cost earlier in the run.
@@ -182,7 +182,7 @@ def change_between(
         a_step(found, rent) for found, rent in zip((before, after), rents, strict=True)
     )
     wait_s, wait_usd = _start(configuration, training, actors_after - actors_before, cold_usd)
-    return Change(
+    return RateChange(
         time=time_after / time,
         cost=cost_after / cost if cost else 1.0,
         round_steps=steps_after / steps,
@@ -195,9 +195,9 @@ def change_between(
     )
 
 
-def predict_end(progress: Progress, ends: Ends, change: Change | None = None) -> Prediction | None:
+def predict_end(progress: JobProgress, ends: Ends, change: RateChange | None = None) -> JobTotals | None:
     """Return the prediction; None if nothing that is known ends the job."""
-    change = change or Change()
+    change = change or RateChange()
     rng = np.random.default_rng(0)
     spread = np.hypot(max(progress.doubt, _RATE_DRIFTS), _PER_DOUBLING * change.doublings)
     normal = rng.standard_normal((4, _DRAWS))
@@ -232,7 +232,7 @@ def predict_end(progress: Progress, ends: Ends, change: Change | None = None) ->
     late_s = _delays(progress, change, steps / round_steps, rng)
     time_s = progress.time_s + once_s + steps * seconds + judged * judged_s + late_s
     cost = spent + steps * (calls + rent * seconds) + judged * judged_usd + rent * late_s
-    return Prediction(
+    return JobTotals(
         time_s=Band.of(list(time_s)),
         usd=Band.of(list(np.minimum(ends.limit_usd, cost))),
         steps=Band.of(list(progress.steps + steps)),
@@ -241,7 +241,7 @@ def predict_end(progress: Progress, ends: Ends, change: Change | None = None) ->
 
 
 def _evaluation(
-    progress: Progress, rent: float, round_s: Doubles, normal: Doubles
+    progress: JobProgress, rent: float, round_s: Doubles, normal: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Return the seconds and the dollars of an evaluation. Before the first one, it is taken for a round."""
     if progress.evaluation_s is None:
@@ -251,7 +251,7 @@ def _evaluation(
     return seconds, progress.evaluation_usd + rent * seconds
 
 
-def _delays(progress: Progress, change: Change, rounds: Doubles, rng: np.random.Generator) -> Doubles:
+def _delays(progress: JobProgress, change: RateChange, rounds: Doubles, rng: np.random.Generator) -> Doubles:
     """Return how long rounds wait for calls that fail or come late, where that is too rare for rates to know it."""
     actors = progress.actors if change.actors is None else change.actors
     mishaps = progress.mishaps
@@ -261,7 +261,7 @@ def _delays(progress: Progress, change: Change, rounds: Doubles, rng: np.random.
 
 
 def _evaluations_left(
-    progress: Progress, ends: Ends, rounds: Doubles, by_itself: npt.NDArray[np.bool_]
+    progress: JobProgress, ends: Ends, rounds: Doubles, by_itself: npt.NDArray[np.bool_]
 ) -> Doubles:
     """Return how many evaluations are to come; a job that ends by itself is evaluated at its end as well."""
     last = progress.rounds + rounds

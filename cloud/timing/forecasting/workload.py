@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil
 
-from cloud.money.billing.work import OF_USAGE, Work
+from cloud.money.billing.work import OF_USAGE, CallRecord
 from training.calls import KINDS
 from training.calls.planned import PlannedCall, Sizes, sizes_of
 from training.engine.deadlines import Deadlines
@@ -57,8 +57,8 @@ class Workload:
         self.steps_a_call = training.progress_a_call
         self._planned = PlannedCall(training, self.sizes, fewer=fewer)
         self._deadlines = Deadlines(training.longest_call_s)
-        self._alike: dict[tuple[str | int, ...], Work] = {}
-        self._named: dict[tuple[tuple[str | int, ...], str], Work] = {}
+        self._alike: dict[tuple[str | int, ...], CallRecord] = {}
+        self._named: dict[tuple[tuple[str | int, ...], str], CallRecord] = {}
 
     def call(
         self,
@@ -72,7 +72,7 @@ class Workload:
         env_steps: int = 0,
         share: int = 1,
         sharing: int = 0,
-    ) -> Work:
+    ) -> CallRecord:
         """Return a call of any kind, to which this much of the job falls. `share`: the most episodes of such a call."""
         key = kind, contributions, gradients, policies, episodes, env_steps, share, sharing
         found = self._named.get((key, name))
@@ -97,14 +97,14 @@ class Workload:
     def calls_an_epoch(self) -> int:
         return ceil(self.task.calls_an_epoch / self.shorter)
 
-    def sampling(self, name: str) -> Work:
+    def sampling(self, name: str) -> CallRecord:
         return self.call(self.task.sampling, name)
 
-    def update(self, name: str, contributions: int) -> Work:
+    def update(self, name: str, contributions: int) -> CallRecord:
         """Return an update by this many trajectories."""
         return self.call(self.task.learning, name, contributions=contributions)
 
-    def evaluation(self, actors: int, episode_steps: float) -> list[Work]:
+    def evaluation(self, actors: int, episode_steps: float) -> list[CallRecord]:
         """Return the calls of one evaluation after a round of this many actors, with episodes of this mean length."""
         works = []
         judgings = self.task.judge(0, actors)
@@ -125,10 +125,10 @@ class Workload:
             )
         return works
 
-    def _first(self, kind: str, work: Usage, share: int) -> Work:
+    def _first(self, kind: str, work: Usage, share: int) -> CallRecord:
         """Return a call with this work, before any call was measured."""
         like = KINDS[kind]
-        return Work(
+        return CallRecord(
             id="",
             name="",
             kind=kind,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.forecasting.configuration import Configuration, Name
 from cloud.timing.forecasting.workload import Workload
 from cloud.timing.numbers.profile import Functions, Network, Pool
@@ -148,7 +148,7 @@ def _anywhere(configuration: Configuration, training: Training, actors: int, sta
     )
 
 
-def _first_update(works: Workload, actors: int) -> Work:
+def _first_update(works: Workload, actors: int) -> CallRecord:
     """Return the first update, with the measurements that the scaling policy may request."""
     loop = works.training.loop
     if loop.gradients is not None:
@@ -174,7 +174,7 @@ def _start_s(configuration: Configuration, speeds: Speeds) -> float:
     return speeds.warm_ns / NS
 
 
-def _way_s(network: Network, work: Work, calls: int) -> float:
+def _way_s(network: Network, work: CallRecord, calls: int) -> float:
     """Return the time there and back by storage, beside this many calls like it on the common line."""
     us = 8.0 * _MORE_WORK * (work.bytes_in + work.bytes_out)
     lines_s = 1e-6 * us * (1 / network.actor_mbit_per_s.value + calls / network.coordinator_mbit_per_s.value)

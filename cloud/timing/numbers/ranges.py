@@ -12,7 +12,7 @@ from cloud.money.billing.retiming import retime
 from cloud.money.billing.wave_replay import replay_waves
 from cloud.money.billing.waves import WaveRun
 from cloud.timing.numbers.quantity import Quantity, quantities, with_values
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 
 _STEPS = 5
 _AT_ITS_VALUE = 0.5
@@ -68,7 +68,7 @@ class Replays:
     def __init__(self, schedules: Sequence[ReplaySchedule]) -> None:
         self._runs = [(schedule, WaveRun.of(schedule)) for schedule in schedules]
 
-    def times_and_costs(self, places: Sequence[Place], seeds: Sequence[int]) -> list[TimeAndCost]:
+    def times_and_costs(self, places: Sequence[TimingPlace], seeds: Sequence[int]) -> list[TimeAndCost]:
         """Return the run's time and cost at each place, with its seed. All places are one cloud with other numbers."""
         found = [TimeAndCost(0.0, 0)] * len(places)
         for schedule, waves in self._runs:
@@ -81,7 +81,7 @@ class Replays:
 
 
 def _replay_sitting(
-    schedule: ReplaySchedule, waves: WaveRun | None, places: Sequence[Place], seeds: Sequence[int]
+    schedule: ReplaySchedule, waves: WaveRun | None, places: Sequence[TimingPlace], seeds: Sequence[int]
 ) -> list[TimeAndCost]:
     """Return one sitting's time and cost in each lane."""
     if waves is None:
@@ -92,7 +92,7 @@ def _replay_sitting(
 
 
 def _replay_lanes(
-    schedule: ReplaySchedule, waves: WaveRun, places: Sequence[Place], seeds: Sequence[int]
+    schedule: ReplaySchedule, waves: WaveRun, places: Sequence[TimingPlace], seeds: Sequence[int]
 ) -> list[TimeAndCost]:
     """Return a sitting's time and cost in each lane: those by waves together, the others event by event."""
     found = replay_waves(waves, places, seeds)
@@ -104,17 +104,17 @@ def _replay_lanes(
     ]
 
 
-def _replay_events(schedule: ReplaySchedule, place: Place, seed: int) -> TimeAndCost:
+def _replay_events(schedule: ReplaySchedule, place: TimingPlace, seed: int) -> TimeAndCost:
     run = retime(schedule, place, seed=seed)
     return TimeAndCost(run.time_s, run.bill.picodollars)
 
 
-def time_and_cost(schedules: Sequence[ReplaySchedule], place: Place, seed: int) -> TimeAndCost:
+def time_and_cost(schedules: Sequence[ReplaySchedule], place: TimingPlace, seed: int) -> TimeAndCost:
     return Replays(schedules).times_and_costs([place], [seed])[0]
 
 
 def draw_outcomes(
-    schedules: Sequence[ReplaySchedule], places: Sequence[Place], draws: int, seed: int
+    schedules: Sequence[ReplaySchedule], places: Sequence[TimingPlace], draws: int, seed: int
 ) -> list[list[TimeAndCost]]:
     """Return each draw's time and cost of the run at each place. A number of several places is drawn once for all."""
     replays, seeds = Replays(schedules), range(seed, seed + draws)
@@ -122,7 +122,7 @@ def draw_outcomes(
     return [list(one) for one in zip(*found, strict=True)]
 
 
-def drawn_places(place: Place, draws: int, seed: int) -> list[Place]:
+def drawn_places(place: TimingPlace, draws: int, seed: int) -> list[TimingPlace]:
     """Return the place so many times, each of its numbers drawn from its range."""
 
     def quantile_in(draw: int) -> Callable[[Key], float]:
@@ -131,7 +131,7 @@ def drawn_places(place: Place, draws: int, seed: int) -> list[Place]:
     return [_moved(place, quantile_in(draw)) for draw in range(draws)]
 
 
-def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: int) -> list[Flip]:
+def flips(schedules: Sequence[ReplaySchedule], one: TimingPlace, other: TimingPlace, seed: int) -> list[Flip]:
     """Return each number that makes the other place cheaper when it alone is moved to an end of its range."""
     replays = Replays(schedules)
 
@@ -142,7 +142,9 @@ def flips(schedules: Sequence[ReplaySchedule], one: Place, other: Place, seed: i
     return reversals(uncertain_numbers(schedules, (one, other)), cheaper)
 
 
-def outcomes_moved(replays: Replays, place: Place, moves: Sequence[Move], seed: int) -> list[TimeAndCost]:
+def outcomes_moved(
+    replays: Replays, place: TimingPlace, moves: Sequence[Move], seed: int
+) -> list[TimeAndCost]:
     """Return the run's time and cost at the place after each move; a number of another place changes nothing."""
     moved = [number for number, (key, _) in enumerate(moves) if touches(place, key)]
     places = [place, *(move_through(place, *moves[number]) for number in moved)]
@@ -185,17 +187,19 @@ def reversals(
     ]
 
 
-def touches(place: Place, key: Key) -> bool:
+def touches(place: TimingPlace, key: Key) -> bool:
     """Whether that number belongs to the place."""
     return key[:1] in ((place.profile.title,), (place.stack.title,))
 
 
-def move_through(place: Place, key: Key, quantile: float) -> Place:
+def move_through(place: TimingPlace, key: Key, quantile: float) -> TimingPlace:
     """Return the place with one number moved through its range and all others at their values."""
     return _moved(place, lambda found: quantile if found == key else _AT_ITS_VALUE)
 
 
-def uncertain_numbers(schedules: Sequence[ReplaySchedule], places: Sequence[Place]) -> dict[Key, Quantity]:
+def uncertain_numbers(
+    schedules: Sequence[ReplaySchedule], places: Sequence[TimingPlace]
+) -> dict[Key, Quantity]:
     """Return all numbers with a range; of environments only those of the run."""
     environments = {task.environment for script in schedules for task in script.tasks}
     found: dict[Key, Quantity] = {}
@@ -208,7 +212,7 @@ def uncertain_numbers(schedules: Sequence[ReplaySchedule], places: Sequence[Plac
     return found
 
 
-def _moved(place: Place, quantile: Callable[[Key], float]) -> Place:
+def _moved(place: TimingPlace, quantile: Callable[[Key], float]) -> TimingPlace:
     profile, stack = place.profile, place.stack
     return replace(
         place,

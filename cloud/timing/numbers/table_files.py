@@ -20,7 +20,7 @@ class TableFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One table `[[table]]` of a file, not yet checked."""
 
     path: Path
@@ -47,7 +47,7 @@ class Entry:
             raise self.error(f"{self.path.name}:{line}: {field}{message}") from None
 
 
-def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> Iterator[Entry]:
+def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> Iterator[TableEntry]:
     """Yield all tables of the named kinds in the order of the file. Anything else in it raises `error`."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def read_tables(path: Path, tables: set[str], error: type[TableFileError]) -> It
             # Tables written as one inline list have no line of their own, so the file's first line is used.
             places = [(1, {})] * len(values)
         for (line, key_lines), entry in zip(places, values, strict=True):
-            yield Entry(path, table, line, key_lines, entry, error)
+            yield TableEntry(path, table, line, key_lines, entry, error)
 
 
 def _table_lines(text: str) -> list[tuple[str, int, dict[str, int]]]:

@@ -11,21 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.numbers.profile import Functions, Profile
 from cloud.timing.numbers.stack import Stack
 from cloud.timing.simulation.draws import draw
 from cloud.timing.simulation.functions import FunctionFleet
-from cloud.timing.simulation.learner import Learner
+from cloud.timing.simulation.learner import SimulatedLearner
 from cloud.timing.simulation.network import Transfers
-from cloud.timing.simulation.pool import Actor, ActorPool
+from cloud.timing.simulation.pool import SimulatedActor, SimulatedActorPool
 from cloud.timing.simulation.speed import Speeds
 from cloud.timing.simulation.trip import Trip
 from cloud.timing.virtual_time import to_ns
 
 
 @dataclass(frozen=True)
-class Setting:
+class SimulatedSetting:
     """A job's choices on a cloud: the learner's place and machines, warm capacity, and the seed of chance.
 
     Up to `learner_lanes` calls learn at once, on `learner_gpus` GPUs; a machine without one counts as one.
@@ -39,29 +39,31 @@ class Setting:
     seed: int = 0
 
 
-_PLAIN = Setting()
+_PLAIN = SimulatedSetting()
 
 
 class Simulation:
     """Single-threaded. `now_ns` is 0 at first; each trip is returned once, at the moment its outcome is known."""
 
-    def __init__(self, profile: Profile, stack: Stack, setting: Setting = _PLAIN) -> None:
+    def __init__(self, profile: Profile, stack: Stack, setting: SimulatedSetting = _PLAIN) -> None:
         self.now_ns = 0
         self._seed = setting.seed
         self._speeds = Speeds(profile, stack, gpu=setting.learner_gpu)
         self._transfers = Transfers(profile.network)
-        self.learner = Learner(
+        self.learner = SimulatedLearner(
             profile.learner, setting.learner, setting.learner_lanes, self._speeds, setting.learner_gpus
         )
-        self._actors: FunctionFleet | ActorPool
-        self.pool: ActorPool | None = None
+        self._actors: FunctionFleet | SimulatedActorPool
+        self.pool: SimulatedActorPool | None = None
         self._units = 0
         if isinstance(profile.actors, Functions):
             self._actors = FunctionFleet(profile.actors, self._speeds, setting.provisioned)
         else:
-            self._actors = self.pool = ActorPool(profile.actors, self._speeds, setting.seed, self._when_ready)
+            self._actors = self.pool = SimulatedActorPool(
+                profile.actors, self._speeds, setting.seed, self._when_ready
+            )
             self._units = (profile.actors.units or 0) * profile.actors.actors_per_unit
-        self._events: list[tuple[int, int, Callable[..., None], Trip | Actor, int]] = []
+        self._events: list[tuple[int, int, Callable[..., None], Trip | SimulatedActor, int]] = []
         self._count = 0
         self._flying: dict[str, Trip] = {}
         self._landed: list[Trip] = []
@@ -70,7 +72,7 @@ class Simulation:
     def __len__(self) -> int:
         return len(self._flying)
 
-    def submit(self, work: Work) -> None:
+    def submit(self, work: CallRecord) -> None:
         """Accept a call at this moment."""
         trip = self._flying[work.id] = Trip(work, draw(self._seed, work.id), self.now_ns)
         self.learner.order(self.now_ns)
@@ -118,7 +120,7 @@ class Simulation:
             self._release(trip, survives=False)
         self._deliver(trip)
 
-    def shares_of_run(self, work: Work) -> tuple[float, float]:
+    def shares_of_run(self, work: CallRecord) -> tuple[float, float]:
         """Return how much of an actor's run is spent on what it samples and on the policy."""
         return self._speeds.shares_of_run(work) if work.where == "actor" else (0.0, 0.0)
 
@@ -135,18 +137,18 @@ class Simulation:
         self._landed.clear()
         return stopped
 
-    def _place_of(self, trip: Trip) -> FunctionFleet | ActorPool | Learner:
+    def _place_of(self, trip: Trip) -> FunctionFleet | SimulatedActorPool | SimulatedLearner:
         return self.learner if trip.work.where == "learner" else self._actors
 
-    def _at(self, at_ns: int, happen: Callable[..., None], what: Trip | Actor) -> None:
+    def _at(self, at_ns: int, happen: Callable[..., None], what: Trip | SimulatedActor) -> None:
         self._count += 1
         leg = what.leg if isinstance(what, Trip) else 0
         heapq.heappush(self._events, (at_ns, self._count, happen, what, leg))
 
-    def _when_ready(self, actor: Actor) -> None:
+    def _when_ready(self, actor: SimulatedActor) -> None:
         self._at(actor.ready_ns, self._ready, actor)
 
-    def _ready(self, actor: Actor) -> None:
+    def _ready(self, actor: SimulatedActor) -> None:
         assert self.pool is not None
         trip = self.pool.ready(actor)
         if trip is not None:

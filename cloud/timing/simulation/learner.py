@@ -52,7 +52,7 @@ class _Device:
         return 1 + others * max(self._sharing[trip.work.pictures] for trip in self.left_ns)
 
 
-class Learner:
+class SimulatedLearner:
     """Runs up to `lanes` updates at once; the next in the queue begins when one ends.
 
     An update runs on the device with the fewest at its beginning, of those alike on the first.

@@ -6,7 +6,7 @@ from cloud.timing.numbers.profile import Network
 from cloud.timing.virtual_time import to_ns
 
 
-class Line:
+class SharedLine:
     """The coordinator's line, one for each direction. Messages pass one after the other, first come, first served.
 
     It must be called in the order of time.
@@ -27,7 +27,7 @@ class Transfers:
     """Transfers to actors and back. A payload too large for a request goes by storage, with a detour each time."""
 
     def __init__(self, network: Network) -> None:
-        self._out, self._back = (Line(network.coordinator_mbit_per_s.value) for _ in range(2))
+        self._out, self._back = (SharedLine(network.coordinator_mbit_per_s.value) for _ in range(2))
         self.line_ns_per_byte = self._out.ns_per_byte
         self.actor_ns_per_byte = 8_000.0 / network.actor_mbit_per_s.value
         self._limit_bytes = network.payload_limit_mb.value * 1e6
@@ -45,7 +45,7 @@ class Transfers:
     def is_detour(self, byte_count: int) -> bool:
         return byte_count > self._limit_bytes
 
-    def _passed(self, line: Line, now_ns: int, byte_count: int) -> int:
+    def _passed(self, line: SharedLine, now_ns: int, byte_count: int) -> int:
         own_ns = now_ns + round(byte_count * self.actor_ns_per_byte)
         shared_ns = line.through(now_ns, byte_count)
         detour_ns = self._detour_ns if byte_count > self._limit_bytes else 0

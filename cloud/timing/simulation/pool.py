@@ -15,7 +15,7 @@ from cloud.timing.simulation.trip import Trip
 
 
 @dataclass(slots=True, eq=False)
-class Actor:
+class SimulatedActor:
     """One kept actor from its order to its end. `used`: it has had a call, so it is warm."""
 
     number: int
@@ -26,21 +26,23 @@ class Actor:
     free: bool = False
 
 
-class ActorPool:
+class SimulatedActorPool:
     """Calls wait for a free actor, first come, first served; of the free actors the lowest number is used.
 
     `prepare` sets how many there are; the payer decides that. `at_ready(actor)` schedules the call of `ready`.
     """
 
-    def __init__(self, pool: Pool, speeds: Speeds, seed: int, at_ready: Callable[[Actor], None]) -> None:
+    def __init__(
+        self, pool: Pool, speeds: Speeds, seed: int, at_ready: Callable[[SimulatedActor], None]
+    ) -> None:
         self._limit = StartLimit(pool.creates_at_once.value, pool.creates_per_s.value)
         self._per_unit = pool.actors_per_unit
         self._speeds = speeds
         self._seed = seed
         self._at_ready = at_ready
         self._waiting: deque[Trip] = deque()
-        self.actors: list[Actor] = []
-        self._kept: list[Actor] = []
+        self.actors: list[SimulatedActor] = []
+        self._kept: list[SimulatedActor] = []
         self._free: list[int] = []
 
     def prepare(self, count: int, now_ns: int) -> None:
@@ -52,7 +54,7 @@ class ActorPool:
             begin_ns = self._limit.begin_ns(now_ns)
             start_ns = self._speeds.cold_ns(draw(self._seed, f"actor-{first}"))
             for number in range(first, first + min(self._per_unit, count - len(self._kept))):
-                actor = Actor(number, now_ns, begin_ns + start_ns)
+                actor = SimulatedActor(number, now_ns, begin_ns + start_ns)
                 self.actors.append(actor)
                 self._kept.append(actor)
                 self._at_ready(actor)
@@ -61,7 +63,7 @@ class ActorPool:
             actor.gone_ns, actor.free = now_ns, False
             self._kept.remove(actor)
 
-    def ready(self, actor: Actor) -> Trip | None:
+    def ready(self, actor: SimulatedActor) -> Trip | None:
         """Mark the actor as started. Return the first trip in the queue, if any."""
         if actor.gone_ns is not None:
             return None
@@ -78,14 +80,14 @@ class ActorPool:
         return None
 
     def begin(self, trip: Trip, now_ns: int) -> int:
-        actor: Actor = trip.place
+        actor: SimulatedActor = trip.place
         trip.cold, actor.used = not actor.used, True
         trip.starting_ns = self._speeds.warm_ns
         return now_ns
 
     def release(self, trip: Trip, now_ns: int, survives: bool) -> Trip | None:
         """Free the actor, also after a failure: its process is restarted in place. Return the next trip, if any."""
-        actor: Actor = trip.place
+        actor: SimulatedActor = trip.place
         return self._serve(actor) if actor.gone_ns is None else None
 
     def withdraw(self, trip: Trip) -> None:
@@ -96,7 +98,7 @@ class ActorPool:
             actor.gone_ns = now_ns
         self._kept.clear()
 
-    def _serve(self, actor: Actor) -> Trip | None:
+    def _serve(self, actor: SimulatedActor) -> Trip | None:
         if not self._waiting:
             actor.free = True
             heapq.heappush(self._free, actor.number)

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.numbers.profile import Functions, Profile
 from cloud.timing.numbers.stack import Speed, Stack
 from cloud.timing.simulation.draws import Draws
@@ -55,7 +55,7 @@ _IN_COMMON = (
 _AMOUNTS = ("env_steps", "inferences", "samples", "bytes_in", "bytes_out")
 
 
-def columns_of(works: Sequence[Work]) -> list[tuple[Ints, Works]]:
+def columns_of(works: Sequence[CallRecord]) -> list[tuple[Ints, Works]]:
     """Return the works by what they have in common, each group with its places among them."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for place, work in enumerate(works):
@@ -129,7 +129,7 @@ class Speeds:
         drawn_s = self._cold_s * math.exp(self._cold_sigma * draws.start_normal)
         return to_ns(min(drawn_s + self._fresh_s, self._cap_s))
 
-    def run_ns(self, work: Work, draws: Draws) -> int:
+    def run_ns(self, work: CallRecord, draws: Draws) -> int:
         """Return an actor's run time: work in microseconds of the reference core / (CPU share · core ratio) ·
         exp(σ·z). What is learned there is learned on cores, whatever the learner's machine has, by Amdahl's law if
         there are several.
@@ -137,10 +137,10 @@ class Speeds:
         return round(self.usual_run_ns(work) * math.exp(self.straggler_sigma * draws.straggler_normal))
 
     @overload
-    def usual_run_ns(self, work: Work) -> float: ...
+    def usual_run_ns(self, work: CallRecord) -> float: ...
     @overload
     def usual_run_ns(self, work: Works) -> Doubles: ...
-    def usual_run_ns(self, work: Work | Works) -> float | Doubles:
+    def usual_run_ns(self, work: CallRecord | Works) -> float | Doubles:
         """Return an actor's run time without chance."""
         work_us = (
             self._learning_us(work, self._on_core) if _learns(work) else self._sampling_us(work)
@@ -152,7 +152,7 @@ class Speeds:
         usual_ns: float | Doubles = work_us * self._ns_per_us / share
         return usual_ns
 
-    def shares_of_run(self, work: Work) -> tuple[float, float]:
+    def shares_of_run(self, work: CallRecord) -> tuple[float, float]:
         """Return how much of an actor's run is its environments' steps and the policy, between 0 and 1 each."""
         if _learns(work):
             return 0.0, 0.0
@@ -161,18 +161,18 @@ class Speeds:
         whole_us = self._call_us + stepping_us + inferring_us + work.bytes_out * self._codec_us_per_byte
         return (stepping_us / whole_us, inferring_us / whole_us) if whole_us else (0.0, 0.0)
 
-    def decision_ns(self, work: Work) -> int:
+    def decision_ns(self, work: CallRecord) -> int:
         """Return the time of a decision network on a core of the learner's machine."""
         if not work.decision_macs:
             return 0
         return round(self._inference_us(work.decision_macs, pictures=False) * self._ns_per_us)
 
-    def _sampling_us(self, work: Work | Works) -> Any:
+    def _sampling_us(self, work: CallRecord | Works) -> Any:
         """Return the work of a call that samples, without its answer's encoding."""
         inferring_us = work.inferences * self._inference_us(work.macs, pictures=work.pictures)
         return self._call_us + self._stepping_us(work) + inferring_us
 
-    def _stepping_us(self, work: Work | Works) -> Any:
+    def _stepping_us(self, work: CallRecord | Works) -> Any:
         step_us = self._environment_us.get(work.environment, self._environment_fallback_us)
         if work.copies > 1:
             key = work.environment, work.memory_mb, work.copies
@@ -189,7 +189,7 @@ class Speeds:
             return self._pool_cores
         return min(memory_mb / self._whole_core_mb, self._most_cores)
 
-    def lacks_memory(self, work: Work) -> bool:
+    def lacks_memory(self, work: CallRecord) -> bool:
         """Return whether a function's memory is too small for what the body used."""
         return bool(self._whole_core_mb) and 0 < work.memory_mb < work.most_memory_mb
 
@@ -197,7 +197,7 @@ class Speeds:
         fixed_us, sample_us, per_million_us = self._inference[pictures]
         return fixed_us + sample_us + macs * 1e-6 * per_million_us
 
-    def update_ns(self, work: Work) -> int:
+    def update_ns(self, work: CallRecord) -> int:
         """Return the run time of a call alone on the learner's machine."""
         if _learns(work):
             learning_us: float = self._learning_us(work, self._update)
@@ -205,7 +205,7 @@ class Speeds:
         work_us: float = self._sampling_us(work) + work.bytes_out * self._codec_us_per_byte
         return round(work_us * self._ns_per_us)
 
-    def _learning_us(self, work: Work | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
+    def _learning_us(self, work: CallRecord | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
         """Return the work of a call that learns: reading, minibatches, and Hessian products if there are any."""
         learning_us = gradients_us = self._minibatches_us(work, rates)
         if self._where_quicker and not work.pictures and rates is not self._on_core:
@@ -218,13 +218,13 @@ class Speeds:
         us_per_byte = self._apply_us_per_byte if work.kind == "apply" else self._update_us_per_byte
         return call_us + work.bytes_in * us_per_byte + learning_us
 
-    def _minibatches_us(self, work: Work | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
+    def _minibatches_us(self, work: CallRecord | Works, rates: dict[bool, tuple[float, float, float]]) -> Any:
         fixed_us, sample_us, per_million_us = rates[work.pictures]
         sample_us += work.macs * 1e-6 * per_million_us
         return work.minibatches * fixed_us + work.samples * sample_us
 
 
-def _learns(work: Work | Works) -> bool:
+def _learns(work: CallRecord | Works) -> bool:
     return KINDS[work.kind].timed_as == "learning"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cloud.money.billing.work import Work
+from cloud.money.billing.work import CallRecord
 from cloud.timing.simulation.draws import Draws
 
 Stage = Literal["waiting", "out", "back", "landed"]
@@ -22,7 +22,7 @@ class Trip:
     storage. `leg` counts the plans for this trip: events of an earlier leg are void.
     """
 
-    work: Work
+    work: CallRecord
     draws: Draws
     submitted_ns: int
     stage: Stage = "waiting"

@@ -15,7 +15,7 @@ from cloud.money.ledger import MemoryLedger
 from cloud.money.metering import MeteredPlatform
 from cloud.platforms.aws.functions import deploy, function_name
 from cloud.platforms.aws_lambda import LambdaOptions, LambdaPlatform
-from emulator.aws.account import Account
+from emulator.aws.account import EmulatedAccount
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
 from emulator.faults import AwsFaults
@@ -33,7 +33,7 @@ def account(
     *, at_once: int = 2, faults: AwsFaults | None = None
 ) -> Iterator[tuple[AwsEmulator, DemoAccount]]:
     """As many functions at once as this machine has cores."""
-    with AwsEmulator(account=Account(concurrency=at_once), faults=faults) as aws:
+    with AwsEmulator(account=EmulatedAccount(concurrency=at_once), faults=faults) as aws:
         yield aws, furnish(aws)
 
 

@@ -13,7 +13,7 @@ from cloud.accounts.provision.aws import set_up
 from cloud.accounts.provision.aws_bucket import bucket_name
 from cloud.accounts.provision.aws_inventory import Owner
 from cloud.accounts.provision.aws_removal import remove, remove_sizes
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.platforms.aws.weights import INLINE_LIMIT_BYTES
 from cloud.timing.calibration.samples import Slot
 from emulator.aws.account import Policy
@@ -27,12 +27,12 @@ OWNER = Owner("https://starling.example.org", "con_aaaaaaaaaa", "lab")
 NAME = bucket_name("starling", OWNER.connection)
 
 
-def _set_up(demo: DemoAccount) -> Step:
+def _set_up(demo: DemoAccount) -> SetUpStep:
     *_, last = set_up(demo.by_role.open(), OWNER, (), lambdas.thin, bucket=True, patience_s=0)
     return last
 
 
-def _remove(demo: DemoAccount) -> Step:
+def _remove(demo: DemoAccount) -> SetUpStep:
     *_, last = remove(demo.by_role.open(), OWNER, (), bucket=True, patience_s=0)
     return last
 

@@ -10,41 +10,41 @@ from botocore.exceptions import ClientError
 
 from cloud.accounts import checks
 from cloud.accounts.check_clients import aws_clients
-from cloud.accounts.checks import Check, Report
+from cloud.accounts.checks import AccountCheck, AccountReport
 from cloud.accounts.connections import AwsConnection, AwsKeys, AwsRole
 from cloud.accounts.provision.permissions import AWS, BEYOND
 from cloud.accounts.provision.policies import AwsScope, aws_policy
 from cloud.platforms.aws import error_text as aws_words
 from cloud.platforms.aws.checks import AwsQuestion, check_aws
-from emulator.aws.account import EVERYTHING, Account, Policy
+from emulator.aws.account import EVERYTHING, EmulatedAccount, Policy
 from emulator.aws.server import AwsEmulator
 
 REGION = "eu-central-1"
 LIMIT_S = 20.0
 
 
-def _by_name(report: Report) -> dict[str, Check]:
+def _by_name(report: AccountReport) -> dict[str, AccountCheck]:
     return {check.name: check for check in report.checks}
 
 
-def _failed(report: Report) -> set[str]:
+def _failed(report: AccountReport) -> set[str]:
     return {check.name for check in report.checks if check.ok is False}
 
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[AwsEmulator]:
-    with AwsEmulator(account=Account(concurrency=10), region=REGION) as emulator:
+    with AwsEmulator(account=EmulatedAccount(concurrency=10), region=REGION) as emulator:
         yield emulator
 
 
-def _policy(account: Account, without: tuple[str, ...] = (), own: str = "") -> Policy:
+def _policy(account: EmulatedAccount, without: tuple[str, ...] = (), own: str = "") -> Policy:
     document = aws_policy(
         AwsScope(REGION, account.id, own_arn=own), [one for one in AWS if one.action not in without]
     )
     return Policy.of(document)
 
 
-def _tested(connection: AwsConnection) -> Report:
+def _tested(connection: AwsConnection) -> AccountReport:
     role = connection.access if isinstance(connection.access, AwsRole) else None
     question = AwsQuestion(REGION, role.role_arn if role else "", role.external_id if role else "")
     return checks.within(
@@ -186,7 +186,7 @@ def _pages(decide: Callable[[str], dict[str, Any]]) -> Any:
     return lambda name: _AwsDouble(paginate=paginate)
 
 
-def _doubles(arn: str, decide: Callable[[str], dict[str, Any]]) -> Report:
+def _doubles(arn: str, decide: Callable[[str], dict[str, Any]]) -> AccountReport:
     clients = {
         "sts": _AwsDouble(get_caller_identity=lambda: {"Account": "1", "Arn": arn}),
         "lambda": _AwsDouble(

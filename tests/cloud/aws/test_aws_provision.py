@@ -12,7 +12,7 @@ from cloud.accounts.provision.aws import set_up
 from cloud.accounts.provision.aws_inventory import Owner
 from cloud.accounts.provision.aws_removal import remove, remove_sizes
 from cloud.accounts.provision.permissions import prefix_of
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.actor.bundle import Bundle, BundleError
 from cloud.platforms.aws import functions as aws_functions
 from cloud.platforms.aws.functions import function_name, log_group
@@ -32,11 +32,11 @@ def _set_up(
     owner: Owner = OWNER,
     sizes: tuple[int, ...] = SIZES,
     bundle: Bundle | None = None,
-) -> list[Step]:
+) -> list[SetUpStep]:
     return list(set_up(connection.open(), owner, sizes, lambda: bundle or thin(), patience_s=0))
 
 
-def _remove(connection: AwsConnection, owner: Owner = OWNER, sizes: tuple[int, ...] = ()) -> list[Step]:
+def _remove(connection: AwsConnection, owner: Owner = OWNER, sizes: tuple[int, ...] = ()) -> list[SetUpStep]:
     return list(remove(connection.open(), owner, sizes, patience_s=0))
 
 
@@ -45,7 +45,7 @@ def _with_own_names(demo: DemoAccount, owner: Owner = OWNER) -> AwsConnection:
     return replace(demo.by_role, prefix=prefix_of(owner.connection))
 
 
-def _states(steps: list[Step]) -> list[str]:
+def _states(steps: list[SetUpStep]) -> list[str]:
     return [step.state for step in steps]
 
 
@@ -111,7 +111,7 @@ def test_a_log_whose_function_is_gone_goes_too(aws: AwsEmulator, demo: DemoAccou
 
 @pytest.mark.parametrize("deleted_by", [remove, remove_sizes])
 def test_without_tags_a_function_of_a_shared_name_is_used_and_left(
-    aws: AwsEmulator, demo: DemoAccount, deleted_by: Callable[..., Iterator[Step]]
+    aws: AwsEmulator, demo: DemoAccount, deleted_by: Callable[..., Iterator[SetUpStep]]
 ) -> None:
     """Older connections of one account share names: a name says nothing of the owner there."""
     client = demo.by_role.open().client("lambda")

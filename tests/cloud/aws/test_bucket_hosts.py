@@ -17,10 +17,10 @@ from botocore.exceptions import ClientError
 
 from cloud.accounts.connections import AwsConnection, AwsKeys
 from cloud.actor.weights import KeptWeights, fetched
-from cloud.actor.wire import Request
+from cloud.actor.wire import ActorRequest
 from cloud.platforms.aws.weights import AwsWeights
 from cloud.platforms.aws_lambda import LambdaOptions
-from emulator.aws.account import EVERYTHING, Account, Key
+from emulator.aws.account import EVERYTHING, EmulatedAccount, Key
 from emulator.aws.demo import furnish
 from emulator.aws.server import AwsEmulator
 from tests.cloud import calls
@@ -107,7 +107,7 @@ def test_published_weights_reach_the_actor_from_a_bucket_elsewhere(aws: AwsEmula
     call = calls.rollout("a", weights.publish(0, calls.weights()))
     inline, address = weights.of(call)
     assert inline is None
-    request = Request(run="r", call=call, not_after_unix_s=0.0, weights=None, weights_url=address)
+    request = ActorRequest(run="r", call=call, not_after_unix_s=0.0, weights=None, weights_url=address)
     assert KeptWeights().of(request) == calls.weights()
     weights.close()
     assert list(aws.storage.buckets[BUCKETS[ELSEWHERE]]) == [OBJECT]
@@ -115,7 +115,7 @@ def test_published_weights_reach_the_actor_from_a_bucket_elsewhere(aws: AwsEmula
 
 def test_a_function_elsewhere_runs_with_weights_from_its_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloud.platforms.aws.weights.AwsWeights.__init__.__defaults__", (100,))
-    with AwsEmulator(account=Account(concurrency=1), region=ELSEWHERE) as aws:
+    with AwsEmulator(account=EmulatedAccount(concurrency=1), region=ELSEWHERE) as aws:
         demo = furnish(aws)
         lambdas.set_up(demo)
         options = LambdaOptions(region=ELSEWHERE, function_timeout_s=120, at_once=1)

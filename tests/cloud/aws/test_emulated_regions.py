@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cloud.accounts.connections import AwsConnection, AwsKeys
-from emulator.aws.account import EVERYTHING, Account, Key, Policy
+from emulator.aws.account import EVERYTHING, EmulatedAccount, Key, Policy
 from emulator.aws.server import AwsEmulator
 
 HOME, ELSEWHERE = "us-east-1", "eu-west-1"
@@ -24,7 +24,7 @@ BUCKET = "starling-weights-1"
 
 @pytest.fixture
 def aws() -> Iterator[AwsEmulator]:
-    account = Account(concurrency_by_region={ELSEWHERE: 10})
+    account = EmulatedAccount(concurrency_by_region={ELSEWHERE: 10})
     with AwsEmulator(account=account, region=HOME, other_regions=(ELSEWHERE,)) as emulator:
         yield emulator
 

@@ -28,7 +28,7 @@ from cloud.platforms.aws.billable_resources import AwsFinder
 from cloud.platforms.aws.functions import function_name
 from cloud.platforms.aws.weights import AwsWeights
 from cloud.platforms.aws_lambda import LambdaOptions
-from emulator.aws.account import Account, Policy
+from emulator.aws.account import EmulatedAccount, Policy
 from emulator.aws.demo import DemoAccount, furnish
 from emulator.aws.server import AwsEmulator
 from emulator.aws.stub_functions import StubFunction
@@ -50,7 +50,7 @@ ONLY_BY_A_FUNCTION = {"s3:GetObject"}
 @pytest.fixture(scope="module")
 def aws() -> Iterator[AwsEmulator]:
     """With room to keep a function ready: AWS leaves 100 to functions without a share of their own."""
-    with AwsEmulator(account=Account(concurrency=110)) as emulator:
+    with AwsEmulator(account=EmulatedAccount(concurrency=110)) as emulator:
         emulator.invocations.stubs[NAME] = StubFunction(0.0)
         yield emulator
 
@@ -159,7 +159,7 @@ def test_a_function_names_the_right_without_which_it_cannot_fetch_its_network(
 ) -> None:
     """The address is signed for our role, so it opens no more than the role may."""
     _allow(aws, [one for one in AWS if one.action != "s3:GetObject"])
-    with pytest.raises(wire.Refusal, match="add s3:GetObject to the connection's policy"):
+    with pytest.raises(wire.MalformedMessage, match="add s3:GetObject to the connection's policy"):
         _fetched_network(demo.by_role)
     _allow(aws, list(AWS))
     assert _fetched_network(demo.by_role) == bytes(2 * 2**20)
@@ -170,5 +170,7 @@ def _fetched_network(connection: AwsConnection) -> bytes | None:
     weights = AwsWeights(connection.open().client("s3"), connection.bucket, "starling/weights/run")
     call = calls.rollout("c1", weights.publish(0, bytes(2 * 2**20)))
     _, address = weights.of(call)
-    request = wire.Request(run="run", call=call, not_after_unix_s=time.time() + 30.0, weights_url=address)
+    request = wire.ActorRequest(
+        run="run", call=call, not_after_unix_s=time.time() + 30.0, weights_url=address
+    )
     return KeptWeights().of(request)

@@ -11,7 +11,7 @@ from requests.adapters import BaseAdapter
 
 from cloud.accounts import checks
 from cloud.accounts.check_clients import azure_clients
-from cloud.accounts.checks import Check, Report
+from cloud.accounts.checks import AccountCheck, AccountReport
 from cloud.accounts.connections import AzureConnection, AzurePrincipal
 from cloud.accounts.provision.permissions import AZURE
 from cloud.platforms.azure.checks import AzureQuestion, check_azure
@@ -19,11 +19,11 @@ from cloud.platforms.azure.checks import AzureQuestion, check_azure
 LIMIT_S = 20.0
 
 
-def _by_name(report: Report) -> dict[str, Check]:
+def _by_name(report: AccountReport) -> dict[str, AccountCheck]:
     return {check.name: check for check in report.checks}
 
 
-def _failed(report: Report) -> set[str]:
+def _failed(report: AccountReport) -> set[str]:
     return {check.name for check in report.checks if check.ok is False}
 
 
@@ -103,7 +103,7 @@ GOOD: dict[str, tuple[int, Any]] = {
 }
 
 
-def _azure(**changed: tuple[int, Any]) -> Report:
+def _azure(**changed: tuple[int, Any]) -> AccountReport:
     names = {"token": "/oauth2/v2.0/token", "group": "/resourcegroups/starling"}
     answers = {**GOOD, **{names.get(name, f"/{name}"): reported for name, reported in changed.items()}}
     session = requests.Session()

@@ -12,7 +12,7 @@ import pytest
 
 from cloud.accounts.provision.azure import remove, set_up
 from cloud.accounts.provision.permissions import AZURE, prefix_of
-from cloud.accounts.provision.steps import Step
+from cloud.accounts.provision.steps import SetUpStep
 from cloud.accounts.register import group_name, tags
 from cloud.platforms.azure.clients import AzureClients
 from cloud.platforms.azure.groups import AzureGroups, Container
@@ -21,11 +21,11 @@ from emulator.azure.server import AzureEmulator
 from tests.servers import wait_until
 
 
-def _by_name(steps: Iterator[Step]) -> dict[str, Step]:
+def _by_name(steps: Iterator[SetUpStep]) -> dict[str, SetUpStep]:
     return {step.name: step for step in steps}
 
 
-def _set_up(demo: DemoSubscription, image: str = "") -> dict[str, Step]:
+def _set_up(demo: DemoSubscription, image: str = "") -> dict[str, SetUpStep]:
     clients = AzureClients(demo.connection)
     return _by_name(set_up(clients, "con_1", "lab", image or demo.image, patience_s=20.0, poll_s=0.1))
 

@@ -265,7 +265,7 @@ def test_what_one_holds_no_one_else_takes(project: Any) -> None:
     second = outbox.take(channel.pk, clock=clock)
     assert second is not None
     assert (second.pk, second.attempts) == (held.pk, 2)
-    sent = outbox.Outcome(True)
+    sent = outbox.SendingOutcome(True)
     assert not outbox.record(held, sent, clock=clock), "the first came back too late"
     assert outbox.record(second, sent, clock=clock)
 

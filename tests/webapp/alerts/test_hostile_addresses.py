@@ -18,7 +18,7 @@ from tests.factories import make_alert, make_project
 from tests.own_network import OwnNetwork, own_network
 from webapp import safe_http
 from webapp.alerts import channels, secrets
-from webapp.alerts.message import Message, message_of
+from webapp.alerts.message import AlertMessage, message_of
 from webapp.alerts.models import Channel
 from webapp.alerts.senders import chat, webhook
 from webapp.connections.sealing import Secret
@@ -120,7 +120,7 @@ WEBHOOKS = (
 class Hostile(NamedTuple):
     network: OwnNetwork
     secret: Path
-    message: Message
+    message: AlertMessage
     project: Any
 
     def address(self, template: str) -> str:

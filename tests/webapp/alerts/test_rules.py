@@ -24,7 +24,7 @@ from webapp.alerts.models import Alert, Delivery, Kind, Rule, State
 from webapp.alerts.rules import (
     MOST_RULES,
     QUIET_FOR,
-    Comparison,
+    FigureRule,
     NoImprovement,
     RuleRefused,
     add_rule,
@@ -42,10 +42,10 @@ USD = 10**12
 @pytest.mark.parametrize(
     ("text", "meant", "written"),
     [
-        ("return > 2,000", Comparison("return", True, 2000.0), "return > 2,000"),
-        ("  KL>0.1 ", Comparison("kl", True, 0.1), "kl > 0.1"),
-        ("return < -5", Comparison("return", False, -5.0), "return < -5"),
-        ("gradient_norm > 1e3", Comparison("gradient_norm", True, 1000.0), "gradient_norm > 1,000"),
+        ("return > 2,000", FigureRule("return", True, 2000.0), "return > 2,000"),
+        ("  KL>0.1 ", FigureRule("kl", True, 0.1), "kl > 0.1"),
+        ("return < -5", FigureRule("return", False, -5.0), "return < -5"),
+        ("gradient_norm > 1e3", FigureRule("gradient_norm", True, 1000.0), "gradient_norm > 1,000"),
         ("No improvement for $1", NoImprovement(USD), "no improvement for $1.00"),
         ("no improvement for $0.05", NoImprovement(USD // 20), "no improvement for $0.0500"),
     ],

@@ -22,7 +22,7 @@ from client import Starling, StarlingError, starling
 from client.commands import COMMANDS
 from client.execute import CommandRun
 from client.main import main, parser
-from client.tables import Part, shown, usd
+from client.tables import TablePart, shown, usd
 from tests.factories import make_alert, make_job, make_spec
 from tests.webapp.api_callers import project_of_client
 from tests.webapp.data_tables import FLOWERS, worker_reads
@@ -166,7 +166,7 @@ class TestShowing:
             {"id": "job_a", "spent": "12.5", "steps": 1234567, "s": 90.0, "inner": {"mb": 512}},
             {"id": "job_bcd", "spent": "0.000123456", "steps": 5, "s": 7200.0, "inner": None},
         ]
-        part = Part("job=id spent:usd steps:whole took=s:seconds missing of_memory=inner.mb:mb")
+        part = TablePart("job=id spent:usd steps:whole took=s:seconds missing of_memory=inner.mb:mb")
         assert shown(rows, [part]).splitlines() == [
             f"job          spent{'steps':>11}     took  of memory",
             "job_a       $12.50  1,234,567  1.5 min     512 MB",
@@ -175,14 +175,14 @@ class TestShowing:
 
     def test_names_of_others_move_no_cursor(self) -> None:
         name = "a\x1b[2Jb\x9b31mc\r\nd\x7f"
-        parts = [Part("name"), Part("name", tall=True), Part(at="name")]
+        parts = [TablePart("name"), TablePart("name", tall=True), TablePart(at="name")]
         for part in parts:
             (line,) = (one for one in shown({"name": name}, [part]).split("\n") if "a" in one and "b" in one)
             assert line.split("name")[-1].strip() == "a [2Jb 31mc  d"
 
     def test_one_thing_and_lines_and_what_is_not_there(self) -> None:
         answer = {"name": "x", "why": "", "words": ["One.", "Two."], "rows": []}
-        parts = [Part("name the_reason=why", tall=True), Part(at="words"), Part("a", at="rows")]
+        parts = [TablePart("name the_reason=why", tall=True), TablePart(at="words"), TablePart("a", at="rows")]
         assert shown(answer, parts).splitlines() == ["name        x", "the reason  –", "", "One.", "Two."]
 
     @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cloud.accounts.profiling import Run
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling import ProfiledCall
+from cloud.accounts.profiling_runs import ProfilingPlan
 from tests.factories import (
     FixedClock,
     make_alert,
@@ -228,11 +228,11 @@ def _learned_things(project: Any, job: Job) -> dict[str, str]:
     of_a_checkpoint = {"checkpoint": "c", "sha256": "0" * 64, "round_no": 1}
     requester = {"asked_by": job.created_by, "since": job.created_at}
     surface = Surface.objects.create(job=job, grid=9, span=1, episodes=1, **of_a_checkpoint, **requester)
-    run = Run(memory_mb=1024, env_steps=256, billed_s=1.0, picodollars=10**6)
+    run = ProfiledCall(memory_mb=1024, env_steps=256, billed_s=1.0, picodollars=10**6)
     profile = MemoryProfile.objects.create(
         project=project,
         asked_at=job.created_at,
-        plan=Plan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json"),
+        plan=ProfilingPlan(environment=EnvironmentSpec(), memory_mb=(1024,)).model_dump(mode="json"),
         runs=[asdict(run)] * 4,
         state="done",
         limit_picodollars=0,

@@ -9,7 +9,7 @@ import pytest
 import client as starling
 from client import runs
 from client.main import main
-from client.tables import Part, shown
+from client.tables import TablePart, shown
 from tests.factories import evaluated, make_running_job, round_finished
 from tests.webapp.api_callers import ApiCaller, project_of_client
 from tests.webapp.jobs.test_supervised_jobs import make_supervised_job
@@ -130,7 +130,7 @@ def test_the_best_seed_has_the_lowest_loss_or_the_highest_return() -> None:
 
 
 def test_a_heading_without_a_word_in_common_is_the_name_of_its_place() -> None:
-    part = [Part("@score.name=value:number")]
+    part = [TablePart("@score.name=value:number")]
     assert shown([{"value": 1, "score": {"name": "loss"}}], part).split()[0] == "loss"
     assert shown([{"value": 1}], part).split()[0] == "score"
     assert shown([{"value": 1}], part, {"score": {"name": "return"}}).split()[0] == "return"

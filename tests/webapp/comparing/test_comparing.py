@@ -24,7 +24,7 @@ from webapp.comparing.curves import (
     goal_of,
     iqm_with_band,
 )
-from webapp.comparing.figures import Comparison, compared, differences
+from webapp.comparing.figures import JobComparison, compared, differences
 from webapp.comparing.groups import picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.text import getting_words, row
@@ -159,7 +159,7 @@ def _over(group: JobGroup, usd: list[float], time_s: list[float]) -> str:
     return f"group_{group.pk}"
 
 
-def _compared(project: Any, keys: list[str]) -> Comparison:
+def _compared(project: Any, keys: list[str]) -> JobComparison:
     found = picked(project, keys)
     return compared(found, curves_of(found.jobs))
 

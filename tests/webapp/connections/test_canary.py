@@ -26,7 +26,7 @@ from django.views.debug import ExceptionReporter
 
 from cloud.accounts.provision.permissions import SHARED_PREFIX
 from cloud.accounts.provision.policies import AwsScope, aws_policy
-from emulator.aws.account import Account, Key, Policy
+from emulator.aws.account import EmulatedAccount, Key, Policy
 from emulator.aws.server import AwsEmulator
 from tests.factories import make_connection, make_project, make_user
 from tests.signed_in import sign_in
@@ -87,7 +87,7 @@ def test_the_search_finds_what_is_there() -> None:
 @pytest.fixture
 def aws() -> Iterator[AwsEmulator]:
     """An account whose user has the canary for a secret."""
-    account = Account()
+    account = EmulatedAccount()
     scope = AwsScope(REGION, account.id, f"{SHARED_PREFIX}*")
     user = account.add_user("starling-dashboard", Policy.of(aws_policy(scope)))
     account.keys[KEY_ID] = Key(KEY_ID, CANARY, user.principal)

@@ -13,9 +13,9 @@ from webapp.connections.sealing import (
     DOTS,
     CannotUnseal,
     MasterKey,
-    Place,
     RowChanged,
     Sealed,
+    SealedPlace,
     Secret,
     UnknownKey,
     rewrap,
@@ -25,7 +25,7 @@ from webapp.connections.sealing import (
 
 texts = st.text(min_size=1, max_size=200)
 keys = st.binary(min_size=32, max_size=32).map(MasterKey.of)
-places = st.builds(Place, st.integers(1, 10**9), st.text(max_size=20), st.text(max_size=20))
+places = st.builds(SealedPlace, st.integers(1, 10**9), st.text(max_size=20), st.text(max_size=20))
 
 
 def _ring(*members: MasterKey) -> dict[str, MasterKey]:
@@ -33,7 +33,7 @@ def _ring(*members: MasterKey) -> dict[str, MasterKey]:
 
 
 @given(texts, places, keys)
-def test_what_was_sealed_opens_where_it_belongs(text: str, place: Place, key: MasterKey) -> None:
+def test_what_was_sealed_opens_where_it_belongs(text: str, place: SealedPlace, key: MasterKey) -> None:
     sealed = seal(Secret(text), place, key)
     assert unseal(sealed, place, _ring(key)).reveal() == text
     if len(text) > 6:
@@ -41,14 +41,16 @@ def test_what_was_sealed_opens_where_it_belongs(text: str, place: Place, key: Ma
 
 
 @given(texts, places, keys)
-def test_the_same_secret_never_looks_the_same(text: str, place: Place, key: MasterKey) -> None:
+def test_the_same_secret_never_looks_the_same(text: str, place: SealedPlace, key: MasterKey) -> None:
     first, second = seal(Secret(text), place, key), seal(Secret(text), place, key)
     assert first.ciphertext != second.ciphertext
     assert first.wrapped_key != second.wrapped_key
 
 
 @given(texts, places, places, keys)
-def test_a_row_moved_elsewhere_does_not_open(text: str, place: Place, other: Place, key: MasterKey) -> None:
+def test_a_row_moved_elsewhere_does_not_open(
+    text: str, place: SealedPlace, other: SealedPlace, key: MasterKey
+) -> None:
     if place == other:
         return
     with pytest.raises(RowChanged):
@@ -58,17 +60,19 @@ def test_a_row_moved_elsewhere_does_not_open(text: str, place: Place, other: Pla
 @pytest.mark.parametrize(
     ("here", "there"),
     [
-        (Place(1, "con_a", "b"), Place(1, "con_", "ab")),
-        (Place(1, "1", "f"), Place(11, "", "f")),
-        (Place(1, 'a", "b', "c"), Place(1, "a", 'b", "c')),
+        (SealedPlace(1, "con_a", "b"), SealedPlace(1, "con_", "ab")),
+        (SealedPlace(1, "1", "f"), SealedPlace(11, "", "f")),
+        (SealedPlace(1, 'a", "b', "c"), SealedPlace(1, "a", 'b", "c')),
     ],
 )
-def test_places_that_read_alike_are_different(here: Place, there: Place) -> None:
+def test_places_that_read_alike_are_different(here: SealedPlace, there: SealedPlace) -> None:
     assert here.bound() != there.bound()
 
 
 @given(texts, places, keys, st.data())
-def test_a_changed_row_does_not_open(text: str, place: Place, key: MasterKey, data: st.DataObject) -> None:
+def test_a_changed_row_does_not_open(
+    text: str, place: SealedPlace, key: MasterKey, data: st.DataObject
+) -> None:
     sealed = seal(Secret(text), place, key)
     column = data.draw(st.sampled_from(["wrapped_key", "ciphertext"]))
     held = getattr(sealed, column)
@@ -82,7 +86,7 @@ def test_a_changed_row_does_not_open(text: str, place: Place, key: MasterKey, da
 
 @given(texts, places, keys, keys)
 def test_a_ciphertext_under_another_rows_key_does_not_open(
-    text: str, place: Place, key: MasterKey, other: MasterKey
+    text: str, place: SealedPlace, key: MasterKey, other: MasterKey
 ) -> None:
     mine, theirs = seal(Secret(text), place, key), seal(Secret("theirs"), place, key)
     with pytest.raises(RowChanged):
@@ -90,7 +94,9 @@ def test_a_ciphertext_under_another_rows_key_does_not_open(
 
 
 @given(texts, places, keys, keys)
-def test_another_key_is_a_clear_error(text: str, place: Place, key: MasterKey, other: MasterKey) -> None:
+def test_another_key_is_a_clear_error(
+    text: str, place: SealedPlace, key: MasterKey, other: MasterKey
+) -> None:
     if key == other:
         return
     sealed = seal(Secret(text), place, key)
@@ -105,7 +111,7 @@ def test_another_key_is_a_clear_error(text: str, place: Place, key: MasterKey, o
 
 @given(texts, places, keys, keys)
 def test_rewrapping_changes_the_key_and_nothing_else(
-    text: str, place: Place, old: MasterKey, new: MasterKey
+    text: str, place: SealedPlace, old: MasterKey, new: MasterKey
 ) -> None:
     sealed = seal(Secret(text), place, old)
     fresh = rewrap(sealed, place, _ring(old), new)
@@ -115,15 +121,15 @@ def test_rewrapping_changes_the_key_and_nothing_else(
 
 
 @given(places, keys)
-def test_rewrapping_does_not_launder_a_changed_row(place: Place, key: MasterKey) -> None:
+def test_rewrapping_does_not_launder_a_changed_row(place: SealedPlace, key: MasterKey) -> None:
     sealed = seal(Secret("secret"), place, key)
-    moved = Place(place.project_id + 1, place.connection_id, place.field)
+    moved = SealedPlace(place.project_id + 1, place.connection_id, place.field)
     with pytest.raises(RowChanged):
         rewrap(sealed, moved, _ring(key), key)
 
 
 @given(places, keys)
-def test_a_wrapped_key_of_another_length_is_a_changed_row(place: Place, key: MasterKey) -> None:
+def test_a_wrapped_key_of_another_length_is_a_changed_row(place: SealedPlace, key: MasterKey) -> None:
     """A shorter key would also decrypt, with a weaker cipher."""
     sealed = seal(Secret("value"), place, key)
     short = Sealed(key.id, sealing._wrap(bytes(16), place, key), sealed.ciphertext)
@@ -138,7 +144,7 @@ def test_a_secret_equals_secrets_alone() -> None:
 
 
 def test_errors_say_nothing_of_the_secret() -> None:
-    key, place = MasterKey.of(bytes(32)), Place(1, "con_a", "field")
+    key, place = MasterKey.of(bytes(32)), SealedPlace(1, "con_a", "field")
     sealed = seal(Secret("the-plaintext"), place, key)
     for ring in ({}, {key.id: MasterKey.of(b"1" * 32)}):
         with pytest.raises(CannotUnseal) as caught:

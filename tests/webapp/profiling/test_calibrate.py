@@ -22,7 +22,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def calibration(environments: Sequence[str], effort: Any, base: Any, today: Any, tell: Any) -> Any:
         given.update(environments=tuple(environments), effort=effort)
-        return run_parts.Calibration(base, profiles.load("one-machine"), given["busy"], 0.0)
+        return run_parts.MachineCalibration(base, profiles.load("one-machine"), given["busy"], 0.0)
 
     monkeypatch.setattr(run_parts, "calibration", calibration)
     return given

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling_runs import ProfilingPlan
 from cloud.money.billing.price_book import PriceBook
 from cloud.platforms.aws.functions import function_name
 from emulator.aws.demo import DemoAccount
@@ -32,7 +32,7 @@ from webapp.profiling.text import result_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("aws")]
 
-PLAN = Plan(environment=EnvironmentSpec(id="CartPole-v1"), memory_mb=(1024, 2048), steps=64, calls=2)
+PLAN = ProfilingPlan(environment=EnvironmentSpec(id="CartPole-v1"), memory_mb=(1024, 2048), steps=64, calls=2)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.factories import make_project
 from tests.webapp.bill_lines import CUR, FOCUS, cur_line, focus_line, hand_over, read
 from webapp.background import TakenOver
 from webapp.clock import SYSTEM_CLOCK
-from webapp.reports.bills.bill_lines import BillLine
+from webapp.reports.bills.bill_lines import CloudCharge
 from webapp.reports.bills.bill_reading import BILL_READING
 from webapp.reports.bills.bill_storing import BillAttempt, Survey, survey_lines, tidy
 from webapp.reports.models import BilledLine, CloudBill, FileState
@@ -32,7 +32,7 @@ def amounts(project: Any) -> dict[str, int]:
     return {resource: amount // 10**12 for resource, amount in lines.values_list("resource", "picodollars")}
 
 
-def line(key: str, usd: int, account: str = "") -> BillLine:
+def line(key: str, usd: int, account: str = "") -> CloudCharge:
     """A line of the first of the month: all of them cover the same days."""
     fields: dict[str, Any] = {
         "provider": "AWS",
@@ -41,7 +41,7 @@ def line(key: str, usd: int, account: str = "") -> BillLine:
         "what": "",
     }
     fields |= {"account": account, "period": date(2026, 11, 1), "day": date(2026, 11, 1)}
-    return BillLine(resource=key, tags={}, picodollars=usd * 10**12, **fields)
+    return CloudCharge(resource=key, tags={}, picodollars=usd * 10**12, **fields)
 
 
 def begin(bill_id: int) -> BillAttempt | None:
@@ -51,9 +51,9 @@ def begin(bill_id: int) -> BillAttempt | None:
 
 def stored(
     project: Any,
-    lines: list[BillLine],
+    lines: list[CloudCharge],
     bill: CloudBill | None = None,
-    passing: Callable[[BillLine], object] = lambda line: None,
+    passing: Callable[[CloudCharge], object] = lambda line: None,
 ) -> BillAttempt:
     """A worker that has written the lines of a bill, and not said yet how that ended."""
     fields = {"name": "", "imported_by": project.people.get(), "since": SYSTEM_CLOCK.now()}

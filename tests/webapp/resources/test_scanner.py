@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from cloud.accounts.reconciling import CREATOR_GONE, ENDED_BY_ITSELF, Patience
-from cloud.accounts.register import Found
+from cloud.accounts.reconciling import CREATOR_GONE, ENDED_BY_ITSELF, ReconcilingPatience
+from cloud.accounts.register import FoundResource
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import provisioned_capacity
 from cloud.money.pricing import total
@@ -62,7 +62,11 @@ def _paper(clock: FixedClock, connection: Connection, **platform: Any) -> tuple[
     holder = held.holder(connection, job, held.run_of(job, clock), clock)
     expires = (clock.now() + timedelta(seconds=120)).timestamp()
     holder.register.intend(NAME, "provisioned", expires, {"resource": "provisioned", "instances": 1})
-    return PaperCloud([Found(NAME, "provisioned", "arn", connection.pk, holder.run)]), job, holder.register
+    return (
+        PaperCloud([FoundResource(NAME, "provisioned", "arn", connection.pk, holder.run)]),
+        job,
+        holder.register,
+    )
 
 
 def _look(connection: Connection, clock: FixedClock, paper: PaperCloud, **options: Any) -> Any:
@@ -231,9 +235,9 @@ def test_a_stranger_with_our_tags_is_ended_and_billed_to_the_run_it_names(connec
     Holding.objects.all().delete()
     found = paper.shown[0]
     paper.shown = [
-        Found(found.name, "provisioned", "arn", connection.pk, found.run, None, clock.now().timestamp() - 700,
+        FoundResource(found.name, "provisioned", "arn", connection.pk, found.run, None, clock.now().timestamp() - 700,
               {"resource": "provisioned"}),
-        Found("other:1", "provisioned", "arn2", "con_theirs"),
+        FoundResource("other:1", "provisioned", "arn2", "con_theirs"),
     ]  # fmt: skip
     _look(connection, clock, paper)
     assert paper.ended == [found.name]
@@ -321,11 +325,11 @@ def test_one_thing_that_cannot_be_ended_does_not_keep_the_next_standing(connecti
     clock = FixedClock()
     paper, _, _ = _paper(clock, connection)
     run = paper.shown[0].run
-    paper.shown.insert(0, Found("a:1", "provisioned", "arn0", connection.pk, run))
+    paper.shown.insert(0, FoundResource("a:1", "provisioned", "arn0", connection.pk, run))
     clock.forward(LEASE_TTL.total_seconds())
     end = paper.end
 
-    def refuse_the_first(found: Found) -> None:
+    def refuse_the_first(found: FoundResource) -> None:
         if found.name == "a:1":
             raise _denied()
         end(found)
@@ -377,7 +381,7 @@ def test_patience_may_be_less_where_a_cloud_shows_at_once(connection: Connection
     paper, _, register = _paper(clock, connection)
     register.ending(NAME)
     paper.shown.clear()
-    quick = Patience(appears_within_s=0.0, disappears_within_s=0.0, ask_again_after_s=0.0)
+    quick = ReconcilingPatience(appears_within_s=0.0, disappears_within_s=0.0, ask_again_after_s=0.0)
     for _ in range(2):
         _look(connection, clock, paper, patience=quick)
     assert Holding.objects.get().state == State.GONE

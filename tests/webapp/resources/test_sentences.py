@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from cloud.accounts.register import Found
+from cloud.accounts.register import FoundResource
 from cloud.money.billing.price_book import PriceBook
 from cloud.money.billing.price_parts import container_parts
 from cloud.money.pricing import lines_of, total
@@ -151,7 +151,7 @@ def test_a_job_on_this_machine_ends_with_it() -> None:
 @pytest.fixture
 def paper(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> PaperCloud:
     """The connection's cloud, in which a function kept ready is left over."""
-    cloud = PaperCloud([Found(NAME, "provisioned", "arn", connection.pk)])
+    cloud = PaperCloud([FoundResource(NAME, "provisioned", "arn", connection.pk)])
     monkeypatch.setattr(scanner, "finder_of", lambda there: cloud)
     return cloud
 

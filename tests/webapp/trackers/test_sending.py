@@ -25,7 +25,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
 from webapp.trackers.models import TrackedRun
-from webapp.trackers.tracking import GOES_ON, End, NotTracked, Row, RunFacts, Stream, TryLater
+from webapp.trackers.tracking import GOES_ON, End, NotTracked, TrackedStep, RunFacts, Stream, TryLater
 
 FACTS = RunFacts("job_a", "First", {"training.seed": "7", "name": "x" * 900}, {"money": "actual"})
 PATIENT_S = 60.0
@@ -38,8 +38,11 @@ def server(settings: Any) -> Iterator[MlflowServer]:
         yield one
 
 
-def _rows(count: int, figures: int = 1) -> list[Row]:
-    return [Row(step, float(step), {f"f{at}": float(step) for at in range(figures)}) for step in range(count)]
+def _rows(count: int, figures: int = 1) -> list[TrackedStep]:
+    return [
+        TrackedStep(step, float(step), {f"f{at}": float(step) for at in range(figures)})
+        for step in range(count)
+    ]
 
 
 class TestMlflow:
@@ -124,7 +127,7 @@ class _Kept:
     """A tracker in memory. `fails` are raised one by one; `gate` lets requests wait."""
 
     def __init__(self, *fails: Exception) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[TrackedStep] = []
         self.ends: list[tuple[End, Mapping[str, float]]] = []
         self.fails = list(fails)
         self.gate = threading.Event()
@@ -137,7 +140,7 @@ class _Kept:
             raise self.fails.pop(0)
         return "https://tracker.example.org/run"
 
-    def send(self, rows: Sequence[Row]) -> None:
+    def send(self, rows: Sequence[TrackedStep]) -> None:
         self.rows += rows
 
     def end(self, end: End, figures: Mapping[str, float]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webapp.alerts.message import Message, Outcome
+from webapp.alerts.message import AlertMessage, SendingOutcome
 from webapp.alerts.models import Channel, Way
 from webapp.alerts.senders import chat, mail, webhook
 from webapp.clock import Clock
 
-Sender = Callable[[Channel, Message, Clock], Outcome]
+Sender = Callable[[Channel, AlertMessage, Clock], SendingOutcome]
 
 SENDERS: dict[str, Sender] = {
     Way.EMAIL: mail.send,

@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from webapp import safe_http
 from webapp.alerts import connection_guard, secrets
-from webapp.alerts.message import Message, Outcome, later, refused
+from webapp.alerts.message import AlertMessage, SendingOutcome, later, refused
 from webapp.alerts.models import Channel, Severity
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.sealing import CannotOpen, Secret
@@ -120,7 +120,7 @@ def service_of(made: Any) -> str:
 
 
 @sensitive_variables("url", "made")
-def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
+def send(channel: Channel, message: AlertMessage, clock: Clock = SYSTEM_CLOCK) -> SendingOutcome:
     """One attempt. Services report only whether they accepted it."""
     import apprise
 
@@ -141,7 +141,7 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
         return later(f"{channel.place} could not be reached: {type(error).__name__}.")
     if taken:
-        return Outcome(True)
+        return SendingOutcome(True)
     if guard.refusals:
         return later(f"{channel.place} got no message. {guard.refusals[0]}")
     return later(f"{channel.place} did not take the message. See that its address is still valid.")

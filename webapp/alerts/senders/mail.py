@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from webapp.accounts.models import Role, User
 from webapp.accounts.queries import confirmed_people
 from webapp.alerts import mail_consent, project_mail
-from webapp.alerts.message import Message, Outcome, later, postponed, refused
+from webapp.alerts.message import AlertMessage, SendingOutcome, later, postponed, refused
 from webapp.alerts.models import Channel
 from webapp.clock import SYSTEM_CLOCK, Clock
 
@@ -69,7 +69,7 @@ def _emails(people: QuerySet[User]) -> list[str]:
     return list(people.values_list("email", flat=True))
 
 
-def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
+def send(channel: Channel, message: AlertMessage, clock: Clock = SYSTEM_CLOCK) -> SendingOutcome:
     """One mail to all of them. Its Message-ID is the same at each attempt: mailboxes drop what they have."""
     if not can_send():
         return refused(NO_SERVER)
@@ -106,4 +106,4 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
         return later(f"The mail server answered {error.smtp_code}.", error.smtp_code)
     except (OSError, smtplib.SMTPException) as error:
         return later(f"The mail server cannot be reached: {type(error).__name__}.")
-    return Outcome(True)
+    return SendingOutcome(True)

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from webapp import safe_http
 from webapp.alerts import secrets
-from webapp.alerts.message import Message, Outcome, later, refused
+from webapp.alerts.message import AlertMessage, SendingOutcome, later, refused
 from webapp.alerts.models import Channel
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.connections.sealing import CannotOpen, Secret
@@ -22,7 +22,7 @@ _LATER = frozenset({408, 409, 425, 429})
 
 
 @sensitive_variables("url", "key")
-def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Outcome:
+def send(channel: Channel, message: AlertMessage, clock: Clock = SYSTEM_CLOCK) -> SendingOutcome:
     """One attempt. Whatever the receiver answers but 2xx is a failure; redirects are not followed."""
     try:
         url, key = secrets.open_secret(channel, "url"), secrets.open_secret(channel, "signing_key")
@@ -37,7 +37,7 @@ def send(channel: Channel, message: Message, clock: Clock = SYSTEM_CLOCK) -> Out
 
 
 @sensitive_variables("key")
-def headers(message: Message, key: Secret, now_unix_s: int) -> dict[str, str]:
+def headers(message: AlertMessage, key: Secret, now_unix_s: int) -> dict[str, str]:
     """What goes with the body."""
     return {
         "Content-Type": "application/json",
@@ -54,10 +54,10 @@ def signature(body: bytes, key: Secret, now_unix_s: int) -> str:
     return hmac.new(key.reveal().encode(), b"%d.%b" % (now_unix_s, body), hashlib.sha256).hexdigest()
 
 
-def _outcome_of(answer: safe_http.Answer) -> Outcome:
+def _outcome_of(answer: safe_http.Answer) -> SendingOutcome:
     status = answer.status
     if 200 <= status < 300:
-        return Outcome(True, status=status)
+        return SendingOutcome(True, status=status)
     if 300 <= status < 400:
         words = (
             f"It answered {status}, a redirect, which is not followed. Enter the address that it leads to."

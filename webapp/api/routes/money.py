@@ -30,7 +30,7 @@ from webapp.reports.files.formats import FORMATS
 from webapp.reports.models import FileState, ReportFile
 from webapp.reports.report_builds import folder, request_file
 from webapp.reports.report_query import By, Question
-from webapp.reports.table import Costs, Row
+from webapp.reports.table import Costs, ReportRow
 
 router = ApiRouter(tags=["money"])
 
@@ -138,7 +138,7 @@ def get_costs(
     )
 
 
-def _cost_row(row: Row) -> CostRow:
+def _cost_row(row: ReportRow) -> CostRow:
     return CostRow(
         key=row.detail if row.detail.startswith("job_") else row.key,
         label=row.label,

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import BaseModel, Field
 
-from cloud.accounts.profiling_runs import Plan
+from cloud.accounts.profiling_runs import ProfilingPlan
 from webapp.accounts.models import Project
 from webapp.api.auth import Token, project_of, require_scope
 from webapp.api.idempotency import create_once
@@ -32,7 +32,7 @@ router = ApiRouter(tags=["memory profiles"])
 _ALL = "/projects/{slug}/connections/{connection_id}/profiles"
 
 
-class NewProfile(Plan):
+class NewProfile(ProfilingPlan):
     """So many calls at each size, one after the other. The first one starts a function and does not count."""
 
     keep: bool = Field(False, description="In an account: keep functions that were made for it.")
@@ -157,8 +157,8 @@ def _profile_in(project: Project, connection_id: str, profile_id: int) -> Memory
     return queries.profile_in(project, queries.account_in(project, connection_id), profile_id)
 
 
-def _plan(wanted: NewProfile) -> Plan:
-    return Plan.model_validate(wanted.model_dump(exclude={"keep"}))
+def _plan(wanted: NewProfile) -> ProfilingPlan:
+    return ProfilingPlan.model_validate(wanted.model_dump(exclude={"keep"}))
 
 
 def _money(connection: Connection | None) -> str:

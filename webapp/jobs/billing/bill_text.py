@@ -38,7 +38,7 @@ _KINDS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class BillShare:
     """One part of the bill. `share` is in percent; `begin` is its start in a bar of 100."""
 
     part: BillPart
@@ -76,7 +76,7 @@ class BillSummary:
     """The content of the page's section. `learner_idle` is in percent; None without a learner machine."""
 
     sheet: BillSheet
-    rows: list[Row]
+    rows: list[BillShare]
     papers: list[PaperRow]
     elsewhere: list[str]
     counts: Mapping[str, int]
@@ -122,21 +122,21 @@ def summarize_bill(sheet: BillSheet, options: PlatformOptions) -> BillSummary:
     )
 
 
-def _rows(parts: Mapping[str, int], total: int) -> list[Row]:
+def _rows(parts: Mapping[str, int], total: int) -> list[BillShare]:
     """Return the parts that cost anything, most expensive first."""
-    rows: list[Row] = []
+    rows: list[BillShare] = []
     begin = 0.0
     for part in sorted(bill_parts(), key=lambda part: -parts.get(part.key, 0)):
         amount = parts.get(part.key, 0)
         if not amount:
             continue
         share = 100 * amount / total if total else 0.0
-        rows.append(Row(part, amount, share, begin))
+        rows.append(BillShare(part, amount, share, begin))
         begin += share
     return rows
 
 
-def breakdown_sentence(rows: Sequence[Row]) -> str:
+def breakdown_sentence(rows: Sequence[BillShare]) -> str:
     """ "Of $1.27: learner 77 %, actors 17 %, cold starts 4 %, the rest 2 %." Empty if nothing was spent."""
     if not rows:
         return ""
@@ -148,7 +148,7 @@ def breakdown_sentence(rows: Sequence[Row]) -> str:
     return f"Of {display_usd(sum(row.picodollars for row in rows))}: {', '.join(shares)}."
 
 
-def actors_sentence(rows: Sequence[Row]) -> str:
+def actors_sentence(rows: Sequence[BillShare]) -> str:
     """ "Actors came to $0.21: environments 53 %, start-up 24 %, inference 18 %, transfer 5 %." Empty if
     unknown.
 

@@ -16,7 +16,7 @@ from cloud.money.billing.work import WorkError
 from cloud.money.billing.work_file import Sitting, read_work_file
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers.ranges import Flip, Spread, TimeAndCost, draw_outcomes, flips, time_and_cost
-from cloud.timing.place import Place
+from cloud.timing.place import TimingPlace
 from webapp.formatting import display_usd, format_duration
 from webapp.money.amounts import PICODOLLARS_PER_USD, exact_usd
 
@@ -62,7 +62,7 @@ def _of_job(name: str) -> list[Sitting]:
     return works_of(job)
 
 
-def retime_run(run: StoredRun, place: Place) -> Document:
+def retime_run(run: StoredRun, place: TimingPlace) -> Document:
     """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
     schedules = _scripts(run)
     found = [retime(script, place, seed=run.options.seed) for script in schedules]
@@ -94,7 +94,9 @@ def retime_run(run: StoredRun, place: Place) -> Document:
     }
 
 
-def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed: int) -> Document:
+def ranges(
+    run: StoredRun, place: TimingPlace, against: TimingPlace | None, draws: int, seed: int
+) -> Document:
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
     found = draw_outcomes(_scripts(run), places, draws, seed)
@@ -111,7 +113,7 @@ def ranges(run: StoredRun, place: Place, against: Place | None, draws: int, seed
     return document
 
 
-def verdict(run: StoredRun, place: Place, against: Place) -> Document:
+def verdict(run: StoredRun, place: TimingPlace, against: TimingPlace) -> Document:
     """Return which cloud is cheaper at the central values, and which number alone would change that."""
     schedules, seed = _scripts(run), run.options.seed
     one, other = (time_and_cost(schedules, where, seed) for where in (place, against))

@@ -9,7 +9,7 @@ from functools import cache
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceBook, PriceError, UnknownSku
 from cloud.money.billing.price_parts import MB_PER_GB
-from cloud.money.pricing import FunctionPrice, Part, RunningPrice, Tariff
+from cloud.money.pricing import FunctionPrice, PricedPart, RunningPrice, Tariff
 from cloud.platforms.simulated_options import SimulatedOptions
 from cloud.timing.numbers import machines
 from cloud.timing.numbers import profile as profiles
@@ -118,7 +118,7 @@ def _hourly_of_one(spec: JobSpec, loop: StalenessAware, tariff: Tariff) -> str:
     """Return the price of an hour of one function that computes gradients; empty if those are paid by machine."""
     price = tariff.actor if loop.where == "actor" else tariff.learner
     if isinstance(price, FunctionPrice):
-        size = Part(price.duration, spec.training.memory_mb, MB_PER_GB)
+        size = PricedPart(price.duration, spec.training.memory_mb, MB_PER_GB)
         return _hourly((size,))
     return _hourly(price.parts) if isinstance(price, RunningPrice) else ""
 
@@ -148,7 +148,7 @@ def _machine_words(spec: JobSpec, tariff: Tariff) -> str:
     return "Here, on this installation, at $0 an hour: your own machine costs nothing unless you set a price."
 
 
-def _simulated(spec: JobSpec, tariff: Tariff, parts: list[Part]) -> str:
+def _simulated(spec: JobSpec, tariff: Tariff, parts: list[PricedPart]) -> str:
     machine = getattr(spec.platform, "machine", "")
     if parts:
         return f"On a {machine} at {_hourly(tuple(parts))} an hour from start to end, busy or not."
@@ -158,7 +158,7 @@ def _simulated(spec: JobSpec, tariff: Tariff, parts: list[Part]) -> str:
     )
 
 
-def _hourly(parts: tuple[Part, ...]) -> str:
+def _hourly(parts: tuple[PricedPart, ...]) -> str:
     """Return the sum of prices paid at the same time."""
     picodollars = sum(part.line(_HOUR_NS).picodollars for part in parts)
     return f"${float(f'{picodollars / PICODOLLARS_PER_USD:.3g}'):g}"

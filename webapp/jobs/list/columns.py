@@ -35,7 +35,7 @@ from webapp.jobs.scores import named_mean_score, named_score
 
 
 @dataclass(frozen=True)
-class Column:
+class JobColumn:
     """`order` is the field it sorts by; empty if it cannot sort. `reads` lists the relations that its text needs.
 
     `heading` names the word of `Headings` that heads it; empty: `word` heads it, whatever the jobs learn. `of_seeds`
@@ -52,7 +52,7 @@ class Column:
     heading: Literal["", "score", "worst", "progress", "actors", "rounds"] = ""
     of_seeds: Callable[[Sequence[Job]], str] | None = None
 
-    def headed(self, headings: Headings) -> Column:
+    def headed(self, headings: Headings) -> JobColumn:
         """Return the column as it is shown above jobs that have these headings."""
         return _reworded(self, getattr(headings, self.heading)) if self.heading else self
 
@@ -64,7 +64,7 @@ class Column:
 
 
 @cache
-def _reworded(column: Column, word: str) -> Column:
+def _reworded(column: JobColumn, word: str) -> JobColumn:
     return column if column.word == word else replace(column, word=word)
 
 
@@ -145,8 +145,8 @@ CURVE = "curve"
 """The column whose jobs come with their `scores`."""
 
 COLUMNS = (
-    Column(CURVE, "Curve", _curve, number=False),
-    Column(
+    JobColumn(CURVE, "Curve", _curve, number=False),
+    JobColumn(
         "return",
         "Return",
         named_score,
@@ -154,15 +154,15 @@ COLUMNS = (
         heading="score",
         of_seeds=named_mean_score,
     ),
-    Column(
+    JobColumn(
         "training",
         "Training",
         _score("episode_return_mean"),
         "episode_return_mean",
         of_seeds=_mean("episode_return_mean"),
     ),
-    Column("best", "Best training", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
-    Column(
+    JobColumn("best", "Best training", _score("return_best"), "return_best", of_seeds=_mean("return_best")),
+    JobColumn(
         "least",
         "Least training",
         _score("return_least"),
@@ -170,14 +170,14 @@ COLUMNS = (
         heading="worst",
         of_seeds=_mean("return_least"),
     ),
-    Column(
+    JobColumn(
         "evaluation",
         "Evaluated",
         _score("evaluation_return_mean"),
         "evaluation_return_mean",
         of_seeds=_mean("evaluation_return_mean"),
     ),
-    Column(
+    JobColumn(
         "steps",
         "Steps",
         lambda job: format_count(job.env_steps),
@@ -185,31 +185,35 @@ COLUMNS = (
         heading="progress",
         of_seeds=lambda jobs: format_count(sum(job.env_steps for job in jobs)),
     ),
-    Column("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no", heading="rounds"),
-    Column("actors", "Actors", lambda job: format_count(job.actors or None), "actors", heading="actors"),
-    Column(
+    JobColumn("rounds", "Rounds", lambda job: format_count(job.round_no), "round_no", heading="rounds"),
+    JobColumn("actors", "Actors", lambda job: format_count(job.actors or None), "actors", heading="actors"),
+    JobColumn(
         "spent", "Spent of limit", _spent, "cost", number=False, css="spent-cell", of_seeds=_spent_together
     ),
-    Column("time", "Time", lambda job: format_duration(job.platform_s or None), "platform_s"),
-    Column("algorithm", "Algorithm", lambda job: job.algorithm.upper() or UNKNOWN, "algorithm", number=False),
-    Column("environment", "Environment", lambda job: job.environment or UNKNOWN, "environment", number=False),
-    Column("cloud", "Cloud", lambda job: job.cloud.replace("_", " ") or UNKNOWN, "cloud", number=False),
-    Column(
+    JobColumn("time", "Time", lambda job: format_duration(job.platform_s or None), "platform_s"),
+    JobColumn(
+        "algorithm", "Algorithm", lambda job: job.algorithm.upper() or UNKNOWN, "algorithm", number=False
+    ),
+    JobColumn(
+        "environment", "Environment", lambda job: job.environment or UNKNOWN, "environment", number=False
+    ),
+    JobColumn("cloud", "Cloud", lambda job: job.cloud.replace("_", " ") or UNKNOWN, "cloud", number=False),
+    JobColumn(
         "tags",
         "Tags",
         lambda job: _words([tag.name for tag in job.tags.all()]),
         number=False,
         reads=("tags",),
     ),
-    Column(
+    JobColumn(
         "group",
         "Group",
         lambda job: ", ".join(group.name for group in job.groups.all()) or UNKNOWN,
         number=False,
         reads=("groups",),
     ),
-    Column("by", "By", lambda job: str(job.created_by), number=False, reads=("created_by",)),
-    Column(
+    JobColumn("by", "By", lambda job: str(job.created_by), number=False, reads=("created_by",)),
+    JobColumn(
         "started",
         "Started",
         _started,
@@ -222,7 +226,7 @@ BY_KEY = {column.key: column for column in COLUMNS}
 USUAL = (CURVE, "return", "steps", "spent", "started")
 
 
-def chosen_columns(keys: str) -> list[Column]:
+def chosen_columns(keys: str) -> list[JobColumn]:
     """Return the columns named in the URL, in the table's order; the default ones if none is known."""
     named = [column for column in COLUMNS if column.key in keys.split(",")]
     return named or [BY_KEY[key] for key in USUAL]
@@ -235,7 +239,7 @@ _KEPT = 4_000
 _NO_ACTION = ("ok", "running")
 
 
-class Row(NamedTuple):
+class JobRow(NamedTuple):
     """Everything that a row shows. `version` changes with the job: pages replace rows with another version."""
 
     job_id: str
@@ -263,7 +267,7 @@ class Row(NamedTuple):
 def render_rows(
     entries: Iterable[str | Seeds],
     jobs: Mapping[str, Job],
-    columns: Sequence[Column],
+    columns: Sequence[JobColumn],
     jobs_url: str,
     folds: Mapping[str, Fold],
 ) -> list[str]:
@@ -283,8 +287,8 @@ def render_rows(
     return [_render(row) for row in rows]
 
 
-def _seeds_row(seeds: Seeds, jobs: Sequence[Job], columns: Sequence[Column], fold: Fold) -> Row:
-    return Row(
+def _seeds_row(seeds: Seeds, jobs: Sequence[Job], columns: Sequence[JobColumn], fold: Fold) -> JobRow:
+    return JobRow(
         job_id=f"seeds-{seeds.key}",
         version=f"{fold.is_open}{'|'.join(_version(job) for job in jobs)}",
         address=fold.address,
@@ -302,7 +306,7 @@ def _seeds_row(seeds: Seeds, jobs: Sequence[Job], columns: Sequence[Column], fol
     )
 
 
-def _member_row(row: Row, of: str) -> Row:
+def _member_row(row: JobRow, of: str) -> JobRow:
     return row._replace(is_member=True, short=row.name.removeprefix(f"{of}, ").capitalize())
 
 
@@ -311,8 +315,8 @@ def _version(job: Job) -> str:
     return f"{job.last_seq}/{account.spent_picodollars}/{account.reserved_picodollars}"
 
 
-def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
-    return Row(
+def _row(job: Job, columns: Sequence[JobColumn], jobs_url: str) -> JobRow:
+    return JobRow(
         job_id=job.pk,
         version=_version(job),
         address=f"{jobs_url}{job.pk}/",
@@ -328,7 +332,7 @@ def _row(job: Job, columns: Sequence[Column], jobs_url: str) -> Row:
 
 
 @lru_cache(_KEPT)
-def _render(row: Row) -> str:
+def _render(row: JobRow) -> str:
     return render_to_string("jobs/row.html", row._asdict())
 
 

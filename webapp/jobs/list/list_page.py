@@ -21,7 +21,7 @@ from webapp.job_states import FILTERS
 from webapp.jobs import queries
 from webapp.jobs.form.presets import presets
 from webapp.jobs.list import actions, run_table
-from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, Column, chosen_columns, render_rows
+from webapp.jobs.list.columns import BY_KEY, COLUMNS, USUAL, JobColumn, chosen_columns, render_rows
 from webapp.jobs.list.search_query import FIGURES, WORDS, NotUnderstood, Term, parse
 from webapp.jobs.list.seed_rows import Fold, Seeds, comparison_keys, fold_list, job_ids_of
 from webapp.jobs.queries import Headings, headings_of
@@ -39,7 +39,7 @@ class ListQuery:
     terms: tuple[Term, ...]
     problem: str
     order: str
-    columns: list[Column]
+    columns: list[JobColumn]
     unfolded: tuple[str, ...] = ()
     """Keys of the rows of seeds whose runs are shown."""
 

@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.jobs.charts.sparklines import scores_of
-from webapp.jobs.list.columns import BY_KEY, CURVE, Column
+from webapp.jobs.list.columns import BY_KEY, CURVE, JobColumn
 from webapp.jobs.list.search_query import Term, condition
 from webapp.jobs.models import Job, JobGroup, SavedView
 from webapp.jobs.queries import TRAINING_KIND
@@ -42,7 +42,7 @@ def find_jobs(project: Any, terms: Sequence[Term], order: str, now: datetime) ->
     return rows.order_by(*_order(order))
 
 
-def load_columns(job_ids: Sequence[str], columns: Sequence[Column]) -> list[Job]:
+def load_columns(job_ids: Sequence[str], columns: Sequence[JobColumn]) -> list[Job]:
     """Return these jobs in this order, with all that the columns show, in a fixed number of queries."""
     reads = {part for column in columns for part in column.reads}
     joined = sorted(part for part in reads if part not in ("tags", "groups"))

@@ -20,7 +20,7 @@ from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import as_json
 from webapp.trackers import queries, services
 from webapp.trackers.models import Kind
-from webapp.trackers.tracking import End, NotTracked, Row, RunFacts, Stream
+from webapp.trackers.tracking import End, NotTracked, RunFacts, Stream, TrackedStep
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Trackers:
     def _offer(self, step: int, platform_s: float, figures: dict[str, float]) -> None:
         self._last |= figures
         for stream in self._streams.values():
-            stream.offer(Row(step, self._began_s + platform_s, figures))
+            stream.offer(TrackedStep(step, self._began_s + platform_s, figures))
 
     def _read(self, report: Mapping[str, Any]) -> dict[str, float]:
         figures = dict(scalars_of(report, self._picodollars))

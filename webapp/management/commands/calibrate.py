@@ -55,7 +55,7 @@ class Command(LineCommand):
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from None
         today = datetime.now(UTC).date()
-        effort = run_parts.QUICK if options["quick"] else run_parts.Effort()
+        effort = run_parts.QUICK if options["quick"] else run_parts.MachineEffort()
         found = run_parts.calibration(chosen, effort, stacks.load(stacks.OURS), today, self.tell)
         for line in report.table(found):
             self.tell(line)
@@ -79,7 +79,7 @@ class Command(LineCommand):
 
         from cloud.accounts.profiling_runs import NoWeights
         from cloud.money.billing.price_book import UnknownSku
-        from cloud.timing.calibration.account import QUICK, SIZES, Effort, NotMeasured
+        from cloud.timing.calibration.account import QUICK, SIZES, AccountEffort, CalibrationFailed
         from cloud.timing.calibration.report import numbers
         from webapp.connections.account_lease import LeaseRefused
         from webapp.formatting import display_usd
@@ -87,7 +87,7 @@ class Command(LineCommand):
         from webapp.profiling.services import NoRoom
 
         connection = _connection(options["connection"])
-        effort = QUICK if options["quick"] else Effort()
+        effort = QUICK if options["quick"] else AccountEffort()
         sizes = tuple(options["memory"] or SIZES)
         try:
             likely = account_calibration.likely_cost(connection, effort, sizes)
@@ -97,7 +97,7 @@ class Command(LineCommand):
             found = account_calibration.calibrate_account(connection, effort, sizes, tell=self.tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
-        except (LeaseRefused, NotMeasured, NoRoom, NoWeights, UnknownSku) as error:
+        except (LeaseRefused, CalibrationFailed, NoRoom, NoWeights, UnknownSku) as error:
             raise CommandError(f"Nothing was written. {error}", returncode=1) from None
         for line in numbers("profile", found.profile):
             self.tell(line)

@@ -76,13 +76,13 @@ class Command(LineCommand):
 
 
 def _aws(running: ExitStack, shares: dict[str, float], options: dict[str, Any]) -> dict[str, Any]:
-    from emulator.aws.account import Account
+    from emulator.aws.account import EmulatedAccount
     from emulator.aws.demo import OUR_ACCOUNT, furnish
     from emulator.aws.server import AwsEmulator
     from emulator.faults import AwsFaults
 
     aws = AwsEmulator(
-        account=Account(concurrency=options["concurrency"]),
+        account=EmulatedAccount(concurrency=options["concurrency"]),
         faults=AwsFaults(seed=options["seed"], shares=_known(shares, AwsFaults.kinds)),
         region=options["region"],
     )

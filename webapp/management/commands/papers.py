@@ -17,7 +17,7 @@ from research.calculation import names as calculations
 from research.experiment import Experiment, UnknownExperiment, experiment_names, find_experiment
 from research.runs.archive import join_archives
 from research.runs.run_file import RunLocked, papers_folder, run_file
-from research.runs.runner import LOCKED_EXIT, Choice, Runner
+from research.runs.runner import LOCKED_EXIT, ExperimentRunner, RunChoice
 from research.skill import why_not_skilled
 from webapp.management.command import WRONG_INPUT_EXIT, LineCommand, on_stop_signals
 from webapp.papers.figures import RESULTS, find_result
@@ -73,7 +73,7 @@ class Command(LineCommand):
                     f"`papers {action}` needs the name of an experiment: {', '.join(experiment_names())}."
                 )
             experiment = find_experiment(name)
-            choice = Choice(
+            choice = RunChoice(
                 options["arms"], options["environments"], options["seeds"], quick=options["quick"]
             )
             cells = choice.cells(experiment)
@@ -91,7 +91,9 @@ class Command(LineCommand):
             if not choice.quick and (why := why_not_skilled(experiment, settings.STARLING_DATA)):
                 raise CommandError(why, returncode=WRONG_INPUT_EXIT)
             self._run(
-                Runner(name, experiment, choice, folder=folder, root=settings.BASE_DIR, jobs=options["jobs"]),
+                ExperimentRunner(
+                    name, experiment, choice, folder=folder, root=settings.BASE_DIR, jobs=options["jobs"]
+                ),
                 as_json=options["as_json"],
                 quick=choice.quick,
             )
@@ -149,7 +151,7 @@ class Command(LineCommand):
         for one in results["verdicts"]:
             self.tell(f"{one['verdict']}: {one['claim']} {one['reason']}")
 
-    def _run(self, runner: Runner, *, as_json: bool, quick: bool) -> None:
+    def _run(self, runner: ExperimentRunner, *, as_json: bool, quick: bool) -> None:
         on_stop_signals(runner.stop)
         states: dict[str, int] = {}
         over = 0

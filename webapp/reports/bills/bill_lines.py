@@ -58,7 +58,7 @@ class _Layouts(FrozenModel):
 
 
 @dataclass(frozen=True)
-class BillLine:
+class CloudCharge:
     """One charge of a cloud. `service` is our name for the service, empty for services that Starling does not use.
 
     `period` is the first day of the account's billing period; `account` is empty if the file does not name it.
@@ -93,7 +93,7 @@ def layouts() -> tuple[Layout, ...]:
     return _known().layout
 
 
-def read_lines(text: BillText) -> tuple[Layout, Iterator[BillLine | None]]:
+def read_lines(text: BillText) -> tuple[Layout, Iterator[CloudCharge | None]]:
     """The layout and the lines; None for a line that is no usage. Raises BillRefused, also while lines are read.
 
     Clouds deliver a large bill in parts. Joined to one file they repeat the header, which is skipped.
@@ -120,7 +120,7 @@ def read_lines(text: BillText) -> tuple[Layout, Iterator[BillLine | None]]:
 
 def _lines(
     text: BillText, reader: Iterator[list[str]], header: list[str], read: _Reading
-) -> Iterator[BillLine | None]:
+) -> Iterator[CloudCharge | None]:
     number = 1
     while True:
         number += 1
@@ -158,7 +158,7 @@ class _Reading:
         candidates = getattr(self.layout, field)
         return next((places[name.lower()] for name in candidates if name.lower() in places), None)
 
-    def line(self, row: list[str], number: int) -> BillLine | None:
+    def line(self, row: list[str], number: int) -> CloudCharge | None:
         def cell(field: str) -> str:
             at = self._at[field]
             return row[at].strip() if at is not None and at < len(row) else ""
@@ -174,7 +174,7 @@ class _Reading:
         service = _services().get(billed_as.lower(), "")
         day = _day(cell("start"), number)
         period = cell("period")
-        return BillLine(
+        return CloudCharge(
             account=self._account(row),
             period=_day(period, number) if period else day.replace(day=1),
             day=day,

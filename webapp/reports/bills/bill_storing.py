@@ -19,7 +19,7 @@ from webapp.background import Attempt, TakenOver
 from webapp.jobs.models import Job
 from webapp.money.models import Charge, ChargeState
 from webapp.reports.bills.bill_file import BillRefused
-from webapp.reports.bills.bill_lines import OUR_SERVICES, BillLine
+from webapp.reports.bills.bill_lines import OUR_SERVICES, CloudCharge
 from webapp.reports.bills.replacement import WHAT_TO_DO, Coverage, PeriodKey, doubt
 from webapp.reports.models import BilledLine, BilledPeriod, CloudBill, FileState, MatchedBy
 from webapp.short_writes import keys_of, write_in_batches
@@ -36,13 +36,13 @@ class BillAttempt:
         self.bill = attempt.row
         self.write = attempt.write
 
-    def keep_alive(self, lines: Iterable[BillLine | None]) -> Iterator[BillLine | None]:
+    def keep_alive(self, lines: Iterable[CloudCharge | None]) -> Iterator[CloudCharge | None]:
         for number, line in enumerate(lines, 1):
             if number % _ALIVE_EVERY_LINES == 0:
                 self.write()
             yield line
 
-    def store(self, lines: Iterable[BillLine | None], survey: Survey) -> None:
+    def store(self, lines: Iterable[CloudCharge | None], survey: Survey) -> None:
         """Write the lines, which do not count yet. Raises BillRefused if they may not replace what is stored."""
         _forget(self.bill, self.write)
         write_in_batches(Matching(self.bill, survey, self._periods(survey)).rows(lines), self._write)
@@ -155,7 +155,7 @@ class Survey:
     periods: dict[PeriodKey, Coverage] = field(default_factory=dict)
 
 
-def survey_lines(lines: Iterable[BillLine | None]) -> Survey:
+def survey_lines(lines: Iterable[CloudCharge | None]) -> Survey:
     """Go through all lines. Raises BillRefused if one cannot be read: half a bill would look like a small one."""
     found = Survey()
     for line in lines:
@@ -181,7 +181,7 @@ def survey_lines(lines: Iterable[BillLine | None]) -> Survey:
     return found
 
 
-def _key(line: BillLine) -> PeriodKey:
+def _key(line: CloudCharge) -> PeriodKey:
     return PeriodKey(line.provider, line.account, line.period)
 
 
@@ -195,13 +195,13 @@ class Matching:
         self._job_ids = set(Job.objects.filter(project_id=bill.project_id).values_list("pk", flat=True))
         self._metered = _metered_days(bill.project_id, survey.days)
 
-    def rows(self, lines: Iterable[BillLine | None]) -> Iterator[BilledLine]:
+    def rows(self, lines: Iterable[CloudCharge | None]) -> Iterator[BilledLine]:
         """The lines as rows, without lines that are neither Starling's nor of a service that Starling uses."""
         for line in lines:
             if line is not None and _is_kept(line):
                 yield self._row(line)
 
-    def _row(self, line: BillLine) -> BilledLine:
+    def _row(self, line: CloudCharge) -> BilledLine:
         run = run_of(line.tags.get(TAG_RUN, ""))
         job_id = run[0] if run and run[0] in self._job_ids else None
         return BilledLine(
@@ -217,7 +217,7 @@ class Matching:
             picodollars=line.picodollars,
         )
 
-    def _matched_by(self, line: BillLine, job_id: str | None) -> str:
+    def _matched_by(self, line: CloudCharge, job_id: str | None) -> str:
         """How a line is matched. Without any tagged line that day, all lines of a service match what was metered."""
         if job_id is not None:
             return MatchedBy.TAG
@@ -227,11 +227,11 @@ class Matching:
         return MatchedBy.DAY if alone else MatchedBy.NOTHING
 
 
-def _is_kept(line: BillLine) -> bool:
+def _is_kept(line: CloudCharge) -> bool:
     return bool(line.service) or _is_tagged(line)
 
 
-def _is_tagged(line: BillLine) -> bool:
+def _is_tagged(line: CloudCharge) -> bool:
     """Whether the line's tags or its resource's name say that it is Starling's."""
     named = run_of(line.tags.get(TAG_RUN, "")) is not None or is_ours(line.tags)
     return named or "starling" in line.resource.lower()

@@ -53,7 +53,7 @@ def paid_by_job(billed: Mapping[str | None, int], metered: Mapping[str, int]) ->
     return paid
 
 
-class Scope(NamedTuple):
+class BilledScope(NamedTuple):
     """What a bill covers: a project's use of one service on one day."""
 
     project_id: int
@@ -76,22 +76,22 @@ class ServiceBill:
 class Unmetered(NamedTuple):
     """An amount of a bill without any metered use. `job_id` None: of no single job."""
 
-    scope: Scope
+    scope: BilledScope
     provider: str
     job_id: str | None
     picodollars: int
 
 
-def bills_in(question: Question) -> dict[Scope, ServiceBill]:
+def bills_in(question: Question) -> dict[BilledScope, ServiceBill]:
     """The bills of the question's period. Filters do not apply: shares of a bill do not depend on them."""
     if question.prices != "actual":
         return {}  # bills contain only money that is paid
     groups = _lines(question).values_list("project_id", "day", "service", "provider", "job_id", "matched_by")
-    found: dict[Scope, ServiceBill] = {}
+    found: dict[BilledScope, ServiceBill] = {}
     for project_id, day, service, provider, job_id, matched, amount in (
         groups.annotate(amount=Sum("picodollars")).order_by("day", "service").iterator()
     ):
-        bill = found.setdefault(Scope(project_id, day, service), ServiceBill(provider, {}, False))
+        bill = found.setdefault(BilledScope(project_id, day, service), ServiceBill(provider, {}, False))
         bill.by_job[job_id] = bill.by_job.get(job_id, 0) + int(amount)
         bill.is_ours = bill.is_ours or matched != MatchedBy.DAY
     return found
@@ -108,17 +108,17 @@ def _lines(question: Question) -> QuerySet[BilledLine]:
     return lines if question.project is None else lines.filter(project_id=question.project)
 
 
-class Billed:
+class BilledCosts:
     """Bills beside what Starling metered: how much each job pays, and amounts without any metered use."""
 
     def __init__(
-        self, bills: Mapping[Scope, ServiceBill], metered: Iterable[tuple[Scope, str, int]] = ()
+        self, bills: Mapping[BilledScope, ServiceBill], metered: Iterable[tuple[BilledScope, str, int]] = ()
     ) -> None:
         """`metered`: scope, job and picodollars, in any order, several for a job if need be."""
-        ours: dict[Scope, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        ours: dict[BilledScope, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for scope, job_id, amount in metered:
             ours[scope][job_id] += amount
-        self._paid: dict[tuple[Scope, str], tuple[int, int]] = {}
+        self._paid: dict[tuple[BilledScope, str], tuple[int, int]] = {}
         self.unmetered: list[Unmetered] = []
         for scope, bill in bills.items():
             weights = ours.get(scope, {})
@@ -142,11 +142,11 @@ class Billed:
 class Sharings:
     """Hands out each job's billed amount over its metered amounts, in one pass from the first to the last."""
 
-    def __init__(self, paid: Mapping[tuple[Scope, str], tuple[int, int]]) -> None:
+    def __init__(self, paid: Mapping[tuple[BilledScope, str], tuple[int, int]]) -> None:
         self._paid = paid
-        self._begun: dict[tuple[Scope, str], Sharing] = {}
+        self._begun: dict[tuple[BilledScope, str], Sharing] = {}
 
-    def of(self, scope: Scope, job_id: str, metered: int) -> int | None:
+    def of(self, scope: BilledScope, job_id: str, metered: int) -> int | None:
         """What the cloud charges for a metered amount; None if no bill covers it."""
         key = scope, job_id
         if key not in self._paid:

@@ -13,9 +13,9 @@ from webapp.alerts.models import About, Kind, Severity
 from webapp.alerts.services import raise_alert, resolve_alert
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
-from webapp.reports.cost_query import Part
+from webapp.reports.cost_query import CostPart
 from webapp.reports.models import BilledLine, CloudBill, MatchedBy
-from webapp.reports.report_query import MOST_DAYS, Period, Question
+from webapp.reports.report_query import MOST_DAYS, DayRange, Question
 from webapp.reports.sold_services import LOCAL, billed_service
 from webapp.reports.table import Costs
 
@@ -94,7 +94,7 @@ _SMALL = 100
 
 
 @dataclass(frozen=True)
-class Difference:
+class BillDifference:
     """What Starling metered of a service, and what its cloud bills for it."""
 
     service: str
@@ -122,7 +122,7 @@ def format_difference(ours: int, theirs: int) -> str:
     return f"{sign}{display_usd(abs(off))}{percent}"
 
 
-def far_off(parts: Iterable[Part]) -> list[Difference]:
+def far_off(parts: Iterable[CostPart]) -> list[BillDifference]:
     """The services whose metered amount differs from the bill by over a tenth, the largest difference first."""
     metered: dict[str, int] = {}
     billed: dict[str, int] = {}
@@ -132,13 +132,13 @@ def far_off(parts: Iterable[Part]) -> list[Difference]:
             metered[name] = metered.get(name, 0) + part.metered
             billed[name] = billed.get(name, 0) + part.picodollars
     whole = abs(sum(billed.values()))
-    found = [Difference(name, metered[name], billed[name]) for name in billed]
+    found = [BillDifference(name, metered[name], billed[name]) for name in billed]
     large = [one for one in found if abs(one.metered - one.billed) * _SMALL > whole]
     far = [one for one in large if one.is_far]
     return sorted(far, key=lambda one: -abs(one.metered - one.billed))
 
 
-def difference_warning(far: list[Difference]) -> str:
+def difference_warning(far: list[BillDifference]) -> str:
     """A warning about these differences; empty if there are none."""
     if not far:
         return ""
@@ -179,7 +179,7 @@ def report_if_far(bill: CloudBill, clock: Clock = SYSTEM_CLOCK) -> None:
         project_id=bill.project_id,
         kind=Kind.BILL,
         subject=About.BILL.subject(bill.pk),
-        sentence=f"{Period(first, days['last'])}: {words}",
+        sentence=f"{DayRange(first, days['last'])}: {words}",
         severity=Severity.WARNING,
         dedupe_key=key,
         clock=clock,

@@ -11,7 +11,14 @@ from typing import Any
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
 from webapp.reports.calls import SettledCall, calls
-from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_columns, table_cells, table_columns
+from webapp.reports.columns import (
+    COST_OF_CALL,
+    BillColumn,
+    call_cells,
+    call_columns,
+    table_cells,
+    table_columns,
+)
 from webapp.reports.table import Costs
 
 LINES_AT_ONCE = 1000
@@ -40,7 +47,7 @@ def _table(costs: Costs) -> Iterator[str]:
     yield text_of(rows)
 
 
-def _format_cells(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
+def _format_cells(columns: Sequence[BillColumn], cells: Sequence[Any]) -> list[Any]:
     return [
         _amount(cell) if column.kind == "money" else harmless(cell)
         for column, cell in zip(columns, cells, strict=True)

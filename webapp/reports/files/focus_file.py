@@ -23,14 +23,14 @@ from webapp.connections.models import Connection
 from webapp.jobs.billing.cost_csv import harmless
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT
-from webapp.reports.bills.billed import Scope
+from webapp.reports.bills.billed import BilledScope
 from webapp.reports.cells import UtcHour, settled
-from webapp.reports.cost_query import Part, known_by
+from webapp.reports.cost_query import CostPart, known_by
 from webapp.reports.files.csv_file import LINES_AT_ONCE, text_of
 from webapp.reports.files.focus_rules import rules
 from webapp.reports.job_facts import JobFacts
-from webapp.reports.report_query import Period, month_of
-from webapp.reports.sold_services import Service, billed_service, focus_unit, service_of
+from webapp.reports.report_query import DayRange, month_of
+from webapp.reports.sold_services import SoldService, billed_service, focus_unit, service_of
 from webapp.reports.table import Costs
 from webapp.resources.models import Holding, HoldingKind
 
@@ -49,7 +49,7 @@ class BillingAccount(NamedTuple):
     prefix: str
 
 
-class Resources:
+class JobResources:
     """The resources of one job. Simulated clouds and users' own machines have none.
 
     `account` is None for a connection that was removed: which names began there is not known any more.
@@ -117,7 +117,7 @@ def pieces(costs: Costs, on_progress: Callable[[int], None] = lambda rows: None)
         bought, read = _bought(costs, facts)
         _share_bills(costs, facts, bought)
         done += read
-        resources = Resources(facts, accounts.get(facts.connection))
+        resources = JobResources(facts, accounts.get(facts.connection))
         rows: list[list[Any]] = []
         for (hour, basis, sku, unit, rent), one in sorted(bought.items()):
             document = _row(facts, accounts, hour, basis, sku, unit, one)
@@ -178,7 +178,7 @@ def _share_bills(costs: Costs, facts: JobFacts, bought: Bought) -> None:
     for key in sorted(bought):
         hour, _, sku, *_ = key
         one, service = bought[key], billed_service(sku, facts.provider).name
-        scope = Scope(facts.project_id, date.fromisoformat(hour[:10]), service)
+        scope = BilledScope(facts.project_id, date.fromisoformat(hour[:10]), service)
         one.billed = sharings.of(scope, facts.id, one.picodollars)
         if wanted and wanted != (service if one.billed is not None else service_of(sku, facts.provider).name):
             del bought[key]
@@ -209,10 +209,10 @@ def _row(
     }
 
 
-def _unmetered(part: Part, accounts: dict[str, BillingAccount]) -> dict[str, Any]:
+def _unmetered(part: CostPart, accounts: dict[str, BillingAccount]) -> dict[str, Any]:
     """A row of a day for an amount of a bill without any metered use."""
     service = part.service or billed_service("", part.facts.provider)
-    period, day = month_of(part.day), Period(part.day, part.day)
+    period, day = month_of(part.day), DayRange(part.day, part.day)
     return {
         "BillingPeriodStart": _moment(period.start),
         "BillingPeriodEnd": _moment(period.end),
@@ -239,7 +239,7 @@ def _whose(facts: JobFacts, accounts: dict[str, BillingAccount]) -> dict[str, An
     }
 
 
-def _what(facts: JobFacts, service: Service, sku: str) -> dict[str, Any]:
+def _what(facts: JobFacts, service: SoldService, sku: str) -> dict[str, Any]:
     # Money that no one pays must not look like a provider's in a reader's sums.
     unreal = "" if facts.prices == "actual" else f" ({facts.prices})"
     issuer = f"{service.provider}{unreal}"

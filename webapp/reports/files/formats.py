@@ -15,7 +15,7 @@ OnProgress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Format:
+class ReportFormat:
     """`pieces`: builds the file while it is sent. `make` builds the others whole."""
 
     key: str
@@ -30,17 +30,17 @@ class Format:
         return f"starling-{whose}-cost{by}-{question.first_day}-to-{question.last_day}{self.suffix}"
 
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, ReportFormat] = {
     one.key: one
     for one in (
-        Format("csv", "CSV", "for anything", ".csv", "text/csv; charset=utf-8", csv_file.pieces),
-        Format(
+        ReportFormat("csv", "CSV", "for anything", ".csv", "text/csv; charset=utf-8", csv_file.pieces),
+        ReportFormat(
             *("xlsx", "Excel", "real numbers under a header that stays", ".xlsx"),
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         ),
-        Format("pdf", "PDF", "pictures first, then tables", ".pdf", "application/pdf"),
-        Format("json", "JSON", "for programs", ".json", "application/json", json_file.pieces),
-        Format(
+        ReportFormat("pdf", "PDF", "pictures first, then tables", ".pdf", "application/pdf"),
+        ReportFormat("json", "JSON", "for programs", ".json", "application/json", json_file.pieces),
+        ReportFormat(
             *("focus", "FOCUS 1.2", "for FinOps tools, by hour and SKU", ".focus-1.2.csv"),
             *("text/csv; charset=utf-8", focus_file.pieces),
         ),

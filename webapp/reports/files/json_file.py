@@ -9,7 +9,14 @@ from typing import Any
 
 from webapp.money.amounts import exact_usd
 from webapp.reports.calls import calls
-from webapp.reports.columns import COST_OF_CALL, Column, call_cells, call_columns, table_cells, table_columns
+from webapp.reports.columns import (
+    COST_OF_CALL,
+    BillColumn,
+    call_cells,
+    call_columns,
+    table_cells,
+    table_columns,
+)
 from webapp.reports.files.csv_file import LINES_AT_ONCE
 from webapp.reports.table import Costs
 
@@ -47,7 +54,7 @@ def _calls(costs: Costs, on_progress: Callable[[int], None]) -> Generator[str, N
     return {"cost_usd": exact_usd(total), "prices": costs.question.prices}
 
 
-def _names(columns: Sequence[Column]) -> list[str]:
+def _names(columns: Sequence[BillColumn]) -> list[str]:
     """`cost [USD]` as cost_usd."""
     return [
         column.name.replace("'s", "").replace("[", "").replace("]", "").replace(" ", "_").lower()
@@ -55,7 +62,7 @@ def _names(columns: Sequence[Column]) -> list[str]:
     ]
 
 
-def _document(names: Sequence[str], columns: Sequence[Column], cells: Sequence[Any]) -> dict[str, Any]:
+def _document(names: Sequence[str], columns: Sequence[BillColumn], cells: Sequence[Any]) -> dict[str, Any]:
     return {
         name: exact_usd(cell) if column.kind == "money" and cell is not None else cell
         for name, column, cell in zip(names, columns, cells, strict=True)

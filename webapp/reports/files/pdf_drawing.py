@@ -10,7 +10,7 @@ from fpdf.enums import XPos, YPos
 from webapp.formatting import display_usd, format_axis_usd, format_day, format_percent
 from webapp.money.amounts import exact_usd
 from webapp.reports.report_query import Question
-from webapp.reports.table import Amounts, Costs, Row, Table, bars_of
+from webapp.reports.table import Amounts, Costs, ReportRow, ReportTable, bars_of
 
 MARGIN = 18.0
 WIDTH = 210.0 - 2 * MARGIN
@@ -61,7 +61,7 @@ def over_time(paper: FPDF, costs: Costs) -> None:
     paper.set_xy(MARGIN, top + _HEIGHT + 9)
 
 
-def shares(paper: FPDF, table: Table, title: str) -> None:
+def shares(paper: FPDF, table: ReportTable, title: str) -> None:
     """Draw the largest rows as bars, and the sum of the rest as the last bar."""
     rows = [(row.label, row.cost) for row in table.rows if row.cost][:_MOST_ROWS]
     rest = table.total.cost - sum(cost for _, cost in rows)
@@ -118,7 +118,7 @@ MOST_ROWS = 400
 _ROW = 5.6
 
 
-def draw_table(paper: FPDF, table: Table, question: Question) -> None:
+def draw_table(paper: FPDF, table: ReportTable, question: Question) -> None:
     """Draw the table, on as many pages as it needs."""
     if paper.get_y() + 8 + 4 * _ROW > BOTTOM:
         paper.add_page()
@@ -145,7 +145,7 @@ def draw_table(paper: FPDF, table: Table, question: Question) -> None:
     paper.ln(3)
 
 
-def _rows_to_draw(table: Table) -> list[Row]:
+def _rows_to_draw(table: ReportTable) -> list[ReportRow]:
     rows, left = table.rows[:MOST_ROWS], table.rows[MOST_ROWS:]
     if not left:
         return list(rows)
@@ -155,10 +155,10 @@ def _rows_to_draw(table: Table) -> list[Row]:
         billed=sum(row.amounts.billed for row in left),
     )
     words = f"{len(left):,} more rows, which CSV and XLSX list"
-    return [*rows, Row("", words, "", amounts, None, None)]
+    return [*rows, ReportRow("", words, "", amounts, None, None)]
 
 
-def _columns(table: Table) -> list[tuple[str, float, str]]:
+def _columns(table: ReportTable) -> list[tuple[str, float, str]]:
     """Name, width and alignment."""
     sized = [("Share", 16.0, "R"), ("Basis", 38.0, "L"), ("Cost [USD]", 40.0, "R")]
     if table.has_bill:
@@ -173,7 +173,7 @@ def _aligned(picodollars: int, places: int) -> str:
     return f"{whole}.{decimals.ljust(places, '0')}" if places else whole
 
 
-def _header(paper: FPDF, table: Table) -> None:
+def _header(paper: FPDF, table: ReportTable) -> None:
     paper.set_font(style="B", size=8)
     paper.set_text_color(*GREY)
     for name, width, align in _columns(table):
@@ -184,7 +184,7 @@ def _header(paper: FPDF, table: Table) -> None:
 
 
 def _line(
-    paper: FPDF, table: Table, row: Row, places: int, *, bold: bool = False, shaded: bool = False
+    paper: FPDF, table: ReportTable, row: ReportRow, places: int, *, bold: bool = False, shaded: bool = False
 ) -> None:
     paper.set_font(style="B" if bold else "", size=8)
     paper.set_text_color(*INK)

@@ -20,7 +20,7 @@ from webapp.reports.calls import calls
 from webapp.reports.columns import (
     BASES,
     COST_OF_CALL,
-    Column,
+    BillColumn,
     call_cells,
     call_columns,
     heading,
@@ -79,7 +79,7 @@ def dollars(picodollars: int) -> float:
     return picodollars / PICODOLLARS_PER_USD
 
 
-def _sheet(book: Workbook, looks: _Looks, name: str, columns: Sequence[Column]) -> Worksheet:
+def _sheet(book: Workbook, looks: _Looks, name: str, columns: Sequence[BillColumn]) -> Worksheet:
     sheet: Worksheet = book.add_worksheet(name)
     sheet.freeze_panes(1, 0)
     for at, column in enumerate(columns):
@@ -88,7 +88,9 @@ def _sheet(book: Workbook, looks: _Looks, name: str, columns: Sequence[Column]) 
     return sheet
 
 
-def _fill(sheet: Worksheet, looks: _Looks, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> int:
+def _fill(
+    sheet: Worksheet, looks: _Looks, columns: Sequence[BillColumn], rows: Iterable[Sequence[Any]]
+) -> int:
     """Write rows below the header; returns the number of the last row."""
     at = 0
     for at, row in enumerate(rows, start=1):
@@ -99,7 +101,7 @@ def _fill(sheet: Worksheet, looks: _Looks, columns: Sequence[Column], rows: Iter
 def _row(
     sheet: Worksheet,
     looks: _Looks,
-    columns: Sequence[Column],
+    columns: Sequence[BillColumn],
     at: int,
     cells: Sequence[Any],
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloud.timing.calibration.samples import Learning, learners_clock
+from cloud.timing.calibration.samples import SliceSample, learners_clock
 from training.engine.messages import Call
 from training.functions.body import Result, WarmCache
 from training.functions.run import execute
@@ -20,12 +20,12 @@ def measure(arguments: dict[str, Any]) -> dict[str, Any]:
     passes over a slice.
     """
     return {
-        str(number): _measured(Learning(name, network, _PASSES), arguments["repeats"])
+        str(number): _measured(SliceSample(name, network, _PASSES), arguments["repeats"])
         for number, (name, network) in enumerate(_CASES)
     }
 
 
-def _measured(learning: Learning, repeats: int) -> dict[str, Any]:
+def _measured(learning: SliceSample, repeats: int) -> dict[str, Any]:
     parameters = learning.parameters
     first = learning.gradient(1, None)
     later = learning.gradient(2, execute(first, parameters, WarmCache()).slot_state)

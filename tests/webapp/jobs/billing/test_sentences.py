@@ -12,7 +12,7 @@ from cloud.platforms.simulated_options import SimulatedOptions
 from tests.factories import make_spec
 from tests.webapp.jobs.billing.spending_jobs import NOON, endless_spec, running_job
 from webapp.jobs.billing.bill_text import (
-    Row,
+    BillShare,
     actors_sentence,
     breakdown_sentence,
     numbers_behind,
@@ -82,9 +82,9 @@ def test_how_well_a_clouds_numbers_are_known() -> None:
 
 
 def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
-    def rows(**shares: float) -> list[Row]:
+    def rows(**shares: float) -> list[BillShare]:
         parts = {part.key: part for part in bill_parts()}
-        return [Row(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
+        return [BillShare(parts[key], round(share * 127 * 10**8), share, 0) for key, share in shares.items()]
 
     assert breakdown_sentence(rows(learner=77, actors=17, cold_starts=2, failed=2, evaluation=2)) == (
         "Of $1.27: learner 77 %, actors 17 %, cold starts 2 %, failed calls 2 %, evaluation 2 %."
@@ -98,8 +98,8 @@ def test_a_bill_in_one_sentence_names_the_dearest_parts() -> None:
 def test_what_actors_came_to_is_reported_by_what_they_did() -> None:
     parts = {part.key: part for part in bill_parts()}
 
-    def rows(**amounts: int) -> list[Row]:
-        return [Row(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]
+    def rows(**amounts: int) -> list[BillShare]:
+        return [BillShare(parts[key], amount * 10**10, 0.0, 0.0) for key, amount in amounts.items()]
 
     assert actors_sentence(rows(learner=106, environment=11, cold_starts=5, inference=4, transfer=1)) == (
         "Actors came to $0.210: environments 52 %, start-up 24 %, inference 19 %, transfer 5 %."
