@@ -182,7 +182,11 @@ class TestShowing:
 
     def test_one_thing_and_lines_and_what_is_not_there(self) -> None:
         answer = {"name": "x", "why": "", "words": ["One.", "Two."], "rows": []}
-        parts = [TablePart("name the_reason=why", tall=True), TablePart(at="words"), TablePart("a", at="rows")]
+        parts = [
+            TablePart("name the_reason=why", tall=True),
+            TablePart(at="words"),
+            TablePart("a", at="rows"),
+        ]
         assert shown(answer, parts).splitlines() == ["name        x", "the reason  –", "", "One.", "Two."]
 
     @pytest.mark.parametrize(

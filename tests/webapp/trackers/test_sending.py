@@ -25,7 +25,7 @@ from webapp.jobs.running.runner import run_job
 from webapp.trackers import wandb
 from webapp.trackers.mlflow import MlflowRun
 from webapp.trackers.models import TrackedRun
-from webapp.trackers.tracking import GOES_ON, End, NotTracked, TrackedStep, RunFacts, Stream, TryLater
+from webapp.trackers.tracking import GOES_ON, End, NotTracked, RunFacts, Stream, TrackedStep, TryLater
 
 FACTS = RunFacts("job_a", "First", {"training.seed": "7", "name": "x" * 900}, {"money": "actual"})
 PATIENT_S = 60.0
