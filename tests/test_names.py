@@ -8,7 +8,7 @@ from tests.servers import ROOT
 OWN = ("training", "cloud", "emulator", "client", "webapp", "research")
 # The names that may occur more than once, each with its reason. At most 20.
 ALLOWED = {
-    "Command": "Django names a management command by its file, and its class Command",
+    "Command",  # Django names a management command by its file, and its class so
 }
 # No more names may occur twice than do today, those allowed aside. Lower it when fewer do.
 MOST = 43
@@ -34,4 +34,4 @@ def test_a_public_class_has_a_name_of_its_own():
 
 def test_what_is_allowed_occurs_twice_and_is_little():
     assert len(ALLOWED) <= 20
-    assert set(ALLOWED) <= set(names_that_occur_twice())
+    assert set(names_that_occur_twice()) >= ALLOWED
