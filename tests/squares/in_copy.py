@@ -86,7 +86,7 @@ def test_numpy_torch_and_onnx_compute_the_same(trained: TrainedPolicy) -> None:
     session = onnxruntime.InferenceSession(files["policy.onnx"])
     (actions,) = session.run(["action"], {"observation": seen})
     np.testing.assert_array_equal(actions, policy.best(seen))
-    assert trained.spec.network.in_words in str(files)
+    assert trained.spec.network.in_words() in str(files)
 
 
 def test_its_film_and_its_curvature_are_made(trained: TrainedPolicy, tmp_path: Path) -> None:
