@@ -59,6 +59,7 @@ class HostsOptions(OwnMachines):
     learner_usd_per_hour: LearnerPrice = Decimal(0)
 
     place: ClassVar[str] = "machines of yours"
+    people_start_actors: ClassVar[bool] = True
     actors_have_torch: ClassVar[bool] = False
 
     @property

@@ -65,6 +65,8 @@ class PlatformModel(FrozenModel):
     """Whether calls run here in virtual time, and no one pays."""
     machines_stay: ClassVar[bool] = False
     """Whether the machines outlive a run, which rents them while it uses them."""
+    people_start_actors: ClassVar[bool] = False
+    """Whether a person starts the actors' machines, once for all runs of a job."""
     actors_have_torch: ClassVar[bool] = True
     actors_have_packages: ClassVar[bool] = True
     """Whether an actor may have further packages that the operator allows."""

@@ -36,7 +36,7 @@ def open_mailbox(*, job_id: str, epoch: int, clock: Clock = SYSTEM_CLOCK) -> Rea
     A user starts their own machines once. These outlive the job's process, though not the job.
     """
     box = services.open_box(job_id=job_id, epoch=epoch, clock=clock)
-    own_machines = PLATFORMS[box.job.spec["platform"]["kind"]].machines_stay
+    own_machines = PLATFORMS[box.job.spec["platform"]["kind"]].people_start_actors
     return Reached(
         DatabaseMailbox(job_id, epoch, clock=clock, sends_away=not own_machines),
         settings.STARLING_BASE_URL,
