@@ -24,8 +24,7 @@ from webapp.jobs.form.spec_documents import LARGEST_BYTES
 from webapp.jobs.launch.checklist import checklist
 from webapp.jobs.launch.forecasts import forecast_of
 from webapp.jobs.launch.launch_budget import least_of, part_of
-from webapp.jobs.launch.preflight import PRICE_IT
-from webapp.jobs.launch.requirements import NOT_TESTED
+from webapp.jobs.launch.requirements import NOT_TESTED, PRICE_IT
 from webapp.jobs.models import Draft, Job
 from webapp.jobs.seed_groups import launch_seeds, more_seeds
 from webapp.jobs.services import SpecRefused

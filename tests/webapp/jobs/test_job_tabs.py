@@ -43,7 +43,7 @@ def test_each_tab_has_the_head_and_says_where_one_is(get: Callable[[str], Any], 
     page = get("" if name == "detail" else f"{name}/").content.decode()
     assert f"<h1>{job.name}</h1>" in page
     assert 'data-live="money-sentence"' in page
-    word = "Checkpoints &amp; video" if name == "checkpoints" else dict(TABS)[name]
+    word = "Checkpoints &amp; video" if name == "checkpoints" else job.declaration.say(dict(TABS)[name])
     assert f'aria-current="page">{word}</a>' in page
 
 

@@ -12,7 +12,8 @@ from training.calls.planned import sizes_of
 from training.rl.environments.catalogue import ENTRIES
 from webapp.jobs.form.learner_places import learner_price_words, learner_words
 from webapp.jobs.launch.aws_functions import gradient_too_large
-from webapp.jobs.launch.preflight import PRICE_IT, platform_obstacle
+from webapp.jobs.launch.preflight import platform_obstacle
+from webapp.jobs.launch.requirements import PRICE_IT
 
 NO_GPU = (
     "Learner's machine (platform.learner_sku): a c5.4xlarge has no GPU for learners to share. Name a machine with one,"
