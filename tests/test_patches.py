@@ -30,7 +30,7 @@ def imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 def dotted(expression: ast.expr, names: dict[str, str]) -> str | None:
-    """The whole name of what an expression of names and dots stands for, or None if it is no such expression."""
+    """Return the whole name that an expression of names and dots means, or None if it is no such expression."""
     if isinstance(expression, ast.Name):
         return names.get(expression.id)
     if isinstance(expression, ast.Attribute) and (owner := dotted(expression.value, names)):
@@ -56,7 +56,7 @@ def replaced_names(tree: ast.Module) -> Iterator[tuple[int, str | None]]:
 
 
 def is_function_of_ours(name: str | None) -> bool:
-    """Whether it is a function, class or method of ours, cannot be told, or is put where there was nothing."""
+    """Return True for a function, class or method of ours, for what cannot be resolved, and for a new attribute."""
     if name is None:
         return True
     if name.split(".")[0] not in OWN:

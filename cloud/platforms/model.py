@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -78,9 +79,9 @@ class PlatformModel(FrozenModel):
         return self.place
 
     @property
+    @abstractmethod
     def alike(self) -> SimulatedOptions:
         """The simulated cloud that is most like this platform: bills are divided and forecasts made by its numbers."""
-        raise NotImplementedError
 
     @property
     def actor_slots(self) -> int:
@@ -88,9 +89,9 @@ class PlatformModel(FrozenModel):
         return 1
 
     @property
+    @abstractmethod
     def longest_start_s(self) -> float | None:
         """The worst time until an actor has started; None on the simulated cloud, whose profile says it."""
-        raise NotImplementedError
 
     @property
     def has_functions(self) -> bool:
@@ -116,6 +117,6 @@ class PlatformModel(FrozenModel):
         """
         return (requested_mb,)
 
+    @abstractmethod
     def open_for_job(self, access: Access) -> Platform:
         """Return the platform, opened with what the job reaches. Raises NoConnection."""
-        raise NotImplementedError

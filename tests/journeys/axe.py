@@ -1,5 +1,6 @@
 """What axe-core finds on a page: what keeps people out who use a keyboard, a screen reader, or see few colours."""
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
@@ -29,6 +30,8 @@ change their verdicts alone; a width hides some places and shows others, so it c
 """
 
 
+_PLACEHOLDER = re.compile(r"\{(?:an?_)?(?:actors?|rounds?)\}", re.IGNORECASE)
+"""What `Declaration.say` fills."""
 ONCE = (("wide", "light"),)
 """How `make check` looks at each page."""
 MATRIX = tuple((size, theme) for size in ("wide", "narrow") for theme in ("light", "dark"))
@@ -52,6 +55,8 @@ class Axe:
         self.page.emulate_media(reduced_motion="reduce")
         # As a debugger puts it in: the page's own policy allows no foreign script.
         self.page.evaluate(self._script)
+        if left := _PLACEHOLDER.findall(self.page.content()):
+            self.found.append(f"{name}: not filled: {left}")
         for size, themes in groupby(self.looks, key=itemgetter(0)):
             width, height = WIDTHS[size]
             self.page.set_viewport_size({"width": width, "height": height})

@@ -13,7 +13,7 @@ from training.tasks.score import Score
 
 
 class Doubling(PolicyBase):
-    """Hydrozoa: doubles the {actors} every so many rounds."""
+    """Hydrozoa: doubles the {actors} every so many {rounds}."""
 
     within_most = ("actors_first",)
 

@@ -172,9 +172,8 @@ def _points(rounds: Mapping[str, Iterable[int]]) -> dict[str, list[_Point]]:
 
 
 def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -> Burn | None:
-    if (
-        len(recent := at_this_pace(points)) >= ROUNDS_AT_LEAST
-    ):  # fewer where a policy changes them all the time
+    recent = at_this_pace(points)  # few where a policy changes the actors all the time
+    if len(recent) >= ROUNDS_AT_LEAST:
         points = recent
     first, last = points[0], points[-1]
     spent = max(account.spent_picodollars + account.overrun_picodollars, last.spent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -61,7 +62,7 @@ class Requirements:
         return {}
 
 
-class AccountRequirements(Requirements):
+class AccountRequirements(Requirements, ABC):
     """A platform in an account: a connection of the project that was tested, and what its cloud requires."""
 
     def obstacles(self, project: Any, spec: JobSpec) -> Iterable[Problem]:
@@ -75,9 +76,9 @@ class AccountRequirements(Requirements):
             return [at_connection(f"{connection.name} is not a connection to {_NAMES[cloud]}.")]
         return list(_not_ready(connection)) or list(self.of_account(connection, spec, spec.platform))
 
+    @abstractmethod
     def of_account(self, connection: Connection, spec: JobSpec, options: Any) -> Iterator[Problem]:
         """Yield what is missing in the account, as its last test and set-up say. `options` are the platform's."""
-        raise NotImplementedError
 
 
 def connection_of(project: Any, spec: JobSpec) -> Connection | None:
