@@ -1,13 +1,10 @@
 """A loop is one file and one row: one for tests alone is run, forecast, billed, timed again and shown as all others."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.quadratic.copied import copy_with
+from tests.copied_code import copy_with, run_in_copy
 
 _HERE = Path(__file__).resolve().parent
 _ROW = {
@@ -24,12 +21,4 @@ _ROW = {
 @pytest.mark.slow
 def test_one_file_and_one_row_are_a_loop(tmp_path: Path) -> None:
     copy_with(tmp_path, {_HERE / "backup_actors" / "loop.py": "training/loops/backup.py"}, _ROW)
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/backup_actors/in_copy.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert answer.returncode == 0, answer.stdout[-8000:] + answer.stderr[-2000:]
+    run_in_copy(tmp_path, "tests/backup_actors/in_copy.py")

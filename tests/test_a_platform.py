@@ -1,13 +1,10 @@
 """A platform is its file and a row: one for tests alone passes the contract suite and what jobs and pages ask."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.quadratic.copied import copy_with
+from tests.copied_code import copy_with, run_in_copy
 
 _HERE = Path(__file__).resolve().parent
 _ROWS = {
@@ -35,13 +32,6 @@ _ROWS = {
 @pytest.mark.slow
 def test_one_file_and_its_rows_are_a_platform(tmp_path: Path) -> None:
     copy_with(tmp_path, {_HERE / "spare_machine" / "platform.py": "cloud/platforms/spare.py"}, _ROWS)
-    suites = ["tests/spare_machine/in_copy.py", "tests/cloud/test_platform_contract.py"]
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *suites, "-k", "spare"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
+    run_in_copy(
+        tmp_path, "tests/spare_machine/in_copy.py", "tests/cloud/test_platform_contract.py", "-k", "spare"
     )
-    assert answer.returncode == 0, answer.stdout[-8000:] + answer.stderr[-2000:]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.copied_code import copy_with
+
 _HERE = Path(__file__).resolve().parent
-_ROOMS = ("training", "cloud", "emulator", "client", "webapp", "research", "templates", "static", "tests")
 _ROWS = {
     "training/calls/__init__.py": [
         (
@@ -44,20 +42,3 @@ def copy_with_quadratics(to: Path) -> None:
         _HERE / "task.py": "training/tasks/quadratic.py",
     }
     copy_with(to, files, _ROWS)
-
-
-def copy_with(to: Path, files: Mapping[Path, str], rows: Mapping[str, Iterable[tuple[str, str]]]) -> None:
-    """Copy the code to the folder `to`, with these files at these places, and texts of other files replaced."""
-    # With what is compiled, which saves seconds, but for what other processes are writing.
-    for room in _ROOMS:
-        shutil.copytree(ROOT / room, to / room, ignore=shutil.ignore_patterns("*.pyc.*"))
-    for file in ("pyproject.toml", "manage.py"):
-        shutil.copy(ROOT / file, to / file)
-    for source, place in files.items():
-        shutil.copy(source, to / place)
-    for name, changes in rows.items():
-        text = (to / name).read_text()
-        for old, new in changes:
-            assert old in text, f"{name} has no {old!r}"
-            text = text.replace(old, new, 1)
-        (to / name).write_text(text)

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cloud.timing.forecast import forecast
+from tests.examples import TABS
 from tests.factories import make_job, make_project, make_user
 from tests.training.specs import tiny
 from webapp.jobs.billing.bill_text import summarize_bill
@@ -24,8 +25,6 @@ from webapp.jobs.running.runner import run_job
 from webapp.jobs.spec import JobSpec
 from webapp.money.models import BillSheet
 from webapp.reports.job_facts import facts_of
-
-TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
 
 
 def job_spec(**training: Any) -> JobSpec:

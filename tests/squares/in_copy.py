@@ -11,18 +11,13 @@ import onnxruntime
 import pytest
 import torch
 from django.test import Client
-from django.urls import reverse
 
 from cloud.money.billing.bill_context import bill_context
 from cloud.money.billing.full_bill import full_bill
 from cloud.money.billing.replay_schedule import ReplaySchedule
 from cloud.money.billing.retiming import retime
-from cloud.platforms.simulated_options import SimulatedOptions
-from cloud.timing.forecast import configuration_of, forecast
 from tests.cloud.recorded import record
-from tests.cloud.test_forecast import PLENTY, fixed, spec
-from tests.cloud.unlearned import really
-from tests.factories import make_project, make_running_job
+from tests.examples import assert_that_its_forecast_comes_true, form_once_its_job_is_shown
 from tests.training.inline_platform import InlinePlatform
 from tests.training.runs import Forgetful, events_of, final_learner
 from tests.training.specs import tiny
@@ -38,9 +33,6 @@ from training.rl.policies.model_card import model_card
 from training.rl.policies.trained import TrainedPolicy
 from training.rl.surfaces.update_samples import LossWeights, UpdateSamples
 from training.scaling.agent_weights import as_text, read_agent
-from webapp.jobs.form.forms import job_form
-from webapp.jobs.running.recorder import Recorder
-from webapp.jobs.spec import JobSpec
 
 SQUARES: dict[str, Any] = {"network": {"kind": "squares"}}
 WAYS: dict[str, dict[str, Any]] = {
@@ -49,7 +41,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "impact": {"algorithm": {"kind": "impact", "learning_rate_decay": False}, "environment": "Hopper-v5"},
     "many learners": {"loop": {"kind": "staleness_aware", "trajectories_per_gradient": 1}},
 }
-TABS = ("detail", "actors", "events", "logs", "cost", "checkpoints", "spec")
 
 
 @pytest.fixture(scope="module")
@@ -134,37 +125,10 @@ def test_it_is_billed_and_timed_again() -> None:
 
 
 def test_its_forecast_is_what_comes() -> None:
-    training = spec(**SQUARES, scaling=fixed(8), stop={"env_steps": 100_000})
-    options = SimulatedOptions()
-    found, place = forecast(training, options, PLENTY), configuration_of(training, options)
-    came = really(training, options, place.profile, place.stack, episode_steps=lambda round_no: 300)
-    assert 0.8 * found.minutes.p10 < came.minutes < 1.25 * found.minutes.p90
-    assert 0.8 * found.dollars.p10 < came.usd < 1.25 * found.dollars.p90
+    assert_that_its_forecast_comes_true(SQUARES)
 
 
 @pytest.mark.django_db
 def test_the_form_offers_it_and_the_pages_of_a_job_show_it(client: Client) -> None:
-    job_spec = JobSpec.model_validate(
-        {
-            "name": "With squares",
-            "training": tiny(**SQUARES).model_dump(mode="json"),
-            "platform": {"kind": "simulated"},
-            "budget_usd": "1",
-        }
-    )
-    form = job_form(start=job_spec)
-    typed = {name: form[name].value() for name in form.fields}
-    sent = job_form({name: value for name, value in typed.items() if value is not None})
-    assert sent.is_valid(), sent.errors
-    assert sent.spec is not None
-    assert sent.spec.training == job_spec.training
-    job, epoch = make_running_job(project=make_project(), spec=job_spec)
-    recorder = Recorder(job.pk, epoch, keep_checkpoints=3, score=job_spec.training.score)
-    for event in events_of(job_spec.training, InlinePlatform())[:-1]:
-        recorder.record(event)
-    client.force_login(job.created_by)
-    for tab in TABS:
-        page = client.get(reverse(f"jobs:{tab}", args=[job.project.slug, job.pk]))
-        assert page.status_code == 200
-    form = client.get(reverse("jobs:new", args=[job.project.slug])).content.decode()
+    form = form_once_its_job_is_shown(client, SQUARES)
     assert 'value="squares"' in form
