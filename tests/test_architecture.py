@@ -158,7 +158,15 @@ ABOUT_REINFORCEMENT = {
         "money/billing/paper_formulas.py",
     ),
     "webapp": (
-        *("leaderboard", "papers", "profiling", "schedulers", "surfaces"),
+        *(
+            "comparing/goal_board.py",
+            "comparing/goal_results.py",
+            "comparing/models.py",
+            "papers",
+            "profiling",
+            "schedulers",
+            "surfaces",
+        ),
         *("jobs/launch/preflight.py", "jobs/launch/job_memory.py"),
         *(
             f"api/routes/{name}.py"

@@ -17,12 +17,12 @@ from webapp.alerts import services as alerts
 from webapp.background import TASK
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK
+from webapp.comparing import goal_results
 from webapp.connections import account_setup, connection_test
 from webapp.connections.models import Connection
 from webapp.datasets.reading import READING
 from webapp.gateway import services as mailboxes
 from webapp.jobs.policies.films import FILMING
-from webapp.leaderboard import results
 from webapp.predictions import services as predictions
 from webapp.reports import schedules
 from webapp.reports.bills.bill_reading import BILL_READING
@@ -160,7 +160,7 @@ def judge_predictions() -> None:
     predictions.judge_ended()
 
 
-@shared_task(name="webapp.leaderboard.tasks.tick")
+@shared_task(name="webapp.comparing.tasks.tick")
 def read_results() -> None:
     """Every few seconds: read jobs that have finished, for the boards."""
-    results.read_finished()
+    goal_results.read_finished()

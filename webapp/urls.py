@@ -17,7 +17,6 @@ urlpatterns = [
     path("", include("webapp.connections.urls")),
     path("", include("webapp.datasets.urls")),
     path("", include("webapp.jobs.urls")),
-    path("", include("webapp.leaderboard.urls")),
     path("", include("webapp.overview.urls")),
     path("", include("webapp.papers.urls")),
     path("", include("webapp.reports.urls")),

@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.webapp.api_callers import ApiCaller
 from tests.webapp.walked_site import Truth, Walk, in_score, make_site, mean, truth_of
-from webapp.leaderboard.results import read_finished
+from webapp.comparing.goal_results import read_finished
 
 
 class Site:

@@ -140,7 +140,7 @@ DOORS: dict[str, Door] = {
     "jobs:cost_csv": Door("viewer"),
     "jobs:bill": Door("viewer"),
     "jobs:numbers": Door("viewer"),
-    "leaderboard:board": Door("viewer"),
+    "comparing:goals": Door("viewer"),
     "overview:page": Door("viewer"),
     "overview:spending": Door("viewer"),
     "overview:find": Door("viewer"),

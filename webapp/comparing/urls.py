@@ -1,4 +1,4 @@
-"""Addresses of comparisons, groups and sweeps."""
+"""Addresses of comparisons, groups, sweeps and the board of goals."""
 
 from django.urls import path
 
@@ -10,5 +10,6 @@ urlpatterns = [
     path("p/<slug:slug>/compare/seeds/", views.add_seeds, name="add_seeds"),
     path("p/<slug:slug>/groups/", views.groups, name="groups"),
     path("p/<slug:slug>/groups/<int:group_id>/", views.group, name="group"),
+    path("p/<slug:slug>/goals/", views.goals, name="goals"),
     path("p/<slug:slug>/sweeps/new/", views.sweep_new, name="sweep_new"),
 ]

@@ -1,4 +1,4 @@
-"""The pages that compare: picked runs, a group, a new sweep. Everything that is shown is in the address."""
+"""The pages that compare: picked runs, a group, a new sweep, dollars to the goal. What is shown is in the address."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from webapp.accounts.models import Project
 from webapp.comparing import text
 from webapp.comparing.curves import AXES, curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import JobComparison, compared, differences
+from webapp.comparing.goal_board import board_of, subjects_of
+from webapp.comparing.goal_results import measured_rows, measured_subjects, references, title_of
 from webapp.comparing.groups import MOST_SIDES, Picked, group_rows, list_groups, of_group, picked
 from webapp.comparing.pareto import plane
 from webapp.comparing.sweeps import SweepForm, SweepRefused, base_of, launch_sweep
@@ -34,6 +36,7 @@ from webapp.money.models import Budget
 from webapp.responses import or_404
 
 GROUPS_A_PAGE = 50
+MEASURED_AT_ONCE = 8
 
 
 @project_page()
@@ -194,3 +197,24 @@ def _other_keys(chosen: Picked, key: str) -> list[str]:
 
 def _group_in(project: Project, group_id: int) -> JobGroup:
     return or_404(JobGroup.objects.filter(project=project, pk=group_id).first(), "group")
+
+
+@project_page()
+@require_safe
+def goals(request: HttpRequest, project: Project) -> HttpResponse:
+    """The board of the subject in the address, else of the one with most finished jobs."""
+    own = subjects_of(project)
+    known = list(dict.fromkeys([*own, *measured_subjects(), *references()]))
+    wanted = request.GET.get("subject", "")
+    subject = wanted if wanted in known else known[0]
+    measured = measured_rows(subject)
+    context = {
+        "section": "compare",
+        "subjects": [(name, title_of(name), own.get(name, 0)) for name in known],
+        "subject": subject,
+        "title": title_of(subject),
+        "board": board_of(project, subject),
+        "measured": measured[:MEASURED_AT_ONCE],
+        "more_measured": measured[MEASURED_AT_ONCE:],
+    }
+    return render(request, "comparing/goals.html", context)

@@ -1,5 +1,4 @@
-"""Tables of jobs. Written only by services (`services`, `origins`, `drafts`, `films` and the like) and the
-`recorder`.
+"""Tables of jobs. Only services (`services`, `origins`, `drafts`, `films` and the like) and the `recorder` write them.
 
 `desired` is what the user wants, `observed` what is. The process that runs a job holds its lease; every write
 of a run carries the lease's epoch. `last_seq` numbers the job's events without a gap: it grows in the

@@ -19,7 +19,9 @@ from tests.figures import figures_in
 from training.tasks.score import RETURN
 from webapp.comparing.curves import curves_of, drawn, getting_to, goal_of
 from webapp.comparing.figures import compared
+from webapp.comparing.goal_results import read_finished
 from webapp.comparing.groups import picked
+from webapp.comparing.models import GoalResult
 from webapp.jobs.charts.history import histories
 from webapp.jobs.charts.score_curves import arrival, evaluated_curve, own_curves_of
 from webapp.jobs.models import Job, JobGroup
@@ -27,8 +29,6 @@ from webapp.jobs.queries import header
 from webapp.jobs.running.recorder import Recorder
 from webapp.jobs.running.recovery import resume_point
 from webapp.jobs.scores import basis_of, mean_score, named_score, score_of
-from webapp.leaderboard.models import GoalResult
-from webapp.leaderboard.results import read_finished
 
 pytestmark = pytest.mark.django_db
 USD = 10**12

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from webapp.api.problems import Refused
 from webapp.api.router import ApiRouter, ViewersProject
 from webapp.api.schemas import Usd
-from webapp.leaderboard.board import board_of
-from webapp.leaderboard.results import measured_rows, references
+from webapp.comparing.goal_board import board_of
+from webapp.comparing.goal_results import measured_rows, references
 
 router = ApiRouter(tags=["comparing"])
 

@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.factories import make_job, make_project, make_running_job, make_spec, make_user, round_finished
+from webapp.comparing.goal_board import board_of, subjects_of
+from webapp.comparing.goal_results import measured_rows, read_finished
+from webapp.comparing.models import GoalResult
 from webapp.jobs.models import Job
 from webapp.jobs.running.recorder import Recorder
-from webapp.leaderboard.board import board_of, subjects_of
-from webapp.leaderboard.models import GoalResult
-from webapp.leaderboard.results import measured_rows, read_finished
 
 pytestmark = pytest.mark.django_db
 CENT = 10**10
@@ -125,7 +125,7 @@ def test_the_page_shows_both_and_run_this_opens_the_form_with_the_setting(client
     project = make_project(user)
     job = _finished(project, [480.0] * 6)
     read_finished()
-    page = client.get(reverse("leaderboard:board", args=[project.slug])).content.decode()
+    page = client.get(reverse("comparing:goals", args=[project.slug])).content.decode()
     assert "$0.0100 sim." in page
     assert "1 of 1" in page
     assert f"?clone={job.pk}" in page
@@ -135,7 +135,7 @@ def test_the_page_shows_both_and_run_this_opens_the_form_with_the_setting(client
         f"{form}?environment=Hopper-v5&profile=lambda&scaling=fixed&actors=13"
     ).content.decode()
     assert 'value="13"' in begun
-    empty = client.get(f"{reverse('leaderboard:board', args=[project.slug])}?subject=Humanoid-v5")
+    empty = client.get(f"{reverse('comparing:goals', args=[project.slug])}?subject=Humanoid-v5")
     assert "has finished" in empty.content.decode()
 
 
@@ -164,7 +164,7 @@ def test_thousands_of_jobs_take_as_many_queries_as_ten(client: Client, count: in
         _row(project, at, None if at % 3 == 0 else CENT * (1 + at % 97), ("fixed", "nitro")[at % 2], job=job)
         for at, job in enumerate(jobs)
     ]
-    address = reverse("leaderboard:board", args=[project.slug])
+    address = reverse("comparing:goals", args=[project.slug])
     GoalResult.objects.bulk_create(rows[:10])
     client.get(address)
     with CaptureQueriesContext(connection) as few:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count
 
+from webapp.comparing.goal_results import references
+from webapp.comparing.models import GoalResult
 from webapp.jobs.form.field_titles import variant_titles
-from webapp.leaderboard.models import GoalResult
-from webapp.leaderboard.results import references
 
 
 class BoardSetting(NamedTuple):

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from training.rl.environments import catalogue
+from webapp.comparing.models import GoalResult
 from webapp.job_states import Observed
 from webapp.jobs.charts.score_curves import RunCurve, arrival, own_curves_of
 from webapp.jobs.models import Job
-from webapp.leaderboard.models import GoalResult
 from webapp.money.amounts import PICODOLLARS_PER_USD
 from webapp.papers import figures
 

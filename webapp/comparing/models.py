@@ -1,4 +1,4 @@
-"""The table of what finished jobs took to reach their task's reference. Written only by `results`."""
+"""The table of what finished jobs took to reach their task's reference. Written only by `goal_results`."""
 
 from __future__ import annotations
 

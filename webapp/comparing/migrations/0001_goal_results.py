@@ -1,4 +1,4 @@
-"""The table of the board."""
+"""The table of the board of goals. It is filled from finished jobs, so that one an installation already has is dropped."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL("DROP TABLE IF EXISTS leaderboard_goalresult", migrations.RunSQL.noop),
         migrations.CreateModel(
             name="GoalResult",
             fields=[
@@ -28,6 +29,7 @@ class Migration(migrations.Migration):
                 ("cloud", models.CharField(max_length=80)),
                 ("money", models.CharField(blank=True, default="", max_length=10)),
                 ("goal", models.FloatField()),
+                ("evaluated", models.BooleanField(default=False)),
                 ("reached", models.BooleanField()),
                 ("cost_picodollars", models.BigIntegerField(blank=True, null=True)),
                 ("time_s", models.FloatField(blank=True, null=True)),
