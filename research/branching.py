@@ -108,7 +108,7 @@ def branch(
         spec, platform=platform, checkpoints=store, control=Control, resume=checkpoint, call_prefix=prefix
     )
     (stopped,) = [one for one in events if isinstance(one, Stopped)]
-    return stopped.evaluation_return_mean, store.saved
+    return stopped.evaluated_score, store.saved
 
 
 def forks(
@@ -141,7 +141,7 @@ def forks(
             yield {
                 "kind": "fork",
                 "round": report.round_no,
-                "env_steps": report.total_env_steps,
+                "env_steps": report.total_progress,
                 "replicate": replicate,
                 "ratio": report.figures.curvature.ratio if report.figures.curvature is not None else None,
                 **scores,

@@ -196,7 +196,7 @@ def round_finished(
             actors=actors,
             plan_reason="fixed",
             env_steps=256,
-            total_env_steps=256 * round_no,
+            total_progress=256 * round_no,
             episodes=3,
             episode_return_mean=mean,
             episode_length_mean=mean,
@@ -226,7 +226,7 @@ def changed_report(round_no: int = 1, **changes: Any) -> RoundReport:
 def evaluated(round_no: int, mean: float = 100.0) -> Any:
     return Evaluated(
         round_no=round_no,
-        total_env_steps=256 * round_no,
+        total_progress=256 * round_no,
         at_s=float(round_no),
         episode_returns=(mean,),
         return_mean=mean,

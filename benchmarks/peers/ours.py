@@ -109,7 +109,7 @@ def main(settings: dict[str, Any]) -> dict[str, Any]:
     finally:
         platform.close()
     warm = reports[cases.WARM_UP_ROUNDS :]
-    steps = sum(report.env_steps for report in warm)
+    steps = sum(report.progress for report in warm)
     took_s = moments[-1] - moments[cases.WARM_UP_ROUNDS - 1]
     last, first = reports[-1], reports[cases.WARM_UP_ROUNDS - 1]
     virtual_s = (last.started_s + last.total_s) - (first.started_s + first.total_s)
@@ -125,7 +125,7 @@ def main(settings: dict[str, Any]) -> dict[str, Any]:
         "update_s": statistics.median(report.update_s for report in warm),
         "learn_s": statistics.median(learn_s),
         "staleness": statistics.mean(report.staleness_mean for report in warm),
-        "dropped": sum(report.dropped_trajectories for report in warm),
+        "dropped": sum(report.dropped_contributions for report in warm),
     }
 
 

@@ -159,7 +159,7 @@ class SeedRun:
             {
                 "kind": "end",
                 "round": event.rounds,
-                "env_steps": event.env_steps,
+                "env_steps": event.progress,
                 "reason": event.reason,
                 "wall_s": wall_s,
                 "cost_usd": cost_usd,
@@ -229,7 +229,7 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
     return {
         "kind": "round",
         "round": report.round_no,
-        "env_steps": report.total_env_steps,
+        "env_steps": report.total_progress,
         "episodes": report.figures.episodes,
         "episode_return_mean": report.figures.episode_return_mean,
         "actors": report.actors,
@@ -244,7 +244,7 @@ def _round_row(report: RoundReport, wall_s: float, cost_before: float) -> Row:
         "wall_s": wall_s,
         "cost_usd": cost_before + spent / PICODOLLARS_PER_USD,
         "staleness_mean": report.staleness_mean,
-        "dropped": report.dropped_trajectories,
+        "dropped": report.dropped_contributions,
         "minibatches": report.learner_usage.minibatches,
         "failed_calls": report.failed_calls,
         "update": report.figures.update.model_dump(),
@@ -256,7 +256,7 @@ def _evaluation_row(event: Evaluated, wall_s: float) -> Row:
     return {
         "kind": "evaluation",
         "round": event.round_no,
-        "env_steps": event.total_env_steps,
+        "env_steps": event.total_progress,
         "returns": list(event.figures.episode_returns),
         "return_mean": event.figures.return_mean,
         "at_s": event.at_s,

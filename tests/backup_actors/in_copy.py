@@ -29,8 +29,8 @@ def test_the_engine_runs_it_and_goes_on_from_a_checkpoint() -> None:
         for event in events_of(short, InlinePlatform(), checkpoints=store)
         if event.kind == "round"
     ]
-    assert [(report.actors, report.env_steps) for report in reports] == [(3, 32)] * 2
-    assert reports[1].dropped_trajectories == 1
+    assert [(report.actors, report.progress) for report in reports] == [(3, 32)] * 2
+    assert reports[1].dropped_contributions == 1
     assert events_of(tiny(**BACKUP), InlinePlatform(), resume=store.saved[2])[-1].rounds == 4
 
 

@@ -127,7 +127,7 @@ def _compare(training: Training, seed: int) -> None:
     for report, before, (made, learned) in zip(reports, versions, found, strict=False):
         assert report.version - before == made
         # The last slice of an epoch may be smaller, which a forecast does not count.
-        assert 0 <= learned - report.env_steps <= (training.kind == "supervised") * training.progress_a_call
+        assert 0 <= learned - report.progress <= (training.kind == "supervised") * training.progress_a_call
 
 
 def _of_a_loop(loop: str) -> Training:

@@ -105,8 +105,8 @@ def test_a_learner_that_dies_on_a_gpu_costs_its_time_and_its_slice_is_sent_again
     whole, broken = (
         record(spec, options=options, broken=kills, budget_usd=1e6) for kills in (lambda _: False, dies)
     )
-    assert [event.report.env_steps for event in broken.events if event.kind == "round"] == [
-        event.report.env_steps for event in whole.events if event.kind == "round"
+    assert [event.report.progress for event in broken.events if event.kind == "round"] == [
+        event.report.progress for event in whole.events if event.kind == "round"
     ]
     works = [
         [

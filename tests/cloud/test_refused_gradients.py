@@ -133,7 +133,7 @@ def test_a_gradient_of_another_run_is_refused_once_and_its_slice_is_sent_again_w
 
     found = reports(events)
     assert [report.failed_calls for report in found] == [1, 0]
-    assert [report.env_steps for report in found] == [report.env_steps for report in reports(other_events)]
+    assert [report.progress for report in found] == [report.progress for report in reports(other_events)]
     assert [report.gradients.dropped for report in found] == [{"refused_run": 1}, {}]
     costs = {one.id: one for one in settled}
     assert [report.gradients.wasted_picodollars for report in found] == [costs[refused[0].id].picodollars, 0]
@@ -168,5 +168,5 @@ def test_a_gradient_of_another_shape_or_not_finite_is_dropped_once_with_its_slic
     assert (first.gradients.dropped, second.gradients.dropped) == ({"refused_gradient": 1}, {})
     (paid,) = [one.picodollars for one in settled if one.id == refused[0].id]
     assert first.gradients.wasted_picodollars == paid
-    assert (first.dropped_trajectories, second.dropped_trajectories) == (1, 0)
+    assert (first.dropped_contributions, second.dropped_contributions) == (1, 0)
     assert events[-1].cost_picodollars == sum(one.picodollars for one in settled)

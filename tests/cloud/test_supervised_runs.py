@@ -104,7 +104,7 @@ def test_a_budget_ends_a_run_within_an_epoch_and_what_was_paid_for_is_kept() -> 
     run = record(descent(minibatch=4, calls={"deadline_s": 5.0}), budget_usd=0.026)
     last = run.events[-1]
     assert (last.reason_code, last.rounds) == ("budget", 0)
-    assert 0 < last.env_steps < 1438
+    assert 0 < last.progress < 1438
     assert [event.round_no for event in run.events if event.kind == "checkpoint"] == [0]
 
 

@@ -110,7 +110,7 @@ def really(
     return Ended(
         stopped.platform_s / 60,
         spent / 10**12,
-        stopped.env_steps,
+        stopped.progress,
         stopped.rounds,
         stopped.reason_code,
         stopped.reason,

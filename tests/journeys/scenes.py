@@ -96,7 +96,7 @@ def round_report(
         actors=actors,
         plan_reason=f"fixed at {actors}",
         env_steps=actors * 256,
-        total_env_steps=round_no * 2048,
+        total_progress=round_no * 2048,
         episodes=9,
         episode_return_mean=reward,
         episode_length_mean=310.0,
@@ -123,7 +123,7 @@ def evaluation(round_no: int) -> Evaluated:
     mean = round_report(round_no).score or 0.0
     return Evaluated(
         round_no=round_no,
-        total_env_steps=round_no * 2048,
+        total_progress=round_no * 2048,
         at_s=round_no * 2.3,
         episode_returns=(mean * 1.1,) * 5,
         return_mean=mean * 1.12,

@@ -53,7 +53,7 @@ def _learned(folder: Path) -> tuple[Any, ...]:
         progress.learner,
         progress.weights,
         progress.slot_states,
-        progress.total_env_steps,
+        progress.total_progress,
         progress.evaluation_means,
     )
 

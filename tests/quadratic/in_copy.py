@@ -42,7 +42,7 @@ def test_it_learns_and_its_loss_goes_down() -> None:
     assert found == sorted(found, reverse=True)
     assert found[-1] < 0.2 * found[0]
     reports = [event.report for event in events if isinstance(event, RoundFinished)]
-    assert [report.total_env_steps for report in reports] == [48 * n for n in range(1, 7)]
+    assert [report.total_progress for report in reports] == [48 * n for n in range(1, 7)]
     assert all(report.score == report.figures.loss for report in reports)
     assert reports[0].model_dump()["episode_return_mean"] == reports[0].score
     assert RoundReport.model_validate_json(reports[0].model_dump_json()) == reports[0]

@@ -197,5 +197,5 @@ def test_identity_environment_is_learned_in_two_thousand_steps():
         last = events_of(spec, InlinePlatform())[-1]
     finally:
         gymnasium.registry.pop("Identity-v0")
-    assert last.env_steps == 2000
-    assert last.evaluation_return_mean >= 19
+    assert last.progress == 2000
+    assert last.evaluated_score >= 19

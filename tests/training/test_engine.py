@@ -31,9 +31,9 @@ def test_a_run_tells_its_story_in_order(environment):
     assert [kind for kind in kinds(events) if kind != "best"] == ["started", *pair, *pair, "stopped"]
     assert kinds(events)[3:5] == ["evaluation", "best"]
     assert [report.round_no for report in reports(events)] == [1, 2, 3, 4]
-    assert [report.total_env_steps for report in reports(events)] == [48, 96, 144, 192]
+    assert [report.total_progress for report in reports(events)] == [48, 96, 144, 192]
     last = events[-1]
-    assert (last.reason_code, last.rounds, last.env_steps) == ("rounds", 4, 192)
+    assert (last.reason_code, last.rounds, last.progress) == ("rounds", 4, 192)
     spent = sum(report.cost_picodollars for report in reports(events))
     assert last.cost_picodollars == spent + sum(e.cost_picodollars for e in events if e.kind == "evaluation")
 
@@ -63,7 +63,7 @@ def test_failed_calls_are_tried_again_and_change_nothing(tmp_path):
 def test_a_slot_that_always_fails_leaves_its_round_smaller():
     fault = lambda call: "broken" if call.round_no == 2 and getattr(call.request, "slot", None) == 1 else None  # noqa: E731
     events = events_of(tiny(), InlinePlatform(fault=fault))
-    assert [report.env_steps for report in reports(events)] == [48, 32, 48, 48]
+    assert [report.progress for report in reports(events)] == [48, 32, 48, 48]
     failures = [event for event in events if event.kind == "call_failed"]
     assert [(f.slot, f.attempt, f.will_retry) for f in failures] == [
         (1, 1, True),
@@ -101,7 +101,7 @@ def test_a_call_that_would_fail_again_in_the_same_way_is_not_tried_again(code):
         return "too large" if call.round_no == 1 and getattr(call.request, "slot", None) == 1 else None
 
     events = events_of(tiny(), InlinePlatform(fault=fault, fault_code=code))
-    assert [report.env_steps for report in reports(events)][:2] == [32, 48]
+    assert [report.progress for report in reports(events)][:2] == [32, 48]
     failed = [event for event in events if event.kind == "call_failed"]
     assert [(event.attempt, event.will_retry) for event in failed] == [(1, False)]
 
@@ -188,7 +188,7 @@ def test_an_outcome_that_comes_twice_or_late_is_taken_once(tmp_path):
             return outcome
 
     spec = tiny()
-    assert reports(events_of(spec, Repeating()))[-1].total_env_steps == 192
+    assert reports(events_of(spec, Repeating()))[-1].total_progress == 192
     assert final_learner(spec, Repeating(), tmp_path / "a") == final_learner(
         spec, InlinePlatform(), tmp_path / "b"
     )

@@ -145,7 +145,7 @@ def test_the_card_says_what_it_must(learned):
         "64 × 64, tanh",
         f"version {trained.learner.version}",
         f"round {trained.progress.round_no}",
-        f"{trained.progress.total_env_steps:,} environment steps",
+        f"{trained.progress.total_progress:,} environment steps",
         f"| Training seed | {spec.seed} |",
         f"{judged.figures.return_mean:,.1f} ± {judged.figures.return_std:,.1f}",
         "over 10 whole episodes",

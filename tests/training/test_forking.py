@@ -33,7 +33,7 @@ def test_a_fork_has_the_weights_and_normaliser_and_nothing_else_of_the_run_it_co
     before = LearnerState.decode(Progress.decode(learned, _spec()).learner)
     fork = task_of(spec).fork(Progress.decode(learned, spec))
     state = LearnerState.decode(fork.learner)
-    assert (fork.round_no, fork.total_env_steps, fork.history, fork.slot_states) == (0, 0, (), {})
+    assert (fork.round_no, fork.total_progress, fork.history, fork.slot_states) == (0, 0, (), {})
     assert (state.version, state.optimiser_steps) == (0, 0)
     for name, array in before.parameters.items():
         assert (state.parameters[name] == array).all()

@@ -31,7 +31,7 @@ def test_data_for_less_than_a_gradient_waits_for_the_next_round_and_is_not_lost_
         stop={"rounds": 3},
     )
     found = reports(events_of(spec, platform))
-    assert [report.env_steps for report in found] == [4 * 16, 6 * 16, 5 * 16]
+    assert [report.progress for report in found] == [4 * 16, 6 * 16, 5 * 16]
     sizes = [
         len(call.inputs) - call.request.policies
         for call in platform.submitted
@@ -51,8 +51,8 @@ def test_actors_that_go_on_sample_no_more_than_the_run_learns_from(seed: int) ->
     )
     events = events_of(spec, platform)
     assert events[-1].reason_code == "steps"
-    assert events[-1].env_steps == 16 * 30
-    assert sum(report.env_steps for report in reports(events)) == 16 * 30
+    assert events[-1].progress == 16 * 30
+    assert sum(report.progress for report in reports(events)) == 16 * 30
     assert sum(call.kind == "rollout" for call in platform.submitted) == 30
     check_ages = [report.staleness_mean for report in reports(events)]
     assert max(check_ages) > 0
@@ -91,7 +91,7 @@ def test_a_round_may_be_any_number_of_samples() -> None:
         )
         found = reports(events_of(spec, InlinePlatform(order=at_random(1))))
         assert len(found) == 3
-        assert all(64 <= report.env_steps <= 96 for report in found)
+        assert all(64 <= report.progress <= 96 for report in found)
 
 
 def test_only_learners_with_data_are_called() -> None:

@@ -46,7 +46,7 @@ def test_pipelined_data_is_exactly_one_version_old():
     events = events_of(tiny(loop={"kind": "pipelined"}), platform)
     assert ages(platform) == [[0] * 3, [1] * 3, [1] * 3, [1] * 3]
     assert [report.staleness_mean for report in reports(events)] == [0.0, 1.0, 1.0, 1.0]
-    assert [report.env_steps for report in reports(events)] == [48] * 4
+    assert [report.progress for report in reports(events)] == [48] * 4
 
 
 def test_pipelined_runs_repeat_whichever_answers_first_and_when_split(tmp_path):
@@ -101,7 +101,7 @@ def test_nothing_is_sampled_that_a_slow_learner_can_only_drop(limit):
     loop = {"kind": "asynchronous", "staleness_limit": limit}
     spec = tiny(loop=loop, algorithm={"kind": "impala", "minibatch_size": 16}, stop={"rounds": 12})
     found = reports(events_of(spec, platform))
-    assert [report.dropped_trajectories for report in found] == [0] * 12
+    assert [report.dropped_contributions for report in found] == [0] * 12
     assert max(max(one) for one in ages(platform)) == limit
 
 
@@ -135,8 +135,8 @@ def test_replayed_data_is_learned_from_again_but_counts_as_sampled_steps_once():
     fresh = {payload for inputs in taken for payload in inputs}
     every = [payload for inputs in taken for payload in inputs]
     assert len(fresh) < len(every)
-    assert found[-1].total_env_steps == len(fresh) * spec.progress_a_call
-    assert sum(report.env_steps for report in found) == found[-1].total_env_steps
+    assert found[-1].total_progress == len(fresh) * spec.progress_a_call
+    assert sum(report.progress for report in found) == found[-1].total_progress
     assert sum(report.learned_samples for report in found) == len(every) * spec.progress_a_call
 
 
@@ -153,7 +153,7 @@ def test_a_limit_of_steps_is_a_limit_of_what_was_sampled_whatever_is_replayed():
     taken = [call.inputs[1:] for call in platform.submitted if isinstance(call.request, UpdateRequest)]
     fresh = {payload for inputs in taken for payload in inputs}
     assert events[-1].reason_code == "steps"
-    assert events[-1].env_steps == len(fresh) * spec.progress_a_call >= limit
+    assert events[-1].progress == len(fresh) * spec.progress_a_call >= limit
     assert any(one.replayed_samples for one in reports(events))
 
 

@@ -72,15 +72,15 @@ def test_every_sample_is_learned_from_in_each_pass_once_and_counted_once(tmp_pat
     assert events[-1].reason_code == "steps"
     progress = Progress.decode(resume, spec)
     state = LearnerState.decode(progress.learner)
-    assert progress.total_env_steps >= 5 * 16 * 4
+    assert progress.total_progress >= 5 * 16 * 4
     assert set(done.values()) == {1}
     slices = {seed for seed, _ in done}
-    assert progress.total_env_steps == 16 * sum((seed, 3) in done for seed in slices)
+    assert progress.total_progress == 16 * sum((seed, 3) in done for seed in slices)
     assert state.observation_moments is not None
     counted = state.observation_moments.count + (
         seen.count if (seen := state.round_sums.observation_moments) is not None else 0
     )
-    assert counted == progress.total_env_steps
+    assert counted == progress.total_progress
 
 
 def test_a_failed_gradients_slice_is_sent_again_first_with_the_newest_version() -> None:
@@ -127,7 +127,7 @@ def test_a_gradient_that_would_fail_again_in_the_same_way_is_not_sent_again(orde
     tried = [call for call in platform.gradients if call.seed == platform.gradients[0].seed]
     assert [call.attempt for call in tried] == [1]
     assert (report.failed_calls, report.retried_calls) == (1, 0)
-    assert (report.dropped_trajectories, report.env_steps) == (1, 2 * 16)
+    assert (report.dropped_contributions, report.progress) == (1, 2 * 16)
     assert report.gradients.dropped == ({} if code == "result_too_large" else {code: 1})
 
 
@@ -184,10 +184,10 @@ def test_a_gradient_that_is_not_finite_is_dropped_once_with_its_reason_and_count
     first, second = reports(events)
     assert first.gradients.dropped == {"numbers": 1}
     assert first.gradients.wasted_picodollars == 1000
-    assert first.dropped_trajectories == 1
-    assert first.env_steps == 2 * 16
+    assert first.dropped_contributions == 1
+    assert first.progress == 2 * 16
     assert second.gradients.dropped == {}
-    assert second.env_steps == 3 * 16
+    assert second.progress == 3 * 16
 
 
 def test_a_gradient_over_100_versions_late_is_dropped_and_its_slice_goes_on() -> None:
@@ -218,7 +218,7 @@ def test_a_gradient_over_100_versions_late_is_dropped_and_its_slice_goes_on() ->
     assert report.gradients.dropped == {"too_old": 1}
     assert report.gradients.gradients == 3 * 60 - 1
     assert report.gradients.wasted_picodollars == 1000
-    assert report.env_steps == 3 * 4
+    assert report.progress == 3 * 4
 
 
 def test_a_slice_whose_last_gradient_is_dropped_counts_as_lost() -> None:
@@ -239,8 +239,8 @@ def test_a_slice_whose_last_gradient_is_dropped_counts_as_lost() -> None:
     )
     (report,) = reports(events_of(spec, platform))
     assert report.gradients.dropped == {"too_old": 1}
-    assert report.env_steps == 109 * 4
-    assert report.dropped_trajectories == 1
+    assert report.progress == 109 * 4
+    assert report.dropped_contributions == 1
 
 
 def test_gradients_that_no_version_can_be_paid_for_are_kept_and_taken_when_the_run_goes_on() -> None:
@@ -261,7 +261,7 @@ def test_gradients_that_no_version_can_be_paid_for_are_kept_and_taken_when_the_r
     assert {one.payload for one in Progress.decode(kept, spec).unfinished.gradients} == computed
     again = Recording()
     events = events_of(spec, again, resume=kept)
-    assert events[-1].env_steps == 3 * 16
+    assert events[-1].progress == 3 * 16
     applied = {payload for call in again.submitted if call.kind == "apply" for payload in call.inputs[1:]}
     assert computed < applied or computed == applied
 

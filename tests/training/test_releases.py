@@ -104,7 +104,7 @@ def test_each_release_has_one_reason_and_no_gradient_is_applied_twice_or_lost(
         assert report.gradients.gradients == sum(report.gradients.released.values())
     assert set(reported) == set(reasons)
     assert sum(report.gradients.steps for report in found) == sum(reasons.values()) == found[-1].version
-    assert [report.env_steps for report in found] == [6 * 16] * 5
+    assert [report.progress for report in found] == [6 * 16] * 5
 
 
 def test_tight_bounds_hold_gradients_for_each_of_the_reasons() -> None:

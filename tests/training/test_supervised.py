@@ -99,9 +99,9 @@ def test_every_epoch_has_each_row_once_whichever_function_runs_it(loop: str, fai
     assert len(named) == rows
     assert 2 * rows <= named.total() <= 2 * rows + beyond
     rounds = [event.report for event in events if isinstance(event, RoundFinished)]
-    assert 2 * rows <= events[-1].env_steps <= 2 * rows + beyond
+    assert 2 * rows <= events[-1].progress <= 2 * rows + beyond
     if not beyond:
-        assert [report.env_steps for report in rounds] == [rows, rows]
+        assert [report.progress for report in rounds] == [rows, rows]
     assert {request.slot for request in slices_of(platform)} == {0, 1, 2}
     if loop == "bulk_synchronous":
         assert rounds[0].version == -(-23 // 3)
@@ -122,7 +122,7 @@ def test_it_learns_and_says_so_in_figures_of_its_own(loop: str) -> None:
     assert reports[-1].score == reports[-1].figures.loss < reports[0].figures.loss
     assert reports[0].figures.pushed_bytes > 1000
     assert RoundReport.model_validate_json(reports[0].model_dump_json()) == reports[0]
-    assert events[-1].evaluation_return_mean == judged[-1].score
+    assert events[-1].evaluated_score == judged[-1].score
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -146,9 +146,9 @@ def test_a_run_that_is_stopped_within_an_epoch_goes_on_without_learning_from_a_r
     after = events_of(spec, again, resume=saved)
     last = after[-1]
     rounds = [event.report for event in (*before, *after) if isinstance(event, RoundFinished)]
-    assert sum(report.env_steps for report in rounds) == last.env_steps, "no row is left out of the rounds"
+    assert sum(report.progress for report in rounds) == last.progress, "no row is left out of the rounds"
     beyond = 3 * spec.minibatch if loop == "fully_asynchronous" else 0
-    assert 2 * spec.manifest.rows <= last.env_steps <= 2 * spec.manifest.rows + beyond
+    assert 2 * spec.manifest.rows <= last.progress <= 2 * spec.manifest.rows + beyond
     assert last.rounds == 2
     numbers = Counter(request.slice_no for request in slices_of(again))
     done = progress.first_slice + len(progress.slices_done)
@@ -170,7 +170,7 @@ def test_a_limit_of_samples_ends_within_an_epoch() -> None:
     spec = descent(stop={"rounds": None, "samples": 1000})
     last = events_of(spec, InlinePlatform())[-1]
     assert last.reason_code == "steps"
-    assert 1000 <= last.env_steps < 1000 + 64
+    assert 1000 <= last.progress < 1000 + 64
 
 
 def test_a_loss_that_is_no_number_any_more_ends_the_run_in_one_sentence() -> None:
@@ -207,8 +207,8 @@ def test_a_slice_that_always_fails_is_left_out_of_its_epoch() -> None:
     )
     events = events_of(descent(stop={"rounds": 1}), platform)
     (report,) = [event.report for event in events if isinstance(event, RoundFinished)]
-    assert (report.dropped_trajectories, report.failed_calls) == (1, 3)
-    assert report.env_steps in (1438 - 64, 1438 - 30)
+    assert (report.dropped_contributions, report.failed_calls) == (1, 3)
+    assert report.progress in (1438 - 64, 1438 - 30)
 
 
 def test_no_call_returns_more_scores_than_an_answer_holds(monkeypatch: pytest.MonkeyPatch) -> None:

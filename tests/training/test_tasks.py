@@ -107,8 +107,8 @@ def test_a_round_is_not_a_version():
     reports = [one.report for one in events_of(spec, platform, checkpoints=store) if one.kind == "round"]
     assert [report.round_no for report in reports] == [1, 2]
     assert [report.version for report in reports] == [3, 6]
-    assert [report.env_steps for report in reports] == [3 * 2 * 16] * 2
-    assert reports[-1].total_env_steps == 2 * 3 * 2 * 16
+    assert [report.progress for report in reports] == [3 * 2 * 16] * 2
+    assert reports[-1].total_progress == 2 * 3 * 2 * 16
     updates = [call for call in platform.submitted if call.kind == "update"]
     assert len({call.seed for call in updates}) == 6
     assert len({call.id for call in platform.submitted}) == len(platform.submitted)
@@ -117,7 +117,7 @@ def test_a_round_is_not_a_version():
     # Data of version 0 was learned from at versions 0, 1 and 2.
     assert reports[0].staleness_mean == pytest.approx(1.0)
     progress = Progress.decode(store.saved[2], spec)
-    assert (progress.version, progress.total_env_steps) == (6, 2 * 3 * 2 * 16)
+    assert (progress.version, progress.total_progress) == (6, 2 * 3 * 2 * 16)
     assert Progress.decode(progress.encode(spec), spec) == progress
 
 
@@ -139,7 +139,7 @@ def test_a_loss_stops_a_run_by_going_down(rule, scores, code):
 
 
 def test_progress_is_reported_in_its_own_unit():
-    progress = Progress(learner=b"", weights=b"", total_env_steps=100)
+    progress = Progress(learner=b"", weights=b"", total_progress=100)
     assert verdict(StopRule(env_steps=100), progress, LOSS, "samples").reason == "reached 100 samples"
 
 

@@ -88,9 +88,9 @@ def _report(number: int, round_no: int, kind: str, preset: str, spent: int) -> R
         loss = 2.5 / (round_no + number)
         changes["figures"] = DescentFigures(loss=loss, pushes=2, pushed_bytes=10, staleness_most=0)
     if preset == "cartpole-impact":  # every second round learns from old data
-        changes["total_env_steps"] = 256 * ((round_no + 1) // 2)
+        changes["total_progress"] = 256 * ((round_no + 1) // 2)
         if round_no % 2 == 0:
-            changes |= {"env_steps": 0, "replayed_samples": 256}
+            changes |= {"progress": 0, "replayed_samples": 256}
     return report.model_copy(update=changes)
 
 
@@ -117,10 +117,10 @@ def _stopped(job_id: str, end: str) -> Any:
     truth = truth_of(Job.objects.get(pk=job_id))
     return stopped(end, truth.rounds).model_copy(
         update={
-            "env_steps": truth.steps,
+            "progress": truth.steps,
             "platform_s": truth.time_s,
-            "evaluation_return_mean": truth.evaluated,
-            "episode_return_mean": truth.training,
+            "evaluated_score": truth.evaluated,
+            "training_score": truth.training,
         }
     )
 

@@ -48,7 +48,7 @@ class Progress:
     weights: bytes
     version: int = 0
     round_no: int = 0
-    total_env_steps: int = 0
+    total_progress: int = 0
     elapsed_s: float = 0.0
     cost_picodollars: int = 0
     slot_states: dict[int, bytes] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Progress:
                 "weights": self.weights,
                 "version": self.version,
                 "round_no": self.round_no,
-                "total_env_steps": self.total_env_steps,
+                "total_env_steps": self.total_progress,
                 "elapsed_s": self.elapsed_s,
                 "cost_picodollars": self.cost_picodollars,
                 "env_slots": list(self.slot_states),
@@ -150,7 +150,7 @@ def _decode(data: bytes, spec: Training) -> tuple[Progress, Training]:
             weights=document["weights"],
             version=document["version"],
             round_no=document["round_no"],
-            total_env_steps=document["total_env_steps"],
+            total_progress=document["total_env_steps"],
             elapsed_s=document["elapsed_s"],
             cost_picodollars=document["cost_picodollars"],
             slot_states=dict(zip(document["env_slots"], document["env_states"], strict=True)),

@@ -173,7 +173,7 @@ class Evaluated(WithFigures):
 
     kind: Literal["evaluation"] = "evaluation"
     round_no: int
-    total_env_steps: int
+    total_progress: int = Field(alias="total_env_steps")
     at_s: float
     figures: AnyEvaluationFigures
     cost_picodollars: int
@@ -214,10 +214,10 @@ class Stopped(Message):
     reason_code: StopCode
     reason: str
     rounds: int
-    env_steps: int
+    progress: int = Field(alias="env_steps")
     platform_s: float
-    evaluation_return_mean: float | None
-    episode_return_mean: float | None
+    evaluated_score: float | None = Field(alias="evaluation_return_mean")
+    training_score: float | None = Field(alias="episode_return_mean")
     cost_picodollars: int
 
 

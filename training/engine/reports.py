@@ -21,7 +21,9 @@ from pydantic import (
 
 
 class Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """Where a field has an alias, it is stored and sent under that, its first name, and read under both."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True)
 
 
 class Usage(Message):
@@ -321,7 +323,7 @@ class GradientsReport(Message):
 class RoundReport(WithFigures):
     """One round: its plan, its progress, its time and its cost, and the figures of its kind of training.
 
-    `env_steps` counts its progress in the unit of the training (`Training.progress_unit`): the environment's steps, or
+    `progress` counts in the unit of the training (`Training.progress_unit`): the environment's steps, or
     samples, each once, when it is first learned from. It is stored under its first name. `replayed_samples` had been
     learned from before; reports of version 0.1 count them among the steps. `memory_mb` is what the plan gave an actor,
     reported by policies that change it; evaluations may have had another. `drawn` is the pair of functions and MB that
@@ -337,12 +339,12 @@ class RoundReport(WithFigures):
     plan_reason: str
     drawn: tuple[float, float] | None = Field(None, exclude_if=lambda value: value is None)
     memory_mb: int = Field(0, exclude_if=lambda value: value == 0)
-    env_steps: int
-    total_env_steps: int
+    progress: int = Field(alias="env_steps")
+    total_progress: int = Field(alias="total_env_steps")
     replayed_samples: int = Field(0, exclude_if=lambda value: value == 0)
     figures: AnyRoundFigures
     staleness_mean: float = 0.0
-    dropped_trajectories: int = 0
+    dropped_contributions: int = Field(0, alias="dropped_trajectories")
     started_s: float
     collect_s: float
     update_s: float
@@ -359,7 +361,7 @@ class RoundReport(WithFigures):
     @property
     def learned_samples(self) -> int:
         """How many samples the round's versions learned from: its progress, and what they learned from again."""
-        return self.env_steps + self.replayed_samples
+        return self.progress + self.replayed_samples
 
     @property
     def score(self) -> float | None:

@@ -39,7 +39,7 @@ def verdict(
             "target",
             f"the evaluation {score.name} stayed at {score.bound(target)} for {HELD_EVALUATIONS} evaluations",
         )
-    if limit is not None and progress.total_env_steps >= limit:
+    if limit is not None and progress.total_progress >= limit:
         return Halt("steps", f"reached {limit:,} {progress_unit}")
     if rule.rounds is not None and progress.round_no >= rule.rounds:
         return Halt("rounds", f"reached {rule.rounds:,} {round_name}s")
@@ -78,7 +78,7 @@ def fraction_done(rule: StopLimits, progress: Progress) -> float:
     """Return how much of the run is over, for schedules that decay: by progress or rounds, whichever is further."""
     parts = [0.0]
     if rule.progress_limit is not None:
-        parts.append(progress.total_env_steps / rule.progress_limit)
+        parts.append(progress.total_progress / rule.progress_limit)
     if rule.rounds is not None:
         parts.append(progress.round_no / rule.rounds)
     return min(1.0, max(parts))

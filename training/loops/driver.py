@@ -189,7 +189,7 @@ class Driver:
             run.flight.take_tally(),
             started_s=self.started_s,
             collect_s=self._collect_s(now_s),
-            dropped_trajectories=step.dropped_trajectories,
+            dropped_contributions=step.dropped_contributions,
             slot_states=dict(sorted(self.states.items())),
             **self.kept(),
         )

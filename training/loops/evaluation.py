@@ -64,7 +64,7 @@ class Evaluation:
             return None
         return Evaluated(
             round_no=self.progress.round_no,
-            total_env_steps=self.progress.total_env_steps,
+            total_progress=self.progress.total_progress,
             at_s=at_s,
             figures=self._task.evaluation_figures_of([decode(outcome.payload) for outcome in done]),
             cost_picodollars=sum(outcome.cost_picodollars or 0 for outcome in done),

@@ -147,7 +147,7 @@ class GradientDriver(Driver):
             tally,
             started_s=self.started_s,
             collect_s=max(0.0, now_s - self.started_s - report.learning_s),
-            dropped_trajectories=step.dropped_trajectories,
+            dropped_contributions=step.dropped_contributions,
             gradients=report,
             slot_states=dict(sorted(self.states.items())),
             **self.kept(),

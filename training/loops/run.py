@@ -164,7 +164,7 @@ class Run:
             learner=learner,
             weights=weights,
             version=result["version"],
-            total_env_steps=self.progress.total_env_steps + learned.amount,
+            total_progress=self.progress.total_progress + learned.amount,
         )
         self._weights = self._platform.publish(self.progress.version, self.progress.weights)
 
@@ -190,7 +190,7 @@ class Run:
         *,
         started_s: float,
         collect_s: float,
-        dropped_trajectories: int = 0,
+        dropped_contributions: int = 0,
         gradients: GradientsReport | None = None,
         **changes: Any,
     ) -> Iterator[Event]:
@@ -204,12 +204,12 @@ class Run:
             tally,
             self._learned,
             memory_mb=plan.memory_mb if self.spec.scaling.memory_range_mb is not None else 0,
-            env_steps=self._made_before + self.learned_in_round,
+            progress_made=self._made_before + self.learned_in_round,
             figures=self.task.round_figures_of([one.result for one in self._learned]),
             started_s=started_s,
             collect_s=collect_s,
             now_s=self.now_s(),
-            dropped_trajectories=dropped_trajectories,
+            dropped_contributions=dropped_contributions,
             spend=self._spend(),
             gradients=gradients,
         )
@@ -299,10 +299,10 @@ class Run:
             reason_code=halt.code,
             reason=halt.reason,
             rounds=self.progress.round_no,
-            env_steps=self.progress.total_env_steps,
+            progress=self.progress.total_progress,
             platform_s=self.progress.elapsed_s,
-            evaluation_return_mean=means[-1] if means else None,
-            episode_return_mean=self.progress.training_score,
+            evaluated_score=means[-1] if means else None,
+            training_score=self.progress.training_score,
             cost_picodollars=spend.spent_picodollars if spend is not None else self.progress.cost_picodollars,
         )
 
@@ -344,5 +344,5 @@ class Run:
 def _progress_in_no_round(progress: Progress) -> int:
     """Return what the run had made within a round when it was saved: the round that goes on reports it too."""
     if progress.history:
-        return progress.total_env_steps - progress.history[-1].total_env_steps
-    return progress.total_env_steps if progress.round_no == 0 else 0
+        return progress.total_progress - progress.history[-1].total_progress
+    return progress.total_progress if progress.round_no == 0 else 0

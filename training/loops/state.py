@@ -103,7 +103,7 @@ class EndRound(NamedTuple):
     Of learners that compute gradients: how stale a release might be, and the most gradients that waited.
     """
 
-    dropped_trajectories: int = 0
+    dropped_contributions: int = 0
     bound: float | None = None
     queue_most: int = 0
 
@@ -177,7 +177,7 @@ class LoopState(ABC):
         self.name = name
         self.version = progress.version
         self.round_no = progress.round_no
-        self.total = progress.total_env_steps
+        self.total = progress.total_progress
         self.learned = self.versions = 0
         self.after: tuple[str, ...] = ()
         self.judging = False

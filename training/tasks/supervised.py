@@ -228,7 +228,7 @@ def trained_model(
         method=f"{spec.optimiser.kind} at rate {spec.optimiser.learning_rate:g}, minibatches of {spec.minibatch:,},"
         f" {spec.loop.kind.replace('_', ' ')} loop, {spec.scaling.kind} scaling",
         seed=spec.seed,
-        samples=progress.total_env_steps,
+        samples=progress.total_progress,
         cost=cost,
         simulated=simulated,
         metrics=judged,

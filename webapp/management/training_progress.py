@@ -28,7 +28,7 @@ class TrainingProgress:
         now_s = time.monotonic() if now_s is None else now_s
         share = self._share(report, spent_picodollars)
         began_s, share_then = self._begun = self._begun or (now_s, share)
-        parts = [f"{100 * share:.0f} %", f"round {report.round_no:,}", f"{report.total_env_steps:,} steps"]
+        parts = [f"{100 * share:.0f} %", f"round {report.round_no:,}", f"{report.total_progress:,} steps"]
         if share > share_then and now_s > began_s:
             left_s = (now_s - began_s) * (1 - share) / (share - share_then)
             parts.append(f"about {format_age(max(1.0, left_s))} left")
@@ -39,8 +39,8 @@ class TrainingProgress:
 
     def _share(self, report: Any, spent_picodollars: int) -> float:
         done = {
-            "env_steps": report.total_env_steps,
-            "samples": report.total_env_steps,
+            "env_steps": report.total_progress,
+            "samples": report.total_progress,
             "rounds": report.round_no,
             "minutes": (report.started_s + report.total_s) / 60,
         }

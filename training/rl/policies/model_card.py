@@ -79,7 +79,7 @@ def model_card(
         ("Network", _network(spec.network)),
         ("Observations", _normaliser(trained)),
         ("Policy", f"version {trained.learner.version:,}, after round {progress.round_no:,}"),
-        ("Trained for", f"{progress.total_env_steps:,} environment steps"),
+        ("Trained for", f"{progress.total_progress:,} environment steps"),
         ("Training seed", str(spec.seed)),
         ("Cost of the training", _cost(cost, simulated)),
         ("Trained with", _versions()),

@@ -75,13 +75,13 @@ class Rehearsal:
             if budget_picodollars is not None and spent > budget_picodollars:
                 break
             limit = budget_picodollars if budget_picodollars is not None else 0
-            steps += step.report.env_steps
+            steps += step.report.progress
             rounds.append(
                 step.report.model_copy(
                     update={
                         "round_no": k,
                         "actors": plan.actors,
-                        "total_env_steps": steps,
+                        "total_progress": steps,
                         "figures": step.report.figures.model_copy(update={"episode_return_mean": level}),
                         "spend": Spend(
                             spent_picodollars=spent, reserved_picodollars=0, limit_picodollars=limit

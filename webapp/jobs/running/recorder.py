@@ -129,7 +129,7 @@ class Recorder:
             return
         changes: dict[str, Any] = {
             "round_no": report.round_no,
-            "env_steps": report.total_env_steps,
+            "env_steps": report.total_progress,
             "actors": report.actors,
             "platform_s": report.started_s + report.total_s,
         }
@@ -183,8 +183,8 @@ class Recorder:
         return {
             "summary": summary,
             "platform_s": stopped.platform_s,
-            "evaluation_return_mean": stopped.evaluation_return_mean,
-            "episode_return_mean": stopped.episode_return_mean,
+            "evaluation_return_mean": stopped.evaluated_score,
+            "episode_return_mean": stopped.training_score,
         }
 
 

@@ -60,10 +60,10 @@ class Trackers:
             report = as_json(event)["report"]
             self._picodollars += report.get("cost_picodollars") or 0
             self._offer(
-                event.report.total_env_steps, report["started_s"] + report["total_s"], self._read(report)
+                event.report.total_progress, report["started_s"] + report["total_s"], self._read(report)
             )
         elif isinstance(event, Evaluated) and math.isfinite(event.score):
-            self._offer(event.total_env_steps, event.at_s, {EVALUATION: event.score})
+            self._offer(event.total_progress, event.at_s, {EVALUATION: event.score})
         self._look()
 
     def close(self, stopped: Stopped | None = None, *, handed_over: bool = False) -> None:
@@ -90,7 +90,7 @@ class Trackers:
         return figures
 
     def _final_figures(self, stopped: Stopped) -> dict[str, float]:
-        scores = {"evaluation": stopped.evaluation_return_mean, "training": self._last.get(SCORE)}
+        scores = {"evaluation": stopped.evaluated_score, "training": self._last.get(SCORE)}
         found = {f"final/{name}": score for name, score in scores.items() if score is not None}
         if self._spent_name in self._last:
             found[f"final/{self._spent_name.rpartition('/')[2]}"] = self._last[self._spent_name]

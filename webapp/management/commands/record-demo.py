@@ -48,10 +48,10 @@ class Command(LineCommand):
             run = Headless(spec, checkpoints=store)
             for event in run.events():
                 if isinstance(event, RoundFinished) and event.report.score is not None:
-                    curve.append((event.report.total_env_steps, event.report.score))
+                    curve.append((event.report.total_progress, event.report.score))
                 elif isinstance(event, Evaluated):
                     judged.append(event)
-                    self.tell(f"{event.total_env_steps:,} steps: {event.score:.0f}")
+                    self.tell(f"{event.total_progress:,} steps: {event.score:.0f}")
                 elif isinstance(event, CheckpointSaved) and judged and judged[-1].round_no == event.round_no:
                     file = store / f"{event.round_no}.webp"
                     short_films.shoot(store / event.name, file, cpu_s=_CPU_S, within_s=_FILM_WITHIN_S)
@@ -65,7 +65,7 @@ class Command(LineCommand):
             "recorded_on": f"{datetime.now(UTC):%Y-%m-%d}",
             "env_steps": run.summary()["env_steps"],
             "curve": _thinned(curve),
-            "films": [{"env_steps": one.total_env_steps, "return": round(one.score, 1)} for one in kept],
+            "films": [{"env_steps": one.total_progress, "return": round(one.score, 1)} for one in kept],
         }
         (folder / RECORDING).write_text(json.dumps(recording, separators=(",", ":")) + "\n")
 

@@ -100,7 +100,7 @@ def _line(event: Any) -> str:
             seen = report.score
             reward = "" if seen is None else f", return {seen:.1f}"
             return (
-                f"round {report.round_no:,}: {report.total_env_steps:,} steps, {report.actors} actors"
+                f"round {report.round_no:,}: {report.total_progress:,} steps, {report.actors} actors"
                 f"{reward}, {report.total_s:.2f} s"
             )
         case "evaluation":

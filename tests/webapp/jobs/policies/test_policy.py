@@ -60,7 +60,7 @@ def written(folder: Path, spec: TrainingSpec, round_no: int, *, best: bool = Fal
     """A checkpoint of a policy that learned nothing, as a file; and the event that tells of it."""
     learner = LearnerState.initial(spec.network, spaces_of(spec.environment), round_no)
     progress = Progress(
-        learner=learner.encode(), weights=b"", round_no=round_no, total_env_steps=256 * round_no
+        learner=learner.encode(), weights=b"", round_no=round_no, total_progress=256 * round_no
     )
     ref = FileCheckpointStore(folder).save(round_no, progress.encode(spec), best=best)
     return CheckpointSaved(
