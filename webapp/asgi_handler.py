@@ -142,7 +142,7 @@ def _refusal_page(path: str, refusal: BodyRefused) -> HttpResponse:
     if path.startswith("/api/"):
         request = HttpRequest()
         request.path = path
-        refused = problems.Refused(
+        refused = problems.ApiRefused(
             refusal.status, "body", "The request was not taken.", refusal.why, refusal.fix
         )
         answer = problems.answer(request, refused)

@@ -27,7 +27,7 @@ MOST_BY_DEFAULT = 4096
 _WARNED_EVERY_S = 60.0
 
 
-class Refusal(NamedTuple):
+class SocketRefusal(NamedTuple):
     """A status, and a sentence for the client."""
 
     status: int
@@ -46,14 +46,16 @@ class OpenConnections:
         self._waiting: dict[Transport, None] = {}
         self._warned_s = -_WARNED_EVERY_S
 
-    def add(self, transport: Transport, host: str) -> Refusal | None:
+    def add(self, transport: Transport, host: str) -> SocketRefusal | None:
         """Give the connection a place, and return None; otherwise why there is none."""
         address = client_address(host)
         if self._by_address[address] >= self._most_an_address and not self._is_proxy(address):
             self._warn(address)
-            return Refusal(429, f"This address has {self._most_an_address} connections open. Close some.")
+            return SocketRefusal(
+                429, f"This address has {self._most_an_address} connections open. Close some."
+            )
         if len(self._addresses) >= self._most and not self._make_room():
-            return Refusal(503, "All connections of this site are in use. Try again in a few seconds.")
+            return SocketRefusal(503, "All connections of this site are in use. Try again in a few seconds.")
         self._addresses[transport] = address
         self._by_address[address] += 1
         return None

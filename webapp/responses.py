@@ -87,7 +87,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return HttpResponse(render_to_string("500.html", {"reference": reference}), status=500)
 
 
-class Gone(Http404):
+class GoneObject(Http404):
     """The requested object no longer exists. The message says what happened to it."""
 
 
@@ -100,7 +100,7 @@ def or_404(found: Found | None, kind: str) -> Found:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The page for an unknown address. It gives details only for objects that are gone, so it reveals nothing else."""
-    if isinstance(exception, Gone):
+    if isinstance(exception, GoneObject):
         return render(request, "410.html", {"why": str(exception)}, status=410)
     return render(request, "404.html", status=404)
 

@@ -41,11 +41,11 @@ _ISATAP = 0x00005EFE
 _ISATAP_MASK = 0xFDFFFFFF
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """Nothing is sent to this address; the text says why and what to do."""
 
 
-class Unreachable(Exception):
+class HostUnreachable(Exception):
     """The host cannot be reached now; the text says why."""
 
 
@@ -61,7 +61,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """`body`: at most as many bytes as the caller wanted; more are not read."""
 
     status: int
@@ -76,26 +76,26 @@ def is_exempt(host: str, port: int | None = None) -> bool:
 
 
 def target_of(url: str) -> Target:
-    """The URL's present target. Refused if it must not be reached, Unreachable if its name cannot be resolved."""
+    """The URL's present target. Raises AddressRefused, or HostUnreachable if its name cannot be resolved."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused("This is no web address. Copy it again.") from None
+        raise AddressRefused("This is no web address. Copy it again.") from None
     if not (parts.path + parts.query).isascii():
-        raise Refused("There are letters in it that web addresses do not have. Copy it again.")
+        raise AddressRefused("There are letters in it that web addresses do not have. Copy it again.")
     host = (parts.hostname or "").rstrip(".")
     if parts.scheme not in ("https", "http") or not host:
-        raise Refused("This is no web address. It begins with https:// and a host name.")
+        raise AddressRefused("This is no web address. It begins with https:// and a host name.")
     if parts.username is not None or parts.password is not None:
-        raise Refused("The address holds a user name or password. Leave them out.")
+        raise AddressRefused("The address holds a user name or password. Leave them out.")
     port = port or (443 if parts.scheme == "https" else 80)
     exempt = is_exempt(host, port)
     if parts.scheme == "http" and not exempt:
-        raise Refused("Starling sends by https only: on the way, http can be read and changed.")
+        raise AddressRefused("Starling sends by https only: on the way, http can be read and changed.")
     addresses = _resolve(host, port)
     if not exempt and not all(is_public(address) for address in addresses):
-        raise Refused(
+        raise AddressRefused(
             f"{host} is an address of a private network. Starling sends to public hosts only, unless this"
             " installation's operator names the host in STARLING_ALERT_HOSTS."
         )
@@ -124,8 +124,8 @@ def post(
     within_s: float = WITHIN_S,
     most_bytes: int = 0,
     method: str = "POST",
-) -> Answer:
-    """Post (or PUT) to an address that was just checked, and return the answer. Raises Refused or Unreachable."""
+) -> HttpAnswer:
+    """Post (or PUT) to an address, and return the answer. Raises AddressRefused or HostUnreachable."""
     ends_s = time.monotonic() + within_s
     target = target_of(url)
     failure: Exception | None = None
@@ -140,7 +140,7 @@ def post(
         except (OSError, http.client.HTTPException) as error:
             failure = error
             break
-    raise Unreachable(_why(target, failure, within_s))
+    raise HostUnreachable(_why(target, failure, within_s))
 
 
 class _Pinned(http.client.HTTPConnection):
@@ -166,7 +166,7 @@ def _exchange(
     headers: Mapping[str, str],
     within_s: float,
     most_bytes: int,
-) -> Answer:
+) -> HttpAnswer:
     connection = _Pinned(target, address, within_s)
     # The socket's timeout is for each read: a host that sends a byte at a time would never time out.
     watchdog = threading.Timer(within_s, _cut, [connection])
@@ -176,7 +176,7 @@ def _exchange(
         connection.request(method, target.path, body=body, headers=dict(headers))
         answer = connection.getresponse()
         content = answer.read(most_bytes) if most_bytes else b""
-        return Answer(answer.status, _seconds(answer.getheader("Retry-After")), content)
+        return HttpAnswer(answer.status, _seconds(answer.getheader("Retry-After")), content)
     finally:
         watchdog.cancel()
         connection.close()
@@ -192,7 +192,7 @@ def _resolve(host: str, port: int) -> tuple[str, ...]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Unreachable(f"The name {host} could not be looked up.") from None
+        raise HostUnreachable(f"The name {host} could not be looked up.") from None
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

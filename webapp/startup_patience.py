@@ -12,7 +12,7 @@ _LEAST_TICKS = 50
 """Half a second of processor time: a process that only answers whether it is ready uses less in a minute."""
 
 
-class Started(Protocol):
+class StartedProcess(Protocol):
     """A started process with the number of lines that it has written, and the last of them."""
 
     @property
@@ -26,7 +26,7 @@ class Started(Protocol):
 
 
 @dataclass(frozen=True)
-class Patience:
+class StartupPatience:
     """How long to wait for processes: as long as they make progress, and never longer than `at_most_s`.
 
     A process gets on while it writes lines or uses processor time: on a busy machine a start may take minutes.
@@ -36,7 +36,7 @@ class Patience:
     at_most_s: float = 900.0
 
 
-PATIENT = Patience()
+PATIENT = StartupPatience()
 
 
 class Waiting:
@@ -46,7 +46,7 @@ class Waiting:
         self,
         say: Callable[[str, str], None],
         what: str,
-        patience: Patience,
+        patience: StartupPatience,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._say = say
@@ -56,7 +56,7 @@ class Waiting:
         self._began_s = self._progress_s = self._reported_s = now_s()
         self._seen: dict[str, tuple[int, int]] = {}
 
-    def given_up(self, waiting: Sequence[Started]) -> str:
+    def given_up(self, waiting: Sequence[StartedProcess]) -> str:
         """Why the wait ends, with the processes' last lines; empty while it goes on."""
         now_s = self._now_s()
         if self._got_on(waiting):
@@ -74,7 +74,7 @@ class Waiting:
             self._say("starling", f"{_names(waiting)}: not {self._what} after {waited_s:.0f} s; still at it.")
         return ""
 
-    def _got_on(self, waiting: Sequence[Started]) -> bool:
+    def _got_on(self, waiting: Sequence[StartedProcess]) -> bool:
         """Whether a process wrote a line, or used enough processor time since the last line."""
         seen = {one.name: (one.heard, _processor_ticks(one)) for one in waiting}
         before, got_on = self._seen, False
@@ -85,11 +85,11 @@ class Waiting:
         return got_on
 
 
-def _names(waiting: Sequence[Started]) -> str:
+def _names(waiting: Sequence[StartedProcess]) -> str:
     return " and ".join(one.name for one in waiting)
 
 
-def _last_words(waiting: Sequence[Started]) -> str:
+def _last_words(waiting: Sequence[StartedProcess]) -> str:
     """The last lines of each of them, named."""
     said = []
     for one in waiting:
@@ -98,7 +98,7 @@ def _last_words(waiting: Sequence[Started]) -> str:
     return "\n".join(said)
 
 
-def _processor_ticks(one: Started) -> int:
+def _processor_ticks(one: StartedProcess) -> int:
     """The processor time of its process and of finished children; 0 if the system does not report it."""
     if one.pid is None:
         return 0

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO
 
 from cloud.workers.processes import bound_to_this_process
-from webapp.startup_patience import PATIENT, Patience, Waiting
+from webapp.startup_patience import PATIENT, StartupPatience, Waiting
 
 _TICK_S = 0.05
 _QUICK_DEATH_S = 15.0
@@ -26,7 +26,7 @@ _LONGEST_BACKOFF_S = 8.0
 
 
 @dataclass(frozen=True)
-class Service:
+class ServerProcess:
     """One server process: its command, its check of readiness, and how long it may take to stop."""
 
     name: str
@@ -53,7 +53,7 @@ class _Running:
     Services of one `group` started together.
     """
 
-    service: Service
+    service: ServerProcess
     group: int
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
@@ -104,7 +104,7 @@ class Supervisor:
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
-    def start(self, services: Iterable[Service], *, patience: Patience = PATIENT) -> None:
+    def start(self, services: Iterable[ServerProcess], *, patience: StartupPatience = PATIENT) -> None:
         """Start these services together and return once all are ready. Raises StopRequested or ServiceFailed."""
         added = [_Running(service, self._groups) for service in services]
         self._groups += 1
@@ -117,7 +117,7 @@ class Supervisor:
             if given_up := wait.given_up(waiting):
                 raise ServiceFailed(given_up)
 
-    def run_to_end(self, service: Service) -> list[str]:
+    def run_to_end(self, service: ServerProcess) -> list[str]:
         """Run a command that is meant to end, and return its lines of output. Raises as `start` does."""
         running = _Running(service, self._groups)
         self._groups += 1

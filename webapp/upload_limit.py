@@ -22,7 +22,7 @@ from django.urls import Resolver404, resolve
 from webapp.accounts.access import membership_for
 from webapp.api.auth import project_of, require_scope
 from webapp.api.models import Scope
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.tokens import caller_of_key
 from webapp.datasets.files import MOST_UPLOADED_BYTES as MOST_TABLE_BYTES
 from webapp.reports.bills.bill_reading import MOST_UPLOADED_BYTES as MOST_BILL_BYTES
@@ -89,7 +89,7 @@ def _may_by_token(request: HttpRequest, slug: str, needs: str, scope: Scope) -> 
     try:
         require_scope(request, scope)
         project_of(request, slug, needs)
-    except (Refused, Http404, PermissionDenied):
+    except (ApiRefused, Http404, PermissionDenied):
         return False
     return True
 

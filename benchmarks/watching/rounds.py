@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.factories import round_finished
 from webapp.clock import SYSTEM_CLOCK
-from webapp.jobs.events.event_log import Entry, event_row
+from webapp.jobs.events.event_log import EventEntry, event_row
 from webapp.jobs.models import Event, EventKind, Job
 
 _NOISY = ("entropy", "approximate_kl", "clip_fraction", "explained_variance", "gradient_norm", "value_loss")
@@ -24,7 +24,7 @@ def long_history(job: Job, rounds: int) -> None:
     def rows() -> Iterator[Event]:
         for number in range(1, rounds + 1):
             at = began + timedelta(seconds=number)
-            yield event_row(job.pk, first + number - 1, at, Entry(EventKind.ROUND, _payload(number)))
+            yield event_row(job.pk, first + number - 1, at, EventEntry(EventKind.ROUND, _payload(number)))
 
     Event.objects.bulk_create(rows(), batch_size=2_000)
     last = first + rounds - 1

@@ -13,7 +13,7 @@ from tests.webapp.spoiled_database import failing_at
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.management.commands.prepare import DEMO_SIGN_IN
-from webapp.startup_patience import Patience, Waiting
+from webapp.startup_patience import StartupPatience, Waiting
 
 pytestmark = pytest.mark.django_db
 
@@ -90,7 +90,7 @@ class _Start:
         self.said: list[str] = []
         self.service = _Starting()
         self._waiting = Waiting(
-            lambda _, line: self.said.append(line), "ready", Patience(60.0, 900.0), lambda: self.now_s
+            lambda _, line: self.said.append(line), "ready", StartupPatience(60.0, 900.0), lambda: self.now_s
         )
 
     def after(self, seconds: float) -> str:

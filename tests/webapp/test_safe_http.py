@@ -77,7 +77,7 @@ def test_this_machine_is_refused_in_every_dress_and_hears_nothing(
     dressed: str, receiver: WebReceiver
 ) -> None:
     for scheme in ("https", "http"):
-        with pytest.raises(safe_http.Refused):
+        with pytest.raises(safe_http.AddressRefused):
             safe_http.post(f"{scheme}://{dressed}:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 
@@ -96,13 +96,13 @@ def test_this_machine_is_refused_in_every_dress_and_hears_nothing(
     ],
 )
 def test_what_is_no_good_address_is_refused_in_words(url: str, words: str) -> None:
-    with pytest.raises(safe_http.Refused, match=words):
+    with pytest.raises(safe_http.AddressRefused, match=words):
         safe_http.target_of(url)
 
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     _answers(monkeypatch, ["93.184.215.14", "10.0.0.7"])
-    with pytest.raises(safe_http.Refused, match="private network"):
+    with pytest.raises(safe_http.AddressRefused, match="private network"):
         safe_http.target_of("https://mixed.example.org/")
 
 
@@ -118,17 +118,17 @@ def test_a_name_that_changes_its_mind_gains_nothing(
 
     looked_up = _answers(monkeypatch, ["93.184.215.14"], ["127.0.0.1"])
     monkeypatch.setattr(socket, "create_connection", create_connection)
-    with pytest.raises(safe_http.Unreachable):
+    with pytest.raises(safe_http.HostUnreachable):
         safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
     assert looked_up == ["flips.example.org"]
     assert gone_to == [("93.184.215.14", receiver.port)]
-    with pytest.raises(safe_http.Refused):
+    with pytest.raises(safe_http.AddressRefused):
         safe_http.post(f"https://flips.example.org:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 
 
 def test_a_name_that_no_one_knows_may_be_known_later() -> None:
-    with pytest.raises(safe_http.Unreachable, match="looked up"):
+    with pytest.raises(safe_http.HostUnreachable, match="looked up"):
         safe_http.target_of("https://no-such-host.invalid/")
 
 
@@ -138,7 +138,7 @@ def test_a_host_that_the_operator_named_is_reached(receiver: WebReceiver, settin
     assert answer.status == 204
     (post,) = receiver.posts
     assert (post.path, post.body, post.headers["X-One"]) == ("/hook?a=b", b"{}", "1")
-    with pytest.raises(safe_http.Refused):
+    with pytest.raises(safe_http.AddressRefused):
         safe_http.post(f"http://127.0.0.1:{reserved_port()}/hook", b"{}", {})
 
 
@@ -154,7 +154,7 @@ def test_a_server_that_answers_slowly_is_left(receiver: WebReceiver, settings: A
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
     receiver.pause_s, receiver.drip = (0.0, True) if drip else (60.0, False)
     began = time.monotonic()
-    with pytest.raises(safe_http.Unreachable):
+    with pytest.raises(safe_http.HostUnreachable):
         safe_http.post(receiver.url, b"{}", {}, within_s=0.3)
     assert time.monotonic() - began < 20.0
 
@@ -162,13 +162,13 @@ def test_a_server_that_answers_slowly_is_left(receiver: WebReceiver, settings: A
 def test_no_one_there_is_said_in_words(settings: Any) -> None:
     port = reserved_port()
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{port}"]
-    with pytest.raises(safe_http.Unreachable, match=f"on port {port}"):
+    with pytest.raises(safe_http.HostUnreachable, match=f"on port {port}"):
         safe_http.post(f"http://127.0.0.1:{port}/hook", b"{}", {})
 
 
 def test_a_certificate_of_somebody_else_is_not_taken(settings: Any, receiver: WebReceiver) -> None:
     settings.STARLING_ALERT_HOSTS = [f"127.0.0.1:{receiver.port}"]
-    with pytest.raises(safe_http.Unreachable):
+    with pytest.raises(safe_http.HostUnreachable):
         safe_http.post(f"https://127.0.0.1:{receiver.port}/hook", b"{}", {})
     assert receiver.posts == []
 

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from client.request_bodies import FileForm
 from tests.factories import make_spec, round_finished
-from webapp.management.training_progress import TrainingProgress
+from webapp.management.training_progress import ProgressLine
 
 USD = 10**12
 SHORT = ["--set", "training.stop.rounds=4", "--set", "training.scaling.actors=1"]
@@ -26,7 +26,7 @@ def _spec(budget_usd: str = "1", **stop: Any) -> Any:
 
 
 def _line(spec: Any, round_no: int, spent: int = 0, **at: float) -> str:
-    progress = TrainingProgress(spec)
+    progress = ProgressLine(spec)
     progress.begin(now_s=0.0)
     return progress.line(round_finished(round_no, spent=spent).report, now_s=at.get("now_s", 30.0))
 
@@ -45,7 +45,7 @@ def test_money_that_runs_out_first_is_the_end() -> None:
 
 
 def test_a_resumed_run_is_timed_from_where_it_goes_on() -> None:
-    progress = TrainingProgress(_spec(rounds=100))
+    progress = ProgressLine(_spec(rounds=100))
     assert "left" not in progress.line(round_finished(80).report, now_s=0.0)
     assert "about 10 s left" in progress.line(round_finished(90).report, now_s=10.0)
 

@@ -70,11 +70,13 @@ def _job(project: Any, user: Any, number: int) -> Job:
 def _repeat(
     job: Job, recorder: Recorder, number: int, rounds: int, kind: str, preset: str, spent: int
 ) -> None:
-    from webapp.jobs.events.event_log import Entry, append_events
+    from webapp.jobs.events.event_log import EventEntry, append_events
 
     again = rounds - 2
     Round.objects.filter(job=job, round_no__gt=again).delete()
-    append_events(job.pk, [Entry("resumed", {"from_round": again, "checkpoint": ""})], clock=SYSTEM_CLOCK)
+    append_events(
+        job.pk, [EventEntry("resumed", {"from_round": again, "checkpoint": ""})], clock=SYSTEM_CLOCK
+    )
     for round_no in (again + 1, again + 2):
         recorder.record(RoundFinished(report=_report(number + 1, round_no, kind, preset, spent)))
     recorder.record(_evaluation(number + 1, again + 2, kind, preset))

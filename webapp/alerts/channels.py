@@ -62,7 +62,7 @@ def add_chat(*, project: Any, name: str, url: Secret, clock: Clock = SYSTEM_CLOC
     """A new chat channel, by the address that the chat service issued."""
     try:
         service = chat.service_of(chat.notifier(url.reveal()))
-    except safe_http.Refused as refusal:
+    except safe_http.AddressRefused as refusal:
         raise ChannelRefused(str(refusal)) from None
     return _add(project, Way.CHAT, name, clock, {"url": url}, place=service)
 
@@ -74,7 +74,7 @@ def add_webhook(
     """A new webhook channel, and the key that signs its messages, to be shown once."""
     try:
         safe_http.target_of(url.reveal())
-    except (safe_http.Refused, safe_http.Unreachable) as refusal:
+    except (safe_http.AddressRefused, safe_http.HostUnreachable) as refusal:
         raise ChannelRefused(str(refusal)) from None
     key = alerts_secrets.new_signing_key()
     place = urlsplit(url.reveal()).hostname or ""

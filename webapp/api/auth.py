@@ -12,9 +12,9 @@ from ninja.security import HttpBearer
 from webapp.accounts.access import membership_for
 from webapp.accounts.models import Membership, Project
 from webapp.api.models import Caller, Scope
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.tokens import caller_of_key
-from webapp.limits.counters import Pace
+from webapp.limits.counters import RateLimits
 
 _WORDS = {
     Scope.READ: "read",
@@ -24,7 +24,7 @@ _WORDS = {
 }
 
 
-pace = Pace()
+pace = RateLimits()
 
 
 class Token(HttpBearer):
@@ -50,7 +50,7 @@ def _paced(request: HttpRequest, token_id: str) -> None:
     left, wait_s = pace.take(token_id, a_minute, time.time())
     request.pace = (a_minute, max(0, left), wait_s)  # type: ignore[attr-defined]
     if left < 0:
-        raise Refused(
+        raise ApiRefused(
             429,
             "pace",
             "The request was not processed.",
@@ -59,9 +59,9 @@ def _paced(request: HttpRequest, token_id: str) -> None:
         )
 
 
-def _out_of_scope(caller: Caller, scope: Scope) -> Refused:
+def _out_of_scope(caller: Caller, scope: Scope) -> ApiRefused:
     if scope == Scope.BUDGET:
-        return Refused(
+        return ApiRefused(
             403,
             "fresh-sign-in",
             "The budget was not raised.",
@@ -69,7 +69,7 @@ def _out_of_scope(caller: Caller, scope: Scope) -> Refused:
             " or the scope “budget”, which this token lacks.",
             "Raise it on the job's page, or use a token with the scope “budget”.",
         )
-    return Refused(
+    return ApiRefused(
         403,
         "scope",
         "Nothing was changed.",
@@ -107,7 +107,7 @@ def member_of(
     caller: Any = request.auth  # type: ignore[attr-defined]
     member = membership_for(caller, slug, needs, archived=archived)
     if caller.token.project_id not in (None, member.project_id):
-        raise Refused(
+        raise ApiRefused(
             404,
             "absent",
             "Nothing was found.",

@@ -18,7 +18,7 @@ from django.http import StreamingHttpResponse
 
 from webapp.accounts.models import Membership, Role
 from webapp.api.models import ApiToken
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.schemas import Shape
 from webapp.api.tokens import valid_among
 from webapp.job_states import TERMINAL
@@ -76,7 +76,7 @@ class EventStream(StreamingHttpResponse):
         self._person: int | None = token.user_id
         with _counting:
             if _open[token.user_id] >= STREAMS_A_PERSON:
-                raise Refused(
+                raise ApiRefused(
                     429,
                     "streams",
                     "No stream was opened.",

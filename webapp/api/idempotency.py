@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from webapp.abtests.models import ABTest
 from webapp.accounts.models import Project
 from webapp.api.models import Made
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.jobs.models import Job, JobGroup
 
 REPLAYED = "Idempotency-Replayed"
@@ -36,7 +36,7 @@ def create_once(
     """The id of the row that `make` creates, or created when this key was first used in the project: then the response
     says so.
 
-    Refused if the key was used for another request. If `make` raises, the key stays unused.
+    ApiRefused if the key was used for another request. If `make` raises, the key stays unused.
     """
     if not key:
         return str(make().pk)
@@ -49,7 +49,7 @@ def create_once(
             row.made_id = str(make().pk)
             row.save(update_fields=["made_id"])
     if row.sha256 != sha256:
-        raise Refused(
+        raise ApiRefused(
             409,
             "key-used",
             f"No {kind} was requested.",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Project
 from webapp.api.paging import Page, newest_first
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.schemas import Shape, Usd
 from webapp.clock import SYSTEM_CLOCK
 from webapp.job_states import FILTERS, TERMINAL, Observed
@@ -186,13 +186,13 @@ def search_jobs(
 
 
 def _matching_query(project: Project, question: str) -> Q:
-    """Jobs that match the query, as in the list of jobs. Refused if the query is invalid."""
+    """Jobs that match the query, as in the list of jobs. ApiRefused if the query is invalid."""
     if not question.strip():
         return Q()
     try:
         terms = parse(question)
     except NotUnderstood as refusal:
-        raise Refused(
+        raise ApiRefused(
             422,
             "question",
             "No jobs were looked for.",
@@ -229,6 +229,6 @@ def _states(value: str) -> Any:
     if value in Observed.values:
         return (value,)
     known = ", ".join(dict.fromkeys([*FILTERS, *Observed.values]))
-    raise Refused(
+    raise ApiRefused(
         422, "state", "No jobs were looked for.", f"There is no state “{value}”.", f"Use one of: {known}."
     )

@@ -14,7 +14,7 @@ from django.db.models import Model, Q, QuerySet
 from ninja import Path, Query
 from pydantic import BaseModel, Field
 
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 
 Row = TypeVar("Row")
 Stored = TypeVar("Stored", bound=Model)
@@ -71,7 +71,7 @@ def oldest_first(
 
 
 def read_cursor(text: str) -> tuple[datetime, str]:
-    """The row that a cursor names. Refused if the cursor is invalid."""
+    """The row that a cursor names. ApiRefused if the cursor is invalid."""
     try:
         moment, key = json.loads(
             base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -85,8 +85,8 @@ def read_cursor(text: str) -> tuple[datetime, str]:
     return at, key
 
 
-def _no_cursor() -> Refused:
-    return Refused(
+def _no_cursor() -> ApiRefused:
+    return ApiRefused(
         422,
         "cursor",
         "No page was made.",

@@ -21,7 +21,7 @@ from webapp.connections.key_ring import KeysUnusable
 from webapp.connections.services import ConnectionRefused
 from webapp.datasets.services import ChoiceRefused, DataRefused
 from webapp.jobs.form.drafts import DraftRefused
-from webapp.jobs.form.spec_problems import Problem as FieldProblem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.services import SpecRefused
 from webapp.money.budgets import BudgetRefused
 from webapp.predictions.predict import NoPrediction
@@ -29,7 +29,7 @@ from webapp.profiling.services import ProfileRefused
 from webapp.projects.services import ProjectBusy
 from webapp.reports.bills.bill_reading import NotTaken
 from webapp.reports.report_builds import TooMany
-from webapp.responses import Gone
+from webapp.responses import GoneObject
 from webapp.schedulers.services import TrainingRefused
 from webapp.sharing.services import LinkRefused
 from webapp.storage_faults import storage_fault
@@ -58,7 +58,7 @@ class Problem(BaseModel):
     errors: list[FieldError] = []
 
 
-class Refused(Exception):
+class ApiRefused(Exception):
     """A refused request. It becomes a problem document."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Refused(Exception):
         what: str,
         why: str,
         fix: str,
-        errors: Sequence[FieldProblem] = (),
+        errors: Sequence[SpecProblem] = (),
     ) -> None:
         super().__init__(f"{what} {why} {fix}".strip())
         self.status, self.code = status, code
@@ -76,10 +76,10 @@ class Refused(Exception):
         self.errors = list(errors)
 
 
-def spec_refused(found: Sequence[FieldProblem]) -> Refused:
+def spec_refused(found: Sequence[SpecProblem]) -> ApiRefused:
     """A refused document, with a sentence for each field."""
     why = " ".join(one.sentence for one in found[:3]) + (" …" if len(found) > 3 else "")
-    return Refused(
+    return ApiRefused(
         422, "invalid", "The request was not carried out.", why, "Correct what errors lists.", found
     )
 
@@ -94,14 +94,14 @@ def cleaned(form: forms.Form, given: Iterable[str] = ()) -> dict[str, Any]:
     if form.is_valid() and not strange:
         return form.cleaned_data
     allowed = ", ".join(form.fields)
-    found = [FieldProblem(name, f"{name} does not belong here; what does is: {allowed}.") for name in strange]
+    found = [SpecProblem(name, f"{name} does not belong here; what does is: {allowed}.") for name in strange]
     for name, words in form.errors.items():
         label = f"{form.fields[name].label} ({name}): " if name in form.fields else ""
-        found += [FieldProblem(name if label else "", f"{label}{word}") for word in words]
+        found += [SpecProblem(name if label else "", f"{label}{word}") for word in words]
     raise spec_refused(found)
 
 
-def answer(request: HttpRequest, refused: Refused) -> HttpResponse:
+def answer(request: HttpRequest, refused: ApiRefused) -> HttpResponse:
     problem = Problem(
         type=f"urn:starling:{refused.code}",
         title=HTTPStatus(refused.status).phrase,
@@ -139,20 +139,20 @@ _BY_SERVICES: dict[type[Exception], tuple[str, str, str]] = {
 }
 
 
-def refusal_of(error: Exception) -> Refused:
+def refusal_of(error: Exception) -> ApiRefused:
     """Any exception as a refusal. An unexpected one is logged and reported as a fault of Starling."""
     for kind, (about, what, fix) in _BY_SERVICES.items():
         if isinstance(error, kind):
-            return Refused(409, about, what, str(error), fix)
+            return ApiRefused(409, about, what, str(error), fix)
     match error:
-        case Refused():
+        case ApiRefused():
             return error
         case SpecRefused() | TrainingRefused():
             return spec_refused(error.problems)
         case ChoiceRefused():
-            return spec_refused([FieldProblem(one.field, one.sentence) for one in error.problems])
+            return spec_refused([SpecProblem(one.field, one.sentence) for one in error.problems])
         case AuthenticationError():
-            return Refused(
+            return ApiRefused(
                 401,
                 "no-token",
                 "Nothing was read or changed.",
@@ -162,13 +162,15 @@ def refusal_of(error: Exception) -> Refused:
             )
         case ValidationError():
             return spec_refused([_parameter(one) for one in error.errors])
-        case Gone():
-            return Refused(410, "gone", "Nothing was found.", str(error), "Leave it out from now on.")
+        case GoneObject():
+            return ApiRefused(410, "gone", "Nothing was found.", str(error), "Leave it out from now on.")
         case Http404():
             why = str(error) or "There is no such thing."
-            return Refused(404, "absent", "Nothing was found.", why, "Check the address and the project.")
+            return ApiRefused(404, "absent", "Nothing was found.", why, "Check the address and the project.")
         case PermissionDenied():
-            return Refused(403, "role", "Nothing was changed.", str(error), "Use the token of such a person.")
+            return ApiRefused(
+                403, "role", "Nothing was changed.", str(error), "Use the token of such a person."
+            )
         case HttpError():
             return _unreadable(error.status_code, str(error))
         case RequestDataTooBig():
@@ -178,8 +180,8 @@ def refusal_of(error: Exception) -> Refused:
             return _unreadable(400, why, "Send the file as `file` in multipart/form-data, as curl -F does.")
     log.exception("a request of the API failed", exc_info=error)
     if (fault := storage_fault(error)) is not None:
-        return Refused(fault.status, "storage", "It could not be stored.", fault.why, fault.fix)
-    return Refused(
+        return ApiRefused(fault.status, "storage", "It could not be stored.", fault.why, fault.fix)
+    return ApiRefused(
         500,
         "fault",
         "The request failed.",
@@ -190,8 +192,8 @@ def refusal_of(error: Exception) -> Refused:
 
 def _unreadable(
     status: int, why: str, fix: str = "Send JSON of at most 1 MB, as the description of the address says."
-) -> Refused:
-    return Refused(
+) -> ApiRefused:
+    return ApiRefused(
         status if 400 <= status < 500 else 400,
         "unreadable",
         "The request was not understood.",
@@ -200,8 +202,8 @@ def _unreadable(
     )
 
 
-def _parameter(detail: dict[str, Any]) -> FieldProblem:
+def _parameter(detail: dict[str, Any]) -> SpecProblem:
     """One of ninja's errors: where it is, and what pydantic says of it."""
     path = ".".join(str(part) for part in detail["loc"])
     message = str(detail["msg"]).removeprefix("Value error, ")
-    return FieldProblem(path, f"{path}: {message[:1].lower()}{message[1:]}.".replace("..", "."))
+    return SpecProblem(path, f"{path}: {message[:1].lower()}{message[1:]}.".replace("..", "."))

@@ -23,7 +23,7 @@ from webapp.api.routes.choices import choices
 from webapp.api.tokens import record_action
 from webapp.connections.sealing import Secret
 from webapp.jobs.form.document_languages import MEDIA_TYPES, parse
-from webapp.jobs.form.spec_problems import Problem as FieldProblem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.form.spec_problems import problems as sentences
 from webapp.request_bodies import check_values
 
@@ -176,9 +176,7 @@ def _with_known_parameters(view: Any) -> Any:
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if strange := [name for name in request.GET if name not in takes]:
             words = "does not belong in this address. See its parameters in /api/v1/openapi.json."
-            raise problems.spec_refused(
-                [FieldProblem(f"query.{name}", f"{name} {words}") for name in strange]
-            )
+            raise problems.spec_refused([SpecProblem(f"query.{name}", f"{name} {words}") for name in strange])
         return view(request, *args, **kwargs)
 
     return checked
@@ -202,7 +200,7 @@ def nothing_here(request: HttpRequest, rest: str) -> HttpResponse:
     """404 for unknown addresses of the API."""
     return problems.answer(
         request,
-        problems.Refused(
+        problems.ApiRefused(
             404, "absent", "Nothing was found.", "The API has no such address.", "See /api/v1/openapi.json."
         ),
     )

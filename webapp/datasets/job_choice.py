@@ -15,7 +15,7 @@ from webapp.datasets.models import DataState
 from webapp.datasets.text import feature_words
 from webapp.formatting import plural
 from webapp.jobs.form.spec_fields import Named
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.spec import JobSpec
 
 FIELD = "training.data"
@@ -47,30 +47,30 @@ def manifest_of(project: Any, data: str) -> Manifest | None:
     return files.read_manifest(data) if queries.ready_with(project, data) is not None else None
 
 
-def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
+def obstacles(project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
     training = spec.training
     if not isinstance(training, Supervised):
         return []
     manifest = manifest_of(project, training.data)
     if manifest is None:
         words = f"this project has no data set {training.data[:12]}. Choose another, or upload its table."
-        return [Problem(FIELD, f"Data set ({FIELD}): {words}")]
+        return [SpecProblem(FIELD, f"Data set ({FIELD}): {words}")]
     gone = 0 if training.data in SHIPPED else files.missing_shards(manifest)
     if gone:
         verb = "is" if gone == 1 else "are"
         words = f"{plural(gone, 'file')} of {manifest.name} {verb} gone or changed. Upload the table again."
-        return [Problem(FIELD, f"Data set ({FIELD}): {words}")]
+        return [SpecProblem(FIELD, f"Data set ({FIELD}): {words}")]
     return [*_too_few_rows(training, manifest), *_too_little_memory(spec, training, manifest)]
 
 
-def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
+def _too_few_rows(training: Supervised, manifest: Manifest) -> list[SpecProblem]:
     functions, rows = training.scaling.largest, manifest.rows
     wanted = functions * training.minibatch
     if rows >= wanted:
         return []
     path = "training.minibatch"
     return [
-        Problem(
+        SpecProblem(
             path,
             f"Minibatch ({path}): {plural(functions, 'function')} with {plural(training.minibatch, 'row')} each need"
             f" {wanted:,} rows, and {manifest.name} has {rows:,} to learn from. Take fewer functions or a smaller"
@@ -79,7 +79,7 @@ def _too_few_rows(training: Supervised, manifest: Manifest) -> list[Problem]:
     ]
 
 
-def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) -> list[Problem]:
+def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) -> list[SpecProblem]:
     """Return the problem of functions that would end for lack of memory, each of them paid."""
     if not spec.platform.has_functions:
         return []
@@ -93,7 +93,7 @@ def _too_little_memory(spec: JobSpec, training: Supervised, manifest: Manifest) 
     if needed_mb <= least_mb:
         return []
     return [
-        Problem(
+        SpecProblem(
             path,
             f"Memory of a function ({path}): a call with {training.progress_a_call:,} rows of {manifest.name} needs"
             f" about {needed_mb:,} MB, and may have {least_mb:,} MB. Give it more memory, or take a smaller minibatch"

@@ -16,7 +16,7 @@ PRESENT_S = 40.0
 
 
 @dataclass(frozen=True)
-class Machines:
+class CallingMachines:
     """How many machines have ever called, how many are present, and how many actors these run."""
 
     called: int
@@ -39,10 +39,10 @@ def pullers(job_id: str) -> list[Puller]:
     return found
 
 
-def machines(job_id: str, now_unix_s: float) -> Machines:
+def machines(job_id: str, now_unix_s: float) -> CallingMachines:
     seen = pullers(job_id)
     here = [one for one in seen if not one.leaving and one.last_seen_unix_s > now_unix_s - PRESENT_S]
-    return Machines(
+    return CallingMachines(
         called=len({one.unit for one in seen}),
         present=len({one.unit for one in here}),
         actors=len(here),

@@ -16,7 +16,7 @@ from typing import Any
 from training.engine.checkpoints import CheckpointError, read_checkpoint
 from training.tasks.kinds import task_of
 from training.tasks.task import Unfit
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.models import Job, Origin, Way
 from webapp.jobs.policies.downloads import KeptCheckpoint, checkpoint, checkpoint_path
 from webapp.jobs.running.checkpoint_files import checkpoint_folder
@@ -49,7 +49,7 @@ class Source:
     def get_way(self) -> str:
         return {Way.CLONE: "cloned from", Way.AGAIN: "running again what ran as"}[self.way]
 
-    def obstacles(self, spec: JobSpec) -> list[Problem]:
+    def obstacles(self, spec: JobSpec) -> list[SpecProblem]:
         """Return where the spec does not fit the fork's checkpoint."""
         if self.way != Way.FORK:
             return []
@@ -58,13 +58,13 @@ class Source:
             return [self._problem(Unfit("kind", "kind"))]
         return [self._problem(one) for one in task_of(now).unfit(was)]
 
-    def _problem(self, one: Unfit) -> Problem:
+    def _problem(self, one: Unfit) -> SpecProblem:
         path, name = f"training.{one.path}", self.job.name
         if one.learned:
             why = f"the weights of {name} were learned {one.learned}."
         else:
             why = f"a fork keeps that of {name}, because it starts with its weights. Reset it, or start a new job."
-        return Problem(path, f"{one.part.capitalize()} ({path}): {why}")
+        return SpecProblem(path, f"{one.part.capitalize()} ({path}): {why}")
 
 
 def fork_of(job: Job, chosen: KeptCheckpoint) -> Source:

@@ -20,7 +20,7 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import plural
 from webapp.gateway import queries, services
-from webapp.gateway.queries import Machines
+from webapp.gateway.queries import CallingMachines
 from webapp.job_states import TERMINAL
 from webapp.jobs.launch.requirements import is_loopback
 from webapp.jobs.models import Job
@@ -44,7 +44,7 @@ def panel(job: Job, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     }
 
 
-def words(found: Machines, options: HostsOptions) -> str:
+def words(found: CallingMachines, options: HostsOptions) -> str:
     if not found.called:
         return f"Waiting for machines: 0 of {options.machines} have connected."
     if not found.present:

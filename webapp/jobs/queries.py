@@ -23,7 +23,7 @@ from webapp.jobs.events.event_text import describe_event
 from webapp.jobs.models import Event, EventKind, Job
 from webapp.money.amounts import exact_usd
 from webapp.money.models import RENT, Account, ChargeState
-from webapp.responses import Gone, or_404
+from webapp.responses import GoneObject, or_404
 
 EVENTS_IN_SNAPSHOT = 50
 EVENTS_AT_ONCE = 500
@@ -53,12 +53,12 @@ def job_list(project: Any) -> QuerySet[Job]:
 
 
 def job_in(project: Any, job_id: str) -> Job:
-    """Return the project's job with this id. Http404 for any other; Gone for a deleted one."""
+    """Return the project's job with this id. Http404 for any other; GoneObject for a deleted one."""
     rows = Job.objects.filter(project=project, pk=job_id)
     job = or_404(rows.select_related("account", "created_by", "project").first(), "job")
     if job.deleted_at is not None:
         day = f"{job.deleted_at:%-d %B %Y}"
-        raise Gone(f"The job {job.name} was deleted on {day}. Its cost stays in the reports.")
+        raise GoneObject(f"The job {job.name} was deleted on {day}. Its cost stays in the reports.")
     return job
 
 

@@ -49,7 +49,7 @@ class ReasonCode(models.TextChoices):
 
 
 @dataclass(frozen=True)
-class Look(Pill):
+class StateLook(Pill):
     """How a state looks: its pill, and the icon and tone of its events if those differ."""
 
     event_icon: str = ""
@@ -128,13 +128,13 @@ class Reason(Enum):
         ReasonCode.CHECKPOINT_NOT_WRITTEN,
         Observed.PAUSED,
         "{error} The job goes on by itself then.",
-        Look("Waits for the disk", "warning", "device-hdd", "device-hdd", "warning"),
+        StateLook("Waits for the disk", "warning", "device-hdd", "device-hdd", "warning"),
     )
     CHECKPOINT_UNREADABLE = (
         ReasonCode.CHECKPOINT_UNREADABLE,
         Observed.PAUSED,
         "{error}",
-        Look("Checkpoint unreadable", "warning", "hdd-stack", "hdd-stack", "warning"),
+        StateLook("Checkpoint unreadable", "warning", "hdd-stack", "hdd-stack", "warning"),
     )
     STORAGE_BACK = (
         ReasonCode.NONE,
@@ -167,13 +167,15 @@ class Reason(Enum):
         ReasonCode.BUDGET,
         Observed.PAUSED,
         "{words}",
-        Look("Stopped by budget", "budget", "sign-stop-fill", "sign-stop-fill", "budget"),
+        StateLook("Stopped by budget", "budget", "sign-stop-fill", "sign-stop-fill", "budget"),
     )
     ENGINE_PAUSED = ReasonCode.PAUSED, Observed.PAUSED, "{words}"
     ENGINE_STOPPED = ReasonCode.CANCELLED, Observed.CANCELLED, "{words}"
     FAILING = ReasonCode.FAILING, Observed.FAILED, "{words}"
 
-    def __init__(self, code: ReasonCode, state: Observed, sentence: str, look: Look | None = None) -> None:
+    def __init__(
+        self, code: ReasonCode, state: Observed, sentence: str, look: StateLook | None = None
+    ) -> None:
         self.code = code
         self.state = state
         self.sentence = sentence
@@ -196,18 +198,18 @@ def fail_after_retries(change: StateChange, times: int) -> StateChange:
     return StateChange(Observed.FAILED, change.code, sentence)
 
 
-STATE_LOOKS: Mapping[Observed, Look] = {
-    Observed.QUEUED: Look("Queued", "waiting", "hourglass-split"),
-    Observed.STARTING: Look("Starting", "waiting", "three-dots"),
-    Observed.RUNNING: Look("Running", "running", "play-fill"),
-    Observed.RECOVERING: Look("Recovering", "warning", "arrow-repeat", "arrow-repeat", "warning"),
-    Observed.DRAINING: Look("Stopping", "waiting", "chevron-double-down"),
-    Observed.PAUSED: Look("Paused", "waiting", "pause-fill"),
-    Observed.SUCCEEDED: Look("Succeeded", "ok", "check-lg", "check-circle", "ok"),
-    Observed.FAILED: Look("Failed", "failed", "x-octagon-fill", "x-octagon-fill", "failed"),
-    Observed.CANCELLED: Look("Stopped", "waiting", "slash-circle"),
+STATE_LOOKS: Mapping[Observed, StateLook] = {
+    Observed.QUEUED: StateLook("Queued", "waiting", "hourglass-split"),
+    Observed.STARTING: StateLook("Starting", "waiting", "three-dots"),
+    Observed.RUNNING: StateLook("Running", "running", "play-fill"),
+    Observed.RECOVERING: StateLook("Recovering", "warning", "arrow-repeat", "arrow-repeat", "warning"),
+    Observed.DRAINING: StateLook("Stopping", "waiting", "chevron-double-down"),
+    Observed.PAUSED: StateLook("Paused", "waiting", "pause-fill"),
+    Observed.SUCCEEDED: StateLook("Succeeded", "ok", "check-lg", "check-circle", "ok"),
+    Observed.FAILED: StateLook("Failed", "failed", "x-octagon-fill", "x-octagon-fill", "failed"),
+    Observed.CANCELLED: StateLook("Stopped", "waiting", "slash-circle"),
 }
-LOOKS: Mapping[str, Look] = {
+LOOKS: Mapping[str, StateLook] = {
     **{state.value: look for state, look in STATE_LOOKS.items()},
     **{f"{one.state}:{one.code}": one.look for one in Reason if one.look is not None},
 }
@@ -233,18 +235,18 @@ def stopped_by_budget(job: Job) -> bool:
     return (job.observed, job.reason_code) == (Reason.BUDGET_SPENT.state, Reason.BUDGET_SPENT.code)
 
 
-def look_of(state: str, code: str = "") -> Look:
+def look_of(state: str, code: str = "") -> StateLook:
     """Return the look of a state and reason code. An unknown code looks like its state, an unknown state neutral."""
-    return LOOKS.get(f"{state}:{code}") or LOOKS.get(state) or Look(state, "waiting", "question-lg")
+    return LOOKS.get(f"{state}:{code}") or LOOKS.get(state) or StateLook(state, "waiting", "question-lg")
 
 
-def look_of_end(stop_code: str) -> Look:
+def look_of_end(stop_code: str) -> StateLook:
     """Return the look of a run's end for the engine's reason."""
     reason = OF_ENGINE.get(stop_code)
     return look_of(reason.state, reason.code) if reason is not None else look_of(stop_code)
 
 
-def look_of_job(job: Job) -> Look:
+def look_of_job(job: Job) -> StateLook:
     return look_of(job.observed, job.reason_code)
 
 

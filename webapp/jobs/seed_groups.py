@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import read_whole
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch import launch_budget
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.lineage import Source, repeated_fork_source
@@ -32,7 +32,7 @@ def parse_seed_count(text: str) -> int:
     count = read_whole(text, MOST_SEEDS)
     if not count:
         sentence = f"Seeds (seeds) must be a whole number between 1 and {MOST_SEEDS}; {text[:20]} was given."
-        raise SpecRefused([Problem("seeds", sentence)])
+        raise SpecRefused([SpecProblem("seeds", sentence)])
     return count
 
 
@@ -44,7 +44,7 @@ def with_seed(spec: JobSpec, seed: int) -> JobSpec:
     """
     if seed > LARGEST_SEED:
         sentence = f"Seed (training.seed) must be at most {LARGEST_SEED:,}: begin with a smaller one."
-        raise SpecRefused([Problem("training.seed", sentence)])
+        raise SpecRefused([SpecProblem("training.seed", sentence)])
     training = spec.training.model_copy(update={"seed": seed})
     platform = spec.platform
     if "seed" in type(platform).model_fields:
@@ -70,7 +70,7 @@ def launch_seeds(
     """
     if not 2 <= count <= MOST_SEEDS:
         sentence = f"Seeds (seeds) must be between 1 and {MOST_SEEDS}; {count} were given."
-        raise SpecRefused([Problem("seeds", sentence)])
+        raise SpecRefused([SpecProblem("seeds", sentence)])
     if key and (known := JobGroup.objects.filter(project=project, jobs__idempotency_key=f"{key}:0").first()):
         known.replayed = True
         return known
@@ -126,7 +126,7 @@ def more_seeds(
     """
     if not 1 <= count <= MOST_SEEDS:
         sentence = f"Between 1 and {MOST_SEEDS} seeds can be added at once; {count} were requested."
-        raise SpecRefused([Problem("seeds", sentence)])
+        raise SpecRefused([SpecProblem("seeds", sentence)])
     group = like.groups.order_by("pk").first() or _create_group(like, clock)
     taken = [job.spec["training"]["seed"] for job in group.jobs.only("spec")]
     spec = like.parsed_spec().model_copy(update={"group": group.name, "name": without_seed(like.name)})

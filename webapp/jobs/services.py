@@ -19,8 +19,8 @@ from webapp.accounts.models import Project
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.formatting import display_usd
 from webapp.job_states import ACTIVE, TERMINAL, Observed
-from webapp.jobs.events.event_log import Entry, append_events, note, transition
-from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.events.event_log import EventEntry, append_events, note, transition
+from webapp.jobs.form.spec_problems import SpecProblem, problems
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.launch.project_choices import data_sets, schedulers
@@ -44,7 +44,7 @@ from webapp.money.services import LimitTooLow, close_books, lower_limit, open_ac
 class SpecRefused(ValueError):
     """This installation refuses the spec; `problems` name the fields."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SpecProblem]) -> None:
         super().__init__(" ".join(problem.sentence for problem in problems))
         self.problems = list(problems)
 
@@ -100,10 +100,10 @@ def submit_job(
             return _create(project, user, spec, needs, idempotency_key, made_from, clock)
     except CheckpointError as error:
         raise SpecRefused(
-            [Problem("", f"The fork cannot begin: {error}. Choose another checkpoint.")]
+            [SpecProblem("", f"The fork cannot begin: {error}. Choose another checkpoint.")]
         ) from None
     except NoRoom as error:
-        raise SpecRefused([Problem(launch_budget.BUDGET, str(error))]) from None
+        raise SpecRefused([SpecProblem(launch_budget.BUDGET, str(error))]) from None
     except IntegrityError:
         existing = Job.objects.filter(project=project, idempotency_key=idempotency_key).first()
         if idempotency_key is None or existing is None:
@@ -351,7 +351,7 @@ def _set_aside_again(job: Job, account: Account, clock: Clock) -> None:
     set_aside(account=account, least=needs.least, expected=expected, clock=clock)
 
 
-def _queue_again(job: Job, reason: Reason, entry: Entry, clock: Clock) -> None:
+def _queue_again(job: Job, reason: Reason, entry: EventEntry, clock: Clock) -> None:
     changes = {"desired": Desired.RUN, "crashes": 0, "losses": 0}
     transition(job.pk, reason.change(), clock=clock, changes=changes, before=[entry])
     doorbell.launch_on_commit(job.pk)

@@ -16,7 +16,7 @@ from cloud.platforms.options import PLATFORMS, PlatformOptions
 from training.base_model import FrozenModel
 from training.spec import TrainingSpec
 from training.tasks.kinds import AnyTraining
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.money.amounts import BUDGET_DECIMALS
 from webapp.request_bodies import check_values
 
@@ -112,7 +112,7 @@ class JobSpec(FrozenModel):
         )
         return f"training.scaling.{next(names)}"
 
-    def check_limits(self, limits: Limits) -> list[Problem]:
+    def check_limits(self, limits: Limits) -> list[SpecProblem]:
         """Return a problem if the spec needs more actors than this installation allows."""
         scaling = self.training.scaling
         allowed = limits.actors(self.platform.kind)
@@ -124,4 +124,4 @@ class JobSpec(FrozenModel):
             f"{title} ({path}) must be at most {allowed:,} on the {self.platform.kind} platform;"
             f" {scaling.largest:,} was given."
         )
-        return [Problem(path, sentence)]
+        return [SpecProblem(path, sentence)]

@@ -90,7 +90,7 @@ class Share(NamedTuple):
     taken_unix_s: float
 
 
-class Pace:
+class RateLimits:
     """The rate limits of all keys, in one process: a rate a minute, and the same number as a burst.
 
     A process reserves a twentieth of a minute's requests from the shared row at a time, so most requests cost no write.

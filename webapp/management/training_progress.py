@@ -10,7 +10,7 @@ from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 
 
-class TrainingProgress:
+class ProgressLine:
     """The run's progress towards the end that comes first: a stop rule, or its budget."""
 
     def __init__(self, spec: JobSpec) -> None:

@@ -30,7 +30,7 @@ _BASE = "lambda"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredAccount:
     """The measured numbers, and what measuring them cost."""
 
     profile: Profile
@@ -63,7 +63,7 @@ def calibrate_account(
     *,
     tell: Callable[[str], None],
     clock: Clock = SYSTEM_CLOCK,
-) -> Measured:
+) -> MeasuredAccount:
     """Measure it. LeaseRefused where the account cannot be had, NotMeasured where a call fails, NoRoom in no budget.
 
     Functions that are missing are made for it and taken away; no more than the limit is spent, whatever happens.
@@ -91,7 +91,7 @@ def calibrate_account(
     found = account_profile(
         samples, about, profiles.load(_BASE), stacks.load(stacks.OURS), clock.now().astimezone(UTC).date()
     )
-    return Measured(found, samples, ledger.spend().spent_picodollars)
+    return MeasuredAccount(found, samples, ledger.spend().spent_picodollars)
 
 
 def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[str], None]:
@@ -105,7 +105,7 @@ def _and_look(account: AccountLease, tell: Callable[[str], None]) -> Callable[[s
     return on_line
 
 
-def write(found: Measured, connection: Connection, folder: Path, today: datetime) -> Path:
+def write(found: MeasuredAccount, connection: Connection, folder: Path, today: datetime) -> Path:
     """Write a dated file, which forms and commands then offer; returns its path."""
     path = folder / f"{_BASE}-{connection.region}-{connection.pk.replace('_', '-')}-{today:%Y-%m-%d}.toml"
     write_toml(path, found.profile, found.heading)

@@ -36,7 +36,7 @@ class ProfileRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Cost:
+class ProfilingCost:
     """The expected cost in picodollars. The ledger never allows more than `most`."""
 
     most: int
@@ -53,9 +53,11 @@ def tariff_of(connection: Connection | None) -> Tariff:
         raise ProfileRefused(f"Without a price nothing may be spent, and {error}.") from None
 
 
-def cost_of(connection: Connection | None, plan: ProfilingPlan) -> Cost:
+def cost_of(connection: Connection | None, plan: ProfilingPlan) -> ProfilingCost:
     tariff = tariff_of(connection)
-    return Cost(most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(stacks.OURS)))
+    return ProfilingCost(
+        most_picodollars(plan, tariff), likely_picodollars(plan, tariff, stacks.load(stacks.OURS))
+    )
 
 
 def ask_for_profile(
@@ -99,7 +101,7 @@ def _queue(
         try:
             require_room(project, user, cost.most, clock.now())
             loan = account_lease.claim_account(connection, plan.memory_mb, clock=clock)
-        except (account_lease.LeaseRefused, NoRoom) as error:
+        except (account_lease.LeaseRefused, BudgetTooSmall) as error:
             raise ProfileRefused(str(error)) from None
         number, missing = loan.number, list(loan.made_mb)
     profile = MemoryProfile.objects.create(
@@ -126,7 +128,7 @@ def _require_none_under_way(project: Project, clock: Clock) -> None:
         raise ProfileRefused("A profile is being measured already.")
 
 
-class NoRoom(Exception):
+class BudgetTooSmall(Exception):
     """A budget has too little left; the message says which, and what to do."""
 
 
@@ -141,7 +143,7 @@ def require_room(project: Project, user: Any, picodollars: int, now: datetime) -
             budget.spent_picodollars = budget.overrun_picodollars = 0
         if headroom(budget) < picodollars:
             whose = "of the installation" if budget.project_id is None else "of this project"
-            raise NoRoom(
+            raise BudgetTooSmall(
                 f"It may cost up to {display_usd(picodollars)}, and the budget “{budget.name}” {whose} has"
                 f" {display_usd(headroom(budget))} of its {display_usd(budget.limit_picodollars)} free."
                 " Raise that budget, or let jobs end that hold some of it."

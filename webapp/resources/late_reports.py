@@ -46,7 +46,7 @@ Open = Callable[[Job], AwsConnection]
 
 
 @dataclass(frozen=True)
-class Reading:
+class LateReading:
     """What one reading of the log changed. `certain_at`: when the next call is known not to have run, if it is absent
     then too."""
 
@@ -65,20 +65,20 @@ def due(now: datetime) -> list[str]:
     return list(jobs.order_by("pk").values_list("pk", flat=True)[:100])
 
 
-def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = None) -> Reading:
+def read(job_id: str, *, clock: Clock = SYSTEM_CLOCK, connect: Open | None = None) -> LateReading:
     """Correct the charges that the log explains, and plan the next reading. Errors of the cloud are not raised."""
     job = Job.objects.select_related("account").get(pk=job_id)
     charges = _assumed(job)
     if not charges:
-        reading = Reading()
+        reading = LateReading()
     else:
         try:
             reading = _read(job, charges, (connect or _connected)(job), clock)
         except decrypt.CannotOpen as error:
-            reading = Reading(left=len(charges), sentence=str(error))
+            reading = LateReading(left=len(charges), sentence=str(error))
         except Exception as error:  # whatever the SDK raises
             why = refusal(error)
-            reading = Reading(left=len(charges), sentence=f"{why.words} {why.fix}".strip())
+            reading = LateReading(left=len(charges), sentence=f"{why.words} {why.fix}".strip())
     _note(job, reading, clock)
     return reading
 
@@ -102,7 +102,7 @@ def _assumed(job: Job) -> list[Charge]:
     return list(rows.order_by("pk")[:_CALLS_AT_ONCE])
 
 
-def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock: Clock) -> Reading:
+def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock: Clock) -> LateReading:
     spec = job.parsed_spec()
     options = spec.platform
     assert isinstance(options, LambdaOptions)
@@ -124,7 +124,7 @@ def _read(job: Job, charges: Sequence[Charge], connection: AwsConnection, clock:
         left += len(unknown)
         certain += [at for at in map(lookup.certain_at, unknown) if at > now]
         sentence = lookup.sentence or sentence
-    return Reading(corrected, left, sentence, min(certain, default=None))
+    return LateReading(corrected, left, sentence, min(certain, default=None))
 
 
 def _correct(charge: Charge, settlement: Settlement, clock: Clock) -> bool:
@@ -203,7 +203,7 @@ class _Lookup:
         return Settlement(charge.name, total(lines), "metered", lines, usage)
 
 
-def _note(job: Job, reading: Reading, clock: Clock) -> None:
+def _note(job: Job, reading: LateReading, clock: Clock) -> None:
     """Plan the next reading: soon at first, seldom later, none once the job has ended and no call is assumed."""
     now = clock.now()
     row = LogReading.objects.filter(job=job).first() or LogReading(job=job)

@@ -13,7 +13,7 @@ from training.scaling.learned import Learned
 from training.scaling.siren import Siren
 from webapp.formatting import display_usd, plural
 from webapp.jobs.form.spec_fields import Named
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.spec import JobSpec
 from webapp.schedulers import queries
 from webapp.schedulers.models import Version
@@ -62,7 +62,7 @@ def fill_in_weights(project: Any, spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"training": training})
 
 
-def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
+def obstacles(project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
     """Problems of the job's choice of a scheduler; empty if there are none."""
     scaling, score = spec.training.scaling, spec.training.score
     if isinstance(scaling, Siren) and score.higher_is_better:
@@ -70,7 +70,7 @@ def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
             "Scaling policy (training.scaling.kind): Siren decides by a loss, and this job is judged by its"
             f" {score.name}. Take MinionsRL or another policy."
         )
-        return [Problem("training.scaling.kind", sentence)]
+        return [SpecProblem("training.scaling.kind", sentence)]
     if not isinstance(scaling, Learned | Siren) or scaling.weights or _chosen(project, scaling) is not None:
         return []
     other = queries.version_in(project, scaling.scheduler) if scaling.scheduler else None
@@ -85,7 +85,7 @@ def obstacles(project: Any, spec: JobSpec) -> Sequence[Problem]:
         )
     else:
         sentence = f"Scheduler ({FIELD}): choose one of this project's trained schedulers."
-    return [Problem(FIELD, sentence)]
+    return [SpecProblem(FIELD, sentence)]
 
 
 def _chosen(project: Any, scaling: object) -> Version | None:

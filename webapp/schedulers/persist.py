@@ -24,7 +24,7 @@ from webapp.schedulers.models import (
     TrainingState,
     Version,
 )
-from webapp.schedulers.trainer import Step
+from webapp.schedulers.trainer import EpisodeStep
 from webapp.schedulers.verdicts import evidence
 
 CRASHES_AT_MOST = 3
@@ -36,7 +36,7 @@ _FIGURES = (
 """Of a step and its row alike."""
 
 
-def row(training: SchedulerTraining, step: Step, at: datetime) -> Episode:
+def row(training: SchedulerTraining, step: EpisodeStep, at: datetime) -> Episode:
     figures = {name: getattr(step, name) for name in _FIGURES}
     reports = [one.model_dump(mode="json") for one in step.reports]
     plans = {"actors": list(step.actors), "memory_mb": list(step.memory_mb)}

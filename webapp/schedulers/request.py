@@ -21,7 +21,7 @@ from training.spec import TrainingSpec
 from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.jobs.form.presets import presets
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 
 _ROUNDS_AT_MOST = 200
 _FINE_TUNE_EPISODES = 10
@@ -105,7 +105,7 @@ class CompleteRequest:
     workload_key: str
 
 
-def complete_request(request: TrainingRequest, workload: Training) -> CompleteRequest | list[Problem]:
+def complete_request(request: TrainingRequest, workload: Training) -> CompleteRequest | list[SpecProblem]:
     """The complete request for this workload, or the problems that prevent it."""
     settings = request.scheduling
     if settings.kind != agent_for(workload):
@@ -114,7 +114,7 @@ def complete_request(request: TrainingRequest, workload: Training) -> CompleteRe
     if target is None:
         score = workload.score.name
         words = f"no {score} to reach is known for {workload.subject}; set the {score} that a training has to reach."
-        return [Problem("target", f"Target (target): {words}")]
+        return [SpecProblem("target", f"Target (target): {words}")]
     document: dict[str, Any] = {
         **settings.model_dump(),
         "workload": workload,
@@ -128,7 +128,7 @@ def complete_request(request: TrainingRequest, workload: Training) -> CompleteRe
     except ValidationError as error:
         detail = error.errors()[0]
         path = "target" if str(detail["loc"][:1]).startswith("('target") else "scheduling"
-        return [Problem(path, f"{path.capitalize()} ({path}): {detail['msg']}.")]
+        return [SpecProblem(path, f"{path.capitalize()} ({path}): {detail['msg']}.")]
     return CompleteRequest(spec, key_of(workload, request.platform))
 
 
@@ -141,10 +141,10 @@ def _sizes_mb(platform: SimulatedOptions, workload: Training, settings: Mapping[
     return sorted({*ends, *(size for size in there_are if ends[0] <= size <= ends[1] and size % 64 == 0)})
 
 
-def _other_agent(name: str, workload: Training) -> Problem:
+def _other_agent(name: str, workload: Training) -> SpecProblem:
     fitting, path = agent_for(workload), "scheduling"
     words = f"{AGENT_NAMES[fitting]} is the agent for {name}; choose it, or another workload."
-    return Problem(path, f"Agent ({path}): {words}")
+    return SpecProblem(path, f"Agent ({path}): {words}")
 
 
 def workload_of(name: object) -> Training | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from training.engine.seeds import derive
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.schedulers import persist, services
 from webapp.schedulers.models import SchedulerTraining, TrainingState
 from webapp.schedulers.request import TrainingRequest
@@ -59,7 +59,7 @@ def trainings(
     """The unfinished training of each setting, created if there is none yet."""
     if request.scheduling.kind != "minionsrl":
         words = "a search tries settings of MinionsRL's agent; name a workload of reinforcement learning"
-        raise services.TrainingRefused([Problem("workload", f"Workload (workload): {words}.")])
+        raise services.TrainingRefused([SpecProblem("workload", f"Workload (workload): {words}.")])
     known = {_setting_of(one): one for one in SchedulerTraining.objects.filter(project=project, search=name)}
     for setting in settings:
         found = known.get(tuple(setting.items()))

@@ -16,7 +16,7 @@ from training.tasks.supervised_spec import Supervised
 from training.tasks.training import Training
 from webapp.celery import send_hint
 from webapp.clock import SYSTEM_CLOCK, Clock
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.job_memory import memory_obstacle
 from webapp.jobs.launch.project_choices import data_sets
 from webapp.jobs.spec import JobSpec
@@ -47,12 +47,12 @@ _RANGES = {
 class TrainingRefused(ValueError):
     """The requested training is not possible; `problems` name the fields."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SpecProblem]) -> None:
         super().__init__(" ".join(problem.sentence for problem in problems))
         self.problems = list(problems)
 
 
-def obstacles(project: Any, request: TrainingRequest) -> list[Problem]:
+def obstacles(project: Any, request: TrainingRequest) -> list[SpecProblem]:
     """What prevents this training: a sentence for each field, or none."""
     found = _complete(project, request)
     return found if isinstance(found, list) else []
@@ -60,9 +60,9 @@ def obstacles(project: Any, request: TrainingRequest) -> list[Problem]:
 
 def _complete(
     project: Any, request: TrainingRequest
-) -> tuple[CompleteRequest, Version | None] | list[Problem]:
+) -> tuple[CompleteRequest, Version | None] | list[SpecProblem]:
     workload = _workload(project, request)
-    if isinstance(workload, Problem):
+    if isinstance(workload, SpecProblem):
         return [workload]
     found = complete_request(request, workload)
     if isinstance(found, list):
@@ -74,56 +74,56 @@ def _complete(
         begin_with = queries.version_in(project, request.begin_with)
         if begin_with is None:
             sentence = "Begin with (begin_with): this project has no such scheduler; choose one, or none."
-            return [Problem("begin_with", sentence)]
+            return [SpecProblem("begin_with", sentence)]
         if problem := _other_range(begin_with, found.spec):
             return [problem]
     return found, begin_with
 
 
-def _workload(project: Any, request: TrainingRequest) -> Training | Problem:
+def _workload(project: Any, request: TrainingRequest) -> Training | SpecProblem:
     """The preset's training, on the data set that was named; or why there is none."""
     workload = workload_of(request.workload)
     if workload is None:
-        return Problem("workload", f"Workload (workload): there is no preset {request.workload!r}.")
+        return SpecProblem("workload", f"Workload (workload): there is no preset {request.workload!r}.")
     if not request.data:
         return workload
     if not isinstance(workload, Supervised):
         words = f"{request.workload} learns from an environment. Name no data set, or take another workload."
-        return Problem("data", f"Data set (data): {words}")
+        return SpecProblem("data", f"Data set (data): {words}")
     manifest = data_sets().manifest_of(project, request.data)
     if manifest is None:
         words = f"this project has no data set {request.data[:12]}. Choose another, or upload its table."
-        return Problem("data", f"Data set (data): {words}")
+        return SpecProblem("data", f"Data set (data): {words}")
     changes: dict[str, Any] = {"data": request.data}
     if workload.model.misfit(manifest.shape):
         changes["model"] = simplest_model(manifest.shape)
     return workload.model_copy(update=changes)
 
 
-def _too_few_rows(project: Any, spec: AnyAgent) -> list[Problem]:
+def _too_few_rows(project: Any, spec: AnyAgent) -> list[SpecProblem]:
     """Why trainings with the most functions cannot learn from the data set."""
     if not isinstance(spec, SirenWorkload):
         return []
     training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
     found = data_sets().obstacles(project, JobSpec(name="Recorded", training=training))
     path = "scheduling.actors_max"
-    return [Problem(path, f"Most functions ({path}): {one.sentence}") for one in found]
+    return [SpecProblem(path, f"Most functions ({path}): {one.sentence}") for one in found]
 
 
-def _too_much_memory(request: TrainingRequest, spec: AnyAgent) -> list[Problem]:
+def _too_much_memory(request: TrainingRequest, spec: AnyAgent) -> list[SpecProblem]:
     """Why trainings with the most actors do not fit into this machine's memory."""
     training = spec.episode(Fixed(actors=spec.actors_max), seed=0)
     found = memory_obstacle(JobSpec(name="Recorded", training=training, platform=request.platform))
     path = "scheduling.actors_max"
-    return [Problem(path, f"Most actors ({path}): {found.sentence}")] if found is not None else []
+    return [SpecProblem(path, f"Most actors ({path}): {found.sentence}")] if found is not None else []
 
 
-def _other_range(begin_with: Version, spec: AnyAgent) -> Problem | None:
+def _other_range(begin_with: Version, spec: AnyAgent) -> SpecProblem | None:
     """Why an agent that chooses as `spec` says cannot begin with that version."""
     other = begin_with.training.parsed_spec
     if other.kind != spec.kind:
         words = f"{begin_with} is an agent for {other.workload.subject}, which is trained in another way"
-        return Problem(
+        return SpecProblem(
             "begin_with", f"Begin with (begin_with): {words}; choose one of the same kind, or none."
         )
     ranges = _RANGES[spec.kind]
@@ -132,7 +132,7 @@ def _other_range(begin_with: Version, spec: AnyAgent) -> Problem | None:
         return None
     title = type(spec).model_fields[path].title
     theirs, given = getattr(other, path), getattr(spec, path)
-    return Problem(
+    return SpecProblem(
         f"scheduling.{path}",
         f"{title} (scheduling.{path}): {begin_with} chooses from {choices(other)}, and what begins with it must too;"
         f" {given:,} was given. Set it to {theirs:,}, or begin from scratch.",

@@ -11,7 +11,7 @@ from training.scheduling.siren.model import SirenWorkload
 from training.spec import TrainingSpec
 from webapp.formatting import Status, Tone, display_usd, format_duration, format_score, plural
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState, Version
-from webapp.schedulers.trainer import Step
+from webapp.schedulers.trainer import EpisodeStep
 from webapp.schedulers.verdicts import Worth, verdict_of
 
 _STATUSES: dict[TrainingState, tuple[Tone, str, str]] = {
@@ -29,7 +29,7 @@ _WIDTH, _HEIGHT = 940.0, 156.0
 _CHART_EPISODES = 400
 
 
-class Dot(NamedTuple):
+class EpisodeDot(NamedTuple):
     """An episode on the chart of scores, in the chart's own units."""
 
     x: float
@@ -43,7 +43,7 @@ class Dot(NamedTuple):
         return f"{self.kind} {self.number}: {self.score}"
 
 
-class Line(NamedTuple):
+class RehearsalLine(NamedTuple):
     """A row of the comparison between rehearsals and what really happened."""
 
     title: str
@@ -123,7 +123,7 @@ def unit_of_rounds(spec: AnyAgent) -> str:
     return "epoch" if isinstance(spec, SirenWorkload) else "round"
 
 
-def gap(facts: dict[str, Any], spec: AnyAgent) -> list[Line]:
+def gap(facts: dict[str, Any], spec: AnyAgent) -> list[RehearsalLine]:
     """Rehearsals beside real episodes: what a scheduler learns from recorded rounds may not hold in real ones."""
     rehearsed, real = facts.get("rehearsed"), facts.get("real")
     if not rehearsed or not real:
@@ -141,12 +141,12 @@ def gap(facts: dict[str, Any], spec: AnyAgent) -> list[Line]:
         (f"Best {score}", "best_return", lambda value: format_target(spec, value)),
     )
     return [
-        Line(title, *(words(of[name]).replace("-", "−") for of in (rehearsed, real)))
+        RehearsalLine(title, *(words(of[name]).replace("-", "−") for of in (rehearsed, real)))
         for title, name, words in rows
     ]
 
 
-def dots(episodes: Sequence[Episode]) -> list[Dot]:
+def dots(episodes: Sequence[Episode]) -> list[EpisodeDot]:
     """Scores over episodes, the last few hundred of them."""
     scored = _scored(episodes)
     if not scored:
@@ -158,7 +158,7 @@ def dots(episodes: Sequence[Episode]) -> list[Dot]:
     for at, one in enumerate(scored):
         x = _WIDTH * (at + 0.5) / len(scored)
         y = _HEIGHT * (1 - ((one.score or 0.0) - low) / span)
-        found.append(Dot(round(x, 1), round(y, 1), one.kind, one.number, f"{one.score:.2f}"))
+        found.append(EpisodeDot(round(x, 1), round(y, 1), one.kind, one.number, f"{one.score:.2f}"))
     return found
 
 
@@ -200,7 +200,7 @@ def format_decisions(decided: Sequence[int]) -> str:
     return " → ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
 
 
-def step_line(step: Step) -> str:
+def step_line(step: EpisodeStep) -> str:
     """An episode as a line of the command's output."""
     best = "no score" if step.best_return is None else f"best {step.best_return:.4g}"
     if step.kind == EpisodeKind.REHEARSAL:

@@ -34,7 +34,7 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedEpisode:
     """The rounds that ran, their cost in the ledger including rent, and how long they took on this machine."""
 
     rounds: tuple[RoundReport, ...]
@@ -59,7 +59,7 @@ class Stage:
         self._on_round = on_round
         self._stopping = stopping
 
-    def play(self, scaling: ScalingPolicy, seed: int, memory_mb: int | None = None) -> Played:
+    def play(self, scaling: ScalingPolicy, seed: int, memory_mb: int | None = None) -> PlayedEpisode:
         """Play an episode to its target, budget, last round or the workload's own end, with actors of that memory.
         None: of the workload's. Raises Interrupted.
         """
@@ -76,7 +76,7 @@ class Stage:
                 run.stop()
         if self._stopping():
             raise Interrupted
-        return Played(tuple(rounds), run.spent_picodollars, time.monotonic() - begun_s)
+        return PlayedEpisode(tuple(rounds), run.spent_picodollars, time.monotonic() - begun_s)
 
     def _is_enough(self, score: float) -> bool:
         return self._spec.workload.score.reaches(score, self._spec.target)
@@ -92,7 +92,7 @@ class NothingLearned(Exception):
 
 
 @dataclass(frozen=True)
-class Reached:
+class TrainerPoint:
     """The point that an earlier process reached."""
 
     number: int
@@ -110,7 +110,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Step:
+class EpisodeStep:
     """One finished episode. One of the grid has no score and no agent."""
 
     kind: str
@@ -138,16 +138,16 @@ def missing_plans(spec: AnyAgent, past: Past) -> list[tuple[int, FixedPlan]]:
     return [(number, plan) for number, plan in numbered if plan not in past.plans_done]
 
 
-def record_grid(spec: AnyAgent, stage: Stage, past: Past) -> Iterator[Step]:
+def record_grid(spec: AnyAgent, stage: Stage, past: Past) -> Iterator[EpisodeStep]:
     """The trainings with a fixed plan that are still missing."""
     for number, plan in missing_plans(spec, past):
         played = stage.play(Fixed(actors=plan.actors), derive(spec.seed, "grid", number), plan.memory_mb)
         yield _step("grid", number, played, played.rounds, spec)
 
 
-def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[Step]:
+def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> Iterator[EpisodeStep]:
     """Play rehearsals and real episodes. Raises NothingLearned if not even one round fits the budget."""
-    last: list[Played] = []
+    last: list[PlayedEpisode] = []
 
     def play(policy: ScalingPolicy, seed: int) -> Sequence[RoundReport]:
         last[:] = [stage.play(policy, seed)]
@@ -169,7 +169,7 @@ def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> 
         resume=past.resume,
     ):
         real = last[0] if one.kind == "real" else None
-        yield Step(
+        yield EpisodeStep(
             kind=one.kind,
             number=one.number,
             rounds=one.rounds,
@@ -189,9 +189,9 @@ def learn(spec: AnyAgent, stage: Stage, past: Past, budget_picodollars: int) -> 
         begun_s = time.monotonic()
 
 
-def judge_agent(spec: AnyAgent, stage: Stage, past: Past, number: int, agent: bytes) -> Step:
+def judge_agent(spec: AnyAgent, stage: Stage, past: Past, number: int, agent: bytes) -> EpisodeStep:
     """An agent's episode without exploration, as a step of that number."""
-    played: list[Played] = []
+    played: list[PlayedEpisode] = []
 
     def play(policy: ScalingPolicy, seed: int) -> Sequence[RoundReport]:
         played.append(stage.play(policy, seed))
@@ -213,13 +213,13 @@ def _require_a_beginning(spec: AnyAgent, past: Past) -> None:
 def _step(
     kind: str,
     number: int,
-    played: Played,
+    played: PlayedEpisode,
     rounds: Sequence[RoundReport],
     spec: AnyAgent,
     score: float | None = None,
-) -> Step:
+) -> EpisodeStep:
     decisions = spec.decisions(())
-    return Step(
+    return EpisodeStep(
         kind=kind,
         number=number,
         rounds=len(rounds),

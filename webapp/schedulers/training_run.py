@@ -22,12 +22,12 @@ from webapp.leases import CRASHED_EXIT, LEASE_LOST_EXIT, Heartbeat, LeaseLost, r
 from webapp.schedulers import leases, persist, queries
 from webapp.schedulers.models import JUDGED, Episode, EpisodeKind, SchedulerTraining, TrainingState
 from webapp.schedulers.trainer import (
+    EpisodeStep,
     Interrupted,
     NothingLearned,
     Past,
-    Reached,
     Stage,
-    Step,
+    TrainerPoint,
     judge_agent,
     learn,
     missing_plans,
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 _WRITE_EVERY_S = 1.0
 
-OnStep = Callable[[Step], None]
+OnStep = Callable[[EpisodeStep], None]
 
 
 def run_training(
@@ -98,7 +98,7 @@ class _Run:
         self._written_s = float("-inf")
         self._checked_s = float("-inf")
         self._stop_requested = False
-        self._rehearsed: list[Step] = []
+        self._rehearsed: list[EpisodeStep] = []
 
     def train(self) -> None:
         """Train from where it is to the end. Raises Interrupted, NothingLearned or LeaseLost if it ends early."""
@@ -166,7 +166,7 @@ class _Run:
 
     def _past(self) -> Past:
         training = self._training
-        resume = Reached(training.learned_number, bytes(training.learner)) if training.learner else None
+        resume = TrainerPoint(training.learned_number, bytes(training.learner)) if training.learner else None
         begin_with = bytes(training.begin_with.learner) if training.begin_with is not None else None
         return Past(recorded=queries.recorded(training), begin_with=begin_with, resume=resume)
 
@@ -177,7 +177,7 @@ class _Run:
 
     # What is kept
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step: EpisodeStep) -> None:
         if step.kind == EpisodeKind.REHEARSAL:
             self._rehearsed.append(step)
             if time.monotonic() - self._written_s >= _WRITE_EVERY_S:
@@ -193,7 +193,7 @@ class _Run:
             self._store(self._rehearsed)
             self._rehearsed = []
 
-    def _store(self, steps: Sequence[Step]) -> None:
+    def _store(self, steps: Sequence[EpisodeStep]) -> None:
         self._written_s = time.monotonic()
         last = steps[-1]
         changes: dict[str, object] = {"crashes": 0, "now": {"kind": last.kind, "number": last.number}}
@@ -204,14 +204,14 @@ class _Run:
             changes |= {"best_learner": last.decided, "best_number": last.number, "best_score": last.score}
         self._write(steps, **changes)
 
-    def _write(self, steps: Sequence[Step] = (), /, **changes: object) -> None:
+    def _write(self, steps: Sequence[EpisodeStep] = (), /, **changes: object) -> None:
         """Store the changes, and the rows of these steps with them. Raises LeaseLost."""
         self._wait(partial(self._save, steps, changes))
         for name, value in changes.items():
             setattr(self._training, name, value)
 
     @transaction.atomic
-    def _save(self, steps: Sequence[Step], changes: dict[str, object]) -> None:
+    def _save(self, steps: Sequence[EpisodeStep], changes: dict[str, object]) -> None:
         if not leases.held(self._training.pk, self._epoch).update(**changes):
             raise LeaseLost
         Episode.objects.bulk_create(persist.row(self._training, step, self._clock.now()) for step in steps)

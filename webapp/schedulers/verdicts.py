@@ -27,7 +27,7 @@ class Worth(StrEnum):
     DO_NOT_USE = "do_not_use"
 
 
-class Verdict(NamedTuple):
+class SchedulerVerdict(NamedTuple):
     worth: Worth
     sentence: str
 
@@ -91,7 +91,7 @@ def _by_plan(rows: Iterable[Episode]) -> list[Trials]:
     ]
 
 
-def verdict_of(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
+def verdict_of(facts: Mapping[str, Any], spec: AnyAgent) -> SchedulerVerdict:
     """Return the verdict by a training's or version's facts, and say where few episodes leave it to chance."""
     verdict = _verdict(facts, spec)
     count = (facts.get("own") or {}).get("count", facts["episodes"])
@@ -99,30 +99,32 @@ def verdict_of(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
     return verdict._replace(sentence=f"{verdict.sentence} {MAY_TURN}") if few else verdict
 
 
-def _verdict(facts: Mapping[str, Any], spec: AnyAgent) -> Verdict:
+def _verdict(facts: Mapping[str, Any], spec: AnyAgent) -> SchedulerVerdict:
     own, fixed = (Trials(**facts[key]) if facts.get(key) else None for key in ("own", "fixed"))
     if own is None and facts["episodes"]:  # kept before there were verdicts
         own = Trials(facts["episodes"], facts["reached"], 0.0, 0)
         fixed = None
     if own is None:
-        return Verdict(Worth.UNCONFIRMED, "It only rehearsed: nothing real has confirmed it.")
+        return SchedulerVerdict(Worth.UNCONFIRMED, "It only rehearsed: nothing real has confirmed it.")
     score = spec.workload.score
     goal = f"a {score.name} of {format_score(spec.target, decimals=score.decimals)}"
     reached = f"It reached {goal} in {own.reached:,} of {plural(own.count, 'real episode')}"
     if fixed is None:
         if not own.reached:
-            return Verdict(Worth.DO_NOT_USE, f"{reached}.")
-        return Verdict(Worth.UNCONFIRMED, f"{reached}. No fixed number was recorded to compare with.")
+            return SchedulerVerdict(Worth.DO_NOT_USE, f"{reached}.")
+        return SchedulerVerdict(
+            Worth.UNCONFIRMED, f"{reached}. No fixed number was recorded to compare with."
+        )
     if not fixed.reached:
         if not own.reached:
-            return Verdict(Worth.DO_NOT_USE, f"{reached}, and no recorded fixed number reached it.")
-        return Verdict(Worth.USEFUL, f"{reached}. No recorded fixed number did.")
+            return SchedulerVerdict(Worth.DO_NOT_USE, f"{reached}, and no recorded fixed number reached it.")
+        return SchedulerVerdict(Worth.USEFUL, f"{reached}. No recorded fixed number did.")
     taken, best = (one.for_each_reached(spec.objective) for one in (own, fixed))
     beside = f"{_plan(fixed, spec)} took {_amount(best, spec)}"
     if not own.reached:
-        return Verdict(Worth.DO_NOT_USE, f"{reached}. {beside} to reach it.")
+        return SchedulerVerdict(Worth.DO_NOT_USE, f"{reached}. {beside} to reach it.")
     sentence = f"{reached} and took {_amount(taken, spec)} for each. {beside}."
-    return Verdict(Worth.USEFUL if taken < best else Worth.DO_NOT_USE, sentence)
+    return SchedulerVerdict(Worth.USEFUL if taken < best else Worth.DO_NOT_USE, sentence)
 
 
 def _plan(fixed: Trials, spec: AnyAgent) -> str:

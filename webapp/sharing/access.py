@@ -17,7 +17,7 @@ from django.shortcuts import render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
-from webapp.limits.counters import Pace
+from webapp.limits.counters import RateLimits
 from webapp.sharing.models import SharedLink
 from webapp.sharing.services import find_link
 
@@ -25,7 +25,7 @@ REQUESTS_A_MINUTE = 300
 """Of one address."""
 MISSES_A_MINUTE = 20
 """Of one address: secrets that no working link has."""
-pace = Pace()
+pace = RateLimits()
 SharedView = Callable[..., HttpResponseBase]
 
 

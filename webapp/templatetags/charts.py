@@ -10,13 +10,13 @@ from django.template import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from webapp.jobs.charts.figures import Panel
+from webapp.jobs.charts.figures import ChartPanel
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def chart(context: Context, name: str, panel: Panel, predicted: str = "") -> str:
+def chart(context: Context, name: str, panel: ChartPanel, predicted: str = "") -> str:
     """The frame of a job's chart. Most are the same for all jobs of a kind of training, and are rendered once."""
     if panel.score is None and not panel.sentence:
         return _empty_chart(name, panel)
@@ -27,5 +27,5 @@ def chart(context: Context, name: str, panel: Panel, predicted: str = "") -> str
 
 
 @lru_cache(200)
-def _empty_chart(name: str, panel: Panel) -> SafeString:
+def _empty_chart(name: str, panel: ChartPanel) -> SafeString:
     return render_to_string("jobs/figure.html", {"name": name, "panel": panel})

@@ -110,9 +110,9 @@ class MlflowRun:
         url = f"{self._address}/api/2.0/{path}"
         try:
             answer = safe_http.post(url, content, headers, most_bytes=_ANSWER_BYTES, method=method)
-        except safe_http.Unreachable as error:
+        except safe_http.HostUnreachable as error:
             raise TryLater(str(error)) from None
-        except safe_http.Refused as refusal:
+        except safe_http.AddressRefused as refusal:
             raise NotTracked(str(refusal)) from None
         if answer.status == 429 or answer.status >= 500:
             raise TryLater(f"MLflow answered {answer.status}.")

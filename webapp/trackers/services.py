@@ -146,7 +146,7 @@ def _check_wandb(address: str, place: str) -> None:
 def _check_reachable(address: str) -> None:
     try:
         safe_http.target_of(address)
-    except (safe_http.Refused, safe_http.Unreachable) as refusal:
+    except (safe_http.AddressRefused, safe_http.HostUnreachable) as refusal:
         raise TrackerRefused("address", str(refusal)) from None
 
 

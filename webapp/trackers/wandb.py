@@ -48,7 +48,7 @@ class WandbRun:
         if self._address:
             try:
                 safe_http.target_of(self._address)
-            except (safe_http.Refused, safe_http.Unreachable) as refusal:
+            except (safe_http.AddressRefused, safe_http.HostUnreachable) as refusal:
                 raise NotTracked(str(refusal)) from None
         entity, _, project = self._place.rpartition("/")
         self._start()

@@ -56,7 +56,7 @@ def test_services_with_hosts_of_their_own_are_taken(url: str, service: str) -> N
     ],
 )
 def test_whatever_could_lead_elsewhere_is_not(url: str) -> None:
-    with pytest.raises(safe_http.Refused):
+    with pytest.raises(safe_http.AddressRefused):
         chat.notifier(url)
 
 
@@ -95,7 +95,7 @@ def test_an_argument_that_is_not_the_services_own_is_refused_in_every_spelling(
     name: str, forms: list[int], before: str
 ) -> None:
     spelled = _spelled([(letter, form) for letter, form in zip(name, forms, strict=False)])
-    with pytest.raises(safe_http.Refused, match="service's own arguments"):
+    with pytest.raises(safe_http.AddressRefused, match="service's own arguments"):
         chat.notifier(
             f"slack://T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX/?{before}{spelled}=/etc/hostname"
         )

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from webapp.limits.counters import Pace
+from webapp.limits.counters import RateLimits
 from webapp.limits.models import Counted
 
 pytestmark = pytest.mark.django_db
@@ -16,21 +16,21 @@ BEGAN = 1_000_000.0
 
 
 def test_two_processes_share_what_a_token_may_ask() -> None:
-    one, other = Pace(), Pace()
+    one, other = RateLimits(), RateLimits()
     answers = [process.take("token", 10, BEGAN)[0] for _ in range(6) for process in (one, other)]
     assert sum(left >= 0 for left in answers) == 10
     assert one.take("another token", 10, BEGAN)[0] == 9
 
 
 def test_a_process_that_is_started_again_goes_on_where_it_was() -> None:
-    allowed = sum(Pace().take("token", 40, BEGAN)[0] >= 0 for _ in range(100))
+    allowed = sum(RateLimits().take("token", 40, BEGAN)[0] >= 0 for _ in range(100))
     assert allowed <= 40
-    assert Pace().take("token", 40, BEGAN)[0] == -1
-    assert Pace().take("token", 40, BEGAN + 60)[0] >= 0
+    assert RateLimits().take("token", 40, BEGAN)[0] == -1
+    assert RateLimits().take("token", 40, BEGAN + 60)[0] >= 0
 
 
 def test_most_requests_write_nothing() -> None:
-    pace = Pace()
+    pace = RateLimits()
     with CaptureQueriesContext(connection) as queries:
         answers = [pace.take("token", 600, BEGAN) for _ in range(600)]
     assert [left for left, _ in answers] == list(range(599, -1, -1))
@@ -47,7 +47,7 @@ def test_most_requests_write_nothing() -> None:
 def test_no_more_pass_than_the_time_gives(a_minute: int, steps: list[tuple[int, float]]) -> None:
     """However the requests fall on processes and moments: at most a minute's at once, and a minute's each minute."""
     Counted.objects.all().delete()
-    processes, now, passed = [Pace() for _ in range(3)], BEGAN, 0
+    processes, now, passed = [RateLimits() for _ in range(3)], BEGAN, 0
     for number, wait_s in steps:
         now += wait_s
         passed += processes[number].take("token", a_minute, now)[0] >= 0

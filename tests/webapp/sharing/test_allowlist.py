@@ -14,7 +14,7 @@ from tests.webapp.sharing.shares import SECRETS, make_secret_job, secrets_in, sh
 from tests.webapp.test_unpaid_money import _title, _unmarked
 from webapp.comparing.groups import flattened
 from webapp.jobs import queries
-from webapp.jobs.charts.figures import AXES, LINES, NAMES, PARTS, WALL, Line
+from webapp.jobs.charts.figures import AXES, LINES, NAMES, PARTS, WALL, ChartLine
 from webapp.jobs.models import EventKind, Job
 from webapp.sharing import allowlist
 from webapp.sharing.allowlist import job_message, may_show_field
@@ -165,7 +165,7 @@ def test_each_line_whose_figure_depends_on_money_says_so() -> None:
         "cost_picodollars": 10**6,
     }
     changed = _with_other_amounts(report)
-    cost = Line("x/cost_a_step", lambda one: one["cost_picodollars"] / one["env_steps"])
+    cost = ChartLine("x/cost_a_step", lambda one: one["cost_picodollars"] / one["env_steps"])
     assert cost.read(report) != cost.read(changed)
     about_money = {name for name, line in LINES.items() if line.read(report) != line.read(changed)}
     assert about_money == {name for name, line in LINES.items() if line.money}

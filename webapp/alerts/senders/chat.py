@@ -93,14 +93,14 @@ _CONNECT_S, _READ_S = 4.0, 6.0
 
 @sensitive_variables()
 def notifier(url: str) -> Any:
-    """Apprise's sender for this address. Raises safe_http.Refused."""
+    """Apprise's sender for this address. Raises safe_http.AddressRefused."""
     import apprise  # slow, and reads many files: imported only to send by chat
     from apprise.plugins import url_to_dict
 
     # Apprise's parse is checked, not the address, so that no address can be parsed in another way.
     parsed = url_to_dict(url.strip())  # type: ignore[no-untyped-call]  # Apprise has no types
     if not parsed:
-        raise safe_http.Refused(
+        raise safe_http.AddressRefused(
             f"This is no address of {SERVICE_NAMES}. Copy the whole webhook URL, or write an Apprise URL."
         )
     _require_service(parsed)
@@ -108,7 +108,9 @@ def notifier(url: str) -> Any:
     with connection_guard.limit_to(connection_guard.Guard()):
         made = apprise.Apprise.instantiate(parsed, asset=asset, suppress_exceptions=True)
     if made is None:
-        raise safe_http.Refused("The service does not know this address. Copy the whole webhook URL again.")
+        raise safe_http.AddressRefused(
+            "The service does not know this address. Copy the whole webhook URL again."
+        )
     made.redirects = False
     made.verify_certificate = True
     made.socket_connect_timeout, made.socket_read_timeout = _CONNECT_S, _READ_S
@@ -136,7 +138,7 @@ def send(channel: Channel, message: AlertMessage, clock: Clock = SYSTEM_CLOCK) -
         kind = apprise.NotifyType.SUCCESS if message.over else kinds[message.severity]
         with connection_guard.limit_to(guard_for(made)) as guard:
             taken = made.notify(title=message.title, body=body, notify_type=kind)
-    except (CannotOpen, safe_http.Refused) as error:
+    except (CannotOpen, safe_http.AddressRefused) as error:
         return refused(str(error))
     except Exception as error:  # whatever its plugins raise must not end the worker's turn
         return later(f"{channel.place} could not be reached: {type(error).__name__}.")
@@ -161,12 +163,12 @@ def _require_service(parsed: dict[str, Any]) -> None:
     schema = str(parsed["schema"]).lower()
     service = SERVICES.get(schema)
     if service is None:
-        raise safe_http.Refused(f"Alerts cannot be sent by {schema}. Use {SERVICE_NAMES}.")
+        raise safe_http.AddressRefused(f"Alerts cannot be sent by {schema}. Use {SERVICE_NAMES}.")
     if not service.hosts:
         _require_host(schema, str(parsed.get("host") or "").lower(), parsed.get("port"))
     if set(parsed.get("qsd", ())) - service.arguments:
         taken = ", ".join(sorted(service.arguments))
-        raise safe_http.Refused(
+        raise safe_http.AddressRefused(
             f"The address carries more than the service's own arguments, of which these are taken: {taken}."
             " Copy it again as the service gave it out."
         )
@@ -177,7 +179,7 @@ def _require_host(schema: str, host: str, port: int | None) -> None:
         return
     if schema.startswith("workflow") and host.endswith(TEAMS_HOSTS) and port in (None, 443):
         return
-    raise safe_http.Refused(
+    raise safe_http.AddressRefused(
         f"{host} is a self-hosted server. Chat goes there once this installation's operator names it in"
         " STARLING_ALERT_HOSTS. For your own receiver, a webhook is the better channel."
     )

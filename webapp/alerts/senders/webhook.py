@@ -29,9 +29,9 @@ def send(channel: Channel, message: AlertMessage, clock: Clock = SYSTEM_CLOCK) -
         answer = safe_http.post(
             url.reveal(), message.body, headers(message, key, int(clock.now().timestamp()))
         )
-    except (CannotOpen, safe_http.Refused) as error:
+    except (CannotOpen, safe_http.AddressRefused) as error:
         return refused(str(error))
-    except safe_http.Unreachable as error:
+    except safe_http.HostUnreachable as error:
         return later(str(error))
     return _outcome_of(answer)
 
@@ -54,7 +54,7 @@ def signature(body: bytes, key: Secret, now_unix_s: int) -> str:
     return hmac.new(key.reveal().encode(), b"%d.%b" % (now_unix_s, body), hashlib.sha256).hexdigest()
 
 
-def _outcome_of(answer: safe_http.Answer) -> SendingOutcome:
+def _outcome_of(answer: safe_http.HttpAnswer) -> SendingOutcome:
     status = answer.status
     if 200 <= status < 300:
         return SendingOutcome(True, status=status)

@@ -20,7 +20,7 @@ from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed
 from webapp.api.paging import RowId
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Request, Shape, Usd
@@ -112,7 +112,7 @@ def start_test(
         )
     except (services.ABTestRefused, ChangeRefused, BudgetRefused) as refusal:
         why, fix = str(refusal), "Change the request as it says."
-        raise Refused(409, "ab-test", "No test was started.", why, fix) from None
+        raise ApiRefused(409, "ab-test", "No test was started.", why, fix) from None
     shape = _alone(project, test)
     response["Location"] = shape.url
     say_if_replayed(response, test)

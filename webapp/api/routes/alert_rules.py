@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from webapp.alerts import queries, rules
 from webapp.api.auth import Token
 from webapp.api.paging import RowId
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.schemas import Request, Shape
 
@@ -52,7 +52,7 @@ def add_rule(project: EditorsProject, person: Person, rule: NewRule) -> RuleShap
     try:
         made = rules.add_rule(project=project, user=person, text=rule.text)
     except rules.RuleRefused as refusal:
-        raise Refused(409, "rule", "No rule was added.", str(refusal), "Then add it again.") from None
+        raise ApiRefused(409, "rule", "No rule was added.", str(refusal), "Then add it again.") from None
     return RuleShape.of(made)
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from webapp.accounts.models import Project, User
 from webapp.api.auth import Token
 from webapp.api.paging import RowId
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, Editor, EditorsProject, Person, ViewersProject
 from webapp.api.schemas import Request, Usd
 from webapp.budgets.display import CLOUDS, BudgetSummary, summarize_budget, summarize_budgets
@@ -153,7 +153,7 @@ def close(member: Editor, budget_id: RowId) -> BudgetShape:
 
 
 def _placed(project: Project, counts: str) -> dict[str, Any]:
-    """The scope and its object, as `create_budget` takes them. Refused if there is no such object."""
+    """The scope and its object, as `create_budget` takes them. ApiRefused if there is no such object."""
     scope, _, which = counts.partition(":")
     rows: dict[str, Any] = {
         "user": User.objects.filter(memberships__project=project, email=which),
@@ -167,7 +167,7 @@ def _placed(project: Project, counts: str) -> dict[str, Any]:
         return {"scope": "tag", "of": {"tag": _tag(project, which)}}
     if scope in rows and (found := rows[scope].first()) is not None:
         return {"scope": scope, "of": {scope: found}}
-    raise Refused(
+    raise ApiRefused(
         422,
         "counts",
         "No budget was made.",
@@ -180,7 +180,7 @@ def _tag(project: Project, name: str) -> Tag:
     try:
         return tag_named(project, name)
     except LabelRefused as refusal:
-        raise Refused(422, "counts", "No budget was made.", str(refusal), "Give another tag.") from None
+        raise ApiRefused(422, "counts", "No budget was made.", str(refusal), "Give another tag.") from None
 
 
 def _budget(budget: Budget) -> BudgetShape:

@@ -18,7 +18,7 @@ from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import ScoreShape
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsJob, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import IntervalShape, Name, Request, Shape, Usd
@@ -215,7 +215,7 @@ def create_sweep(
         group = launch_sweep(project=project, user=person, sweep=planned, key=key)
     except SweepRefused as refusal:
         why = str(refusal)
-        raise Refused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
+        raise ApiRefused(422, "sweep", "Nothing was launched.", why, "Change the sweep as it says.") from None
     shape = _group(project, group, group.jobs.count())
     response["Location"] = shape.url
     say_if_replayed(response, group)

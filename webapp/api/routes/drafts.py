@@ -15,7 +15,7 @@ from webapp.accounts.models import Project, User
 from webapp.api.auth import Token, project_of
 from webapp.api.idempotency import create_once
 from webapp.api.paging import RowId
-from webapp.api.problems import FieldError, Refused, spec_refused
+from webapp.api.problems import ApiRefused, FieldError, spec_refused
 from webapp.api.router import ApiRouter, Dependency, EditorsProject, Person, ViewersProject, caller_of
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Name, Request, Shape
@@ -23,7 +23,7 @@ from webapp.jobs.form import drafts
 from webapp.jobs.form.form_page import FormState
 from webapp.jobs.form.form_prefill import FILE, starting_point
 from webapp.jobs.form.forms import job_form
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.form.variant_switch import with_switches
 from webapp.jobs.list import run_table
 from webapp.jobs.models import Draft, SavedView
@@ -196,7 +196,7 @@ def save_view(project: EditorsProject, person: Person, view: NewView) -> ViewSha
     try:
         made = run_table.save_view(project=project, user=person, name=view.name, address=address)
     except run_table.ViewRefused as refusal:
-        raise Refused(409, "view", "No view was saved.", str(refusal), "Then save it again.") from None
+        raise ApiRefused(409, "view", "No view was saved.", str(refusal), "Then save it again.") from None
     return _view(project.slug, made)
 
 
@@ -216,7 +216,7 @@ def _kept(sheet: FormState, wish: NewDraft | DraftChange) -> Draft:
         else sheet.typed or sheet.build_form(None).as_typed()
     )
     if strange := [name for name in wish.values if name not in stood and name not in drafts.BESIDE]:
-        raise spec_refused([Problem(f"values.{name}", f"The form has no {name}.") for name in strange])
+        raise spec_refused([SpecProblem(f"values.{name}", f"The form has no {name}.") for name in strange])
     sheet.sent = with_switches(sheet.build_form(stood).tree.choices(), stood, wish.values)
     return sheet.save(sheet.form(sheet.sent))
 

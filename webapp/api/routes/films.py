@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsJob, Person, ViewersJob
 from webapp.api.routes.history import a_file
 from webapp.api.schemas import CheckpointName, Request, Shape
@@ -92,7 +92,9 @@ def get_film_file(job: ViewersJob, film_id: RowId, part: _Part = "film") -> Http
     film = _film_in(job, film_id)
     if film.state != FilmState.READY:
         why = f"The film is {film.get_state_display().lower()}. {film.reason}".strip()
-        raise Refused(409, "not-yet", "There is no file.", why, "Ask again later, or request the film again.")
+        raise ApiRefused(
+            409, "not-yet", "There is no file.", why, "Ask again later, or request the film again."
+        )
     try:
         file = film_path(film, still=part == "still").open("rb")
     except OSError:

@@ -7,7 +7,7 @@ from typing import Annotated
 from ninja import Query
 from pydantic import BaseModel, Field
 
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, ViewersProject
 from webapp.api.schemas import Usd
 from webapp.comparing.goal_board import board_of
@@ -66,7 +66,7 @@ def get_board(
     if board is None:
         known = ", ".join(references())
         why = f"{subject} has no reference return."
-        raise Refused(422, "subject", "There is no board.", why, f"Choose one of {known}.")
+        raise ApiRefused(422, "subject", "There is no board.", why, f"Choose one of {known}.")
     return BoardShape(
         subject=subject,
         goal=board.goal,

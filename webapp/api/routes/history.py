@@ -16,7 +16,7 @@ from training.engine.checkpoints import CheckpointError
 from webapp.api.event_stream import EventShape, EventStream
 from webapp.api.job_serialization import EvaluationShape, evaluations_of
 from webapp.api.paging import After, Limit, NumberedPage, oldest_first
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, Person, ViewersJob
 from webapp.api.schemas import Shape, Usd
 from webapp.api.tensorboard import event_file
@@ -123,7 +123,7 @@ def stream_events(
     if job.observed in TERMINAL and seen >= job.last_seq:
         return HttpResponse(status=204)
     if not isinstance(request, ASGIRequest):
-        raise Refused(
+        raise ApiRefused(
             406,
             "streams",
             "No stream was opened.",
@@ -174,7 +174,7 @@ def get_policy(job: ViewersJob, checkpoint: _Name = "") -> HttpResponseBase:
         content = policies.policy_zip(job, chosen)
     except CheckpointError as error:
         why = f"This policy cannot be exported: {error}."
-        raise Refused(
+        raise ApiRefused(
             409, "unreadable-policy", "No file was made.", why, "Take another checkpoint."
         ) from None
     return _file(HttpResponse(content), "application/zip", f"starling-{job.pk}-round-{chosen.round_no}.zip")

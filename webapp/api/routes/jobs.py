@@ -17,7 +17,7 @@ from webapp.api.auth import Token
 from webapp.api.idempotency import say_if_replayed
 from webapp.api.job_serialization import JobShape, etag_of, search_jobs, serialize_job
 from webapp.api.paging import Cursor, Limit, Page, Word
-from webapp.api.problems import Refused, spec_refused
+from webapp.api.problems import ApiRefused, spec_refused
 from webapp.api.router import (
     ApiRouter,
     Dependency,
@@ -73,7 +73,7 @@ def _apply(
     """Apply the action and return the job. Refused if its ETag has changed, or if the action is not possible."""
     job = job_of(request, slug, job_id, "editor")
     if if_match and if_match != "*" and etag_of(serialize_job(job)) not in if_match:
-        raise Refused(
+        raise ApiRefused(
             412,
             "changed",
             "Nothing was done.",
@@ -87,7 +87,7 @@ def _apply(
         except services.SpecRefused as refusal:
             raise spec_refused(refusal.problems) from None
         except ValueError as refusal:  # the text says why, and what to do
-            raise Refused(
+            raise ApiRefused(
                 409, "not-now", "Nothing was done.", str(refusal), "Read the job to see what it waits for."
             ) from None
         shape = serialize_job(job_in(job.project, job_id))
@@ -148,7 +148,7 @@ def _require_same(project: Project, job: Job, spec: JobSpec) -> None:
     """Refused if the key launched a job of another spec."""
     whole = cloud_requirements.fill_in_setup(project, schedulers().fill_in_weights(project, spec))
     if job.spec != whole.model_dump(mode="json"):
-        raise Refused(
+        raise ApiRefused(
             409,
             "key-used",
             "No job was launched.",
@@ -238,6 +238,6 @@ def delete_job(job: EditorsJob, person: Person) -> None:
     try:
         actions.delete(job=job, user=person)
     except actions.LabelRefused as refusal:
-        raise Refused(
+        raise ApiRefused(
             409, "not-now", "Nothing was deleted.", str(refusal), "Do that first, then delete it."
         ) from None

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webapp.api.auth import Token
 from webapp.api.paging import After, Limit, NumberedPage, RowId, oldest_first
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsJob, Person
 from webapp.api.routes.history import a_file
 from webapp.api.schemas import Shape
@@ -54,7 +54,7 @@ def make_join_command(job: EditorsJob, person: Person) -> JoinShape:
     machines.require_hosts(job)
     if job.observed in TERMINAL:
         why, fix = "The job is over; it needs no machines any more.", "Launch it again first."
-        raise Refused(409, "not-now", "No command was made.", why, fix)
+        raise ApiRefused(409, "not-now", "No command was made.", why, fix)
     command = machines.new_command(job, person)
     package = reverse("api_v1:get_actor_package", args=[job.project.slug, job.pk])
     return JoinShape(command=command, package=package, only_here=is_loopback())

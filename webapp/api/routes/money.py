@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from cloud.timing.forecasting.result import Forecast
 from webapp.accounts.models import Project
 from webapp.api.paging import Word
-from webapp.api.problems import Refused, spec_refused
+from webapp.api.problems import ApiRefused, spec_refused
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.history import a_file
 from webapp.api.schemas import Request, Shape, Usd
@@ -182,7 +182,7 @@ def get_report(project: ViewersProject, report_id: _Id) -> ReportShape:
 def get_report_file(project: ViewersProject, report_id: _Id) -> HttpResponseBase:
     report = _report_in(project, report_id)
     if report.state != FileState.READY:
-        raise Refused(
+        raise ApiRefused(
             409, "not-yet", "There is no file.", f"The report is {report.state}.", "Ask again later."
         )
     try:

@@ -15,7 +15,7 @@ from webapp.api.auth import Token, project_of, require_scope
 from webapp.api.idempotency import create_once
 from webapp.api.models import Scope
 from webapp.api.paging import Cursor, Limit, Page, RowId, newest_first
-from webapp.api.problems import Refused
+from webapp.api.problems import ApiRefused
 from webapp.api.router import ApiRouter, EditorsProject, Person
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Shape, Usd
@@ -149,7 +149,7 @@ def use_profile(project: EditorsProject, connection_id: str, profile_id: RowId) 
     filled = into_the_form(found)
     if not filled:
         why = f"This profile has chosen no size. {profile_status(found, SYSTEM_CLOCK.now()).sentence}"
-        raise Refused(409, "no-choice", "No spec was made.", why, "Wait for its end, or profile again.")
+        raise ApiRefused(409, "no-choice", "No spec was made.", why, "Wait for its end, or profile again.")
     return begun_with(filled)[1]
 
 

@@ -14,7 +14,7 @@ from webapp.accounts.models import Project
 from webapp.api.auth import Token
 from webapp.api.idempotency import create_once
 from webapp.api.paging import RowId
-from webapp.api.problems import Refused, cleaned
+from webapp.api.problems import ApiRefused, cleaned
 from webapp.api.router import ApiRouter, EditorsProject, Person, ViewersProject
 from webapp.api.routes.jobs import Key
 from webapp.api.schemas import Address, Request, Shape
@@ -132,7 +132,7 @@ def change_schedule(
     held = queries.schedule_in(project, schedule_id)
     if held.stopped_at is not None:
         why, fix = "It was stopped.", "Make another one."
-        raise Refused(409, "stopped", "Nothing was changed.", why, fix)
+        raise ApiRefused(409, "stopped", "Nothing was changed.", why, fix)
     is_now = {
         "every": held.every,
         "by": held.by,
@@ -166,7 +166,7 @@ def _numbers(members: Any, addresses: Sequence[str]) -> list[int]:
     known = dict(members.values_list("email", "pk"))
     wanted = list(dict.fromkeys(address.strip().lower() for address in addresses))
     if strangers := [address for address in wanted if address not in known]:
-        raise Refused(
+        raise ApiRefused(
             422,
             "recipients",
             "Nothing was set up.",

@@ -8,10 +8,10 @@ from django.views.decorators.debug import sensitive_variables
 from pydantic import ConfigDict, Field, SecretStr
 
 from webapp.api.auth import Token
-from webapp.api.problems import Refused, cleaned
+from webapp.api.problems import ApiRefused, cleaned
 from webapp.api.router import ApiRouter, OwnersProject, ViewersJob, ViewersProject
 from webapp.api.schemas import Request, Shape
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.trackers import queries, services
 from webapp.trackers.forms import TrackerForm
 from webapp.trackers.models import Tracker
@@ -75,8 +75,8 @@ def put_tracker(project: OwnersProject, kind: _Kind, setting: TrackerSetting) ->
         )
     except services.TrackerRefused as refusal:
         why = str(refusal)
-        found = [Problem(refusal.field, why)]
-        raise Refused(
+        found = [SpecProblem(refusal.field, why)]
+        raise ApiRefused(
             422, "tracker", "Nothing was changed.", why, "Correct that, and send it again.", found
         ) from None
     return _shape(made)

@@ -51,7 +51,7 @@ _FIGURES = (
 
 
 @dataclass(frozen=True)
-class Pace:
+class BurnPace:
     """How much of one figure comes with one of another, such as money with a second, over the last rounds.
 
     It is seen in `pieces` of `piece` of the other figure each. Their ratios lie `spread` around `ratio`, as a share
@@ -73,7 +73,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Done:
+class JobEnd:
     """The job's own end: in how many seconds after the last round, and what it then cost in all. The margins are their
     errors with 80 % probability, which include what comes once, such as an evaluation, a call tried again, or the end
     of machines."""
@@ -89,10 +89,10 @@ class Burn:
     """Picodollars a second of platform time, and what has been spent. Times count from the last round. `done` is None
     if only money ends the job."""
 
-    rate: Pace
+    rate: BurnPace
     spent: int
     limit_in_s: float | None
-    done: Done | None
+    done: JobEnd | None
 
     @property
     def hourly(self) -> int:
@@ -189,7 +189,7 @@ def _burn(points: Sequence[_Point], account: Account, training: TrainingFacts) -
     )
 
 
-def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> Done | None:
+def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> JobEnd | None:
     """Return the end by the stop rule that is met first; None if none is known."""
     last, ends = points[-1], []
     rules = (
@@ -206,7 +206,7 @@ def _done(points: Sequence[_Point], spent: int, training: TrainingFacts) -> Done
         return None
     in_s, doubt, money, ahead = min(ends, key=lambda end: end[0])
     more = money.ratio * ahead
-    return Done(
+    return JobEnd(
         in_s=in_s,
         margin_s=doubt * in_s + _LEAST_DOUBT * (last.at_s + in_s),
         costs=round(spent + more),
@@ -218,17 +218,17 @@ _Figure = Callable[[_Point], float]
 _spent, _at_s, _steps, _round_no = (attrgetter(name) for name in ("spent", "at_s", "steps", "round_no"))
 
 
-def _pace(points: Sequence[_Point], of: _Figure, per: _Figure) -> Pace:
+def _pace(points: Sequence[_Point], of: _Figure, per: _Figure) -> BurnPace:
     """Return how much of a figure comes with one of another. The last one must have grown."""
     ratio = (of(points[-1]) - of(points[0])) / (per(points[-1]) - per(points[0]))
     size = max(1, (len(points) - 1) // _PIECES)
     pairs = [pair for pair in pairwise(points[::-size][::-1]) if per(pair[1]) > per(pair[0])]
     if len(pairs) < 2 or not ratio:
-        return Pace(ratio)
+        return BurnPace(ratio)
     ratios = [(of(after) - of(before)) / (per(after) - per(before)) for before, after in pairs]
     piece = fmean(per(after) - per(before) for before, after in pairs)
     spread = student_t(_SURE, len(pairs) - 1) * stdev(ratios) / ratio
-    return Pace(ratio, spread, len(pairs), piece)
+    return BurnPace(ratio, spread, len(pairs), piece)
 
 
 PACE_MAY_CHANGE = "Its scaling policy may change that pace, which the ± leaves out."

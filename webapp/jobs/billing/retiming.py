@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class StoredRun:
+class RunToRetime:
     """A run to re-time. `options` are those of its simulated cloud, else the defaults."""
 
     name: str
@@ -33,7 +33,7 @@ class StoredRun:
     simulated: bool
 
 
-def stored_run(name: str) -> StoredRun:
+def stored_run(name: str) -> RunToRetime:
     """Return the run of a work file or a job id. WorkError with a sentence for users."""
     sittings = read_work_file(Path(name)) if Path(name).is_file() else _of_job(name)
     sittings = [sitting for sitting in sittings if sitting.works]
@@ -44,7 +44,7 @@ def stored_run(name: str) -> StoredRun:
         options = SimulatedOptions.model_validate(platform) if simulated else SimulatedOptions()
     except ValidationError as error:
         raise WorkError(f"the platform of {name} is not known here: {error.errors()[0]['msg']}") from None
-    return StoredRun(name, sittings, options, simulated)
+    return RunToRetime(name, sittings, options, simulated)
 
 
 def _of_job(name: str) -> list[Sitting]:
@@ -62,7 +62,7 @@ def _of_job(name: str) -> list[Sitting]:
     return works_of(job)
 
 
-def retime_run(run: StoredRun, place: TimingPlace) -> Document:
+def retime_run(run: RunToRetime, place: TimingPlace) -> Document:
     """Return the run at `place`: totals, the bill by line, each round, and what re-timing cannot know."""
     schedules = _scripts(run)
     found = [retime(script, place, seed=run.options.seed) for script in schedules]
@@ -95,7 +95,7 @@ def retime_run(run: StoredRun, place: TimingPlace) -> Document:
 
 
 def ranges(
-    run: StoredRun, place: TimingPlace, against: TimingPlace | None, draws: int, seed: int
+    run: RunToRetime, place: TimingPlace, against: TimingPlace | None, draws: int, seed: int
 ) -> Document:
     """Return p10, p50 and p90 of time and cost over `draws`; with `against`, how often each cloud is cheaper."""
     places = [place] if against is None else [place, against]
@@ -113,7 +113,7 @@ def ranges(
     return document
 
 
-def verdict(run: StoredRun, place: TimingPlace, against: TimingPlace) -> Document:
+def verdict(run: RunToRetime, place: TimingPlace, against: TimingPlace) -> Document:
     """Return which cloud is cheaper at the central values, and which number alone would change that."""
     schedules, seed = _scripts(run), run.options.seed
     one, other = (time_and_cost(schedules, where, seed) for where in (place, against))
@@ -168,7 +168,7 @@ def _spread_words(found: Document) -> str:
     )
 
 
-def _scripts(run: StoredRun) -> list[ReplaySchedule]:
+def _scripts(run: RunToRetime) -> list[ReplaySchedule]:
     return schedules_of(run.sittings)
 
 

@@ -92,7 +92,7 @@ AXES: dict[str, Read] = {
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """A chart of a job's page: its heading, and its text while it is empty.
 
     `legend`, `words` and `from_zero` belong to a chart of one line: its name in the legend, the function of
@@ -116,7 +116,7 @@ class Panel:
     """Of the chart of the score: what a job of this kind declares."""
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A figure drawn as a line. A point of several rounds has the last value, the minimum and the maximum.
 
     `tag` is its TensorBoard name, as other libraries use it. One about `money` is shown on shared pages only by links
@@ -125,7 +125,7 @@ class Line(NamedTuple):
 
     tag: str
     read: Read
-    panel: Panel | None = None
+    panel: ChartPanel | None = None
     money: bool = False
 
 
@@ -139,23 +139,23 @@ def _dropped(report: Report) -> float | None:
     return None if dropped is None else sum(dropped.values())
 
 
-def _learners(title: str, legend: str) -> Panel:
+def _learners(title: str, legend: str) -> ChartPanel:
     return _health(title, legend, from_zero=True, shown_for="known", training="", group="learners")
 
 
-def _health(title: str, legend: str, **look: Any) -> Panel:
+def _health(title: str, legend: str, **look: Any) -> ChartPanel:
     look.setdefault("training", ReinforcementLearning.kind)
     look.setdefault("group", "health")
-    return Panel(title, legend, nothing="No update yet.", **look)
+    return ChartPanel(title, legend, nothing="No update yet.", **look)
 
 
 # A new figure is one row here: its chart on the page, its live values and its curve in TensorBoard come with it.
-LINES: dict[str, Line] = {
-    "return": Line("rollout/ep_rew_mean", lambda report: report["episode_return_mean"]),
-    "length": Line(
+LINES: dict[str, ChartLine] = {
+    "return": ChartLine("rollout/ep_rew_mean", lambda report: report["episode_return_mean"]),
+    "length": ChartLine(
         "rollout/ep_len_mean",
         lambda report: report.get("episode_length_mean"),
-        Panel(
+        ChartPanel(
             "Episode length",
             "Steps an episode",
             training=ReinforcementLearning.kind,
@@ -164,120 +164,122 @@ LINES: dict[str, Line] = {
             from_zero=True,
         ),
     ),
-    "actors": Line("functions/actors", lambda report: report["actors"]),
-    "kl": Line("train/approx_kl", _update("approximate_kl"), _health("KL divergence", "KL")),
-    "entropy": Line("train/entropy", _update("entropy"), _health("Entropy", "Entropy")),
-    "clip_fraction": Line(
+    "actors": ChartLine("functions/actors", lambda report: report["actors"]),
+    "kl": ChartLine("train/approx_kl", _update("approximate_kl"), _health("KL divergence", "KL")),
+    "entropy": ChartLine("train/entropy", _update("entropy"), _health("Entropy", "Entropy")),
+    "clip_fraction": ChartLine(
         "train/clip_fraction", _update("clip_fraction"), _health("Clip fraction", "Clipped", from_zero=True)
     ),
-    "explained_variance": Line(
+    "explained_variance": ChartLine(
         "train/explained_variance", _update("explained_variance"), _health("Explained variance", "Explained")
     ),
-    "gradient_norm": Line(
+    "gradient_norm": ChartLine(
         "train/gradient_norm", _update("gradient_norm"), _health("Gradient norm", "Norm", from_zero=True)
     ),
-    "policy_gradient_norm": Line(
+    "policy_gradient_norm": ChartLine(
         "train/policy_gradient_norm",
         _update("policy_gradient_norm"),
         _health("Gradient norm, policy", "Norm", from_zero=True, shown_for="known"),
     ),
-    "critic_gradient_norm": Line(
+    "critic_gradient_norm": ChartLine(
         "train/critic_gradient_norm",
         _update("critic_gradient_norm"),
         _health("Gradient norm, critic", "Norm", from_zero=True, shown_for="known"),
     ),
-    "value_loss": Line(
+    "value_loss": ChartLine(
         "train/value_loss", _update("value_loss"), _health("Value loss", "Loss", from_zero=True)
     ),
-    "staleness": Line(
+    "staleness": ChartLine(
         "train/staleness_mean",
         lambda report: report.get("staleness_mean"),
         _health("Age of data", "Versions behind", from_zero=True, shown_for="positive", training=""),
     ),
-    "replayed_samples": Line(
+    "replayed_samples": ChartLine(
         "train/replayed_samples",
         lambda report: report.get("replayed_samples", 0),
         _health("Samples learned again", "Samples {a_round}", from_zero=True, shown_for="positive"),
     ),
-    "memory_mb": Line(
+    "memory_mb": ChartLine(
         "functions/memory_mb",
         lambda report: report.get("memory_mb") or None,
-        Panel("Memory of a function", "MB", from_zero=True, shown_for="known"),
+        ChartPanel("Memory of a function", "MB", from_zero=True, shown_for="known"),
     ),
-    "pushed_mb": Line(
+    "pushed_mb": ChartLine(
         "functions/pushed_mb",
         lambda report: report["pushed_bytes"] / 1e6 if "pushed_bytes" in report else None,
         _health("Pushed by functions", "MB an epoch", from_zero=True, training=SupervisedLearning.kind),
     ),
-    "staleness_most": Line(
+    "staleness_most": ChartLine(
         "train/staleness_most",
         lambda report: report.get("staleness_most"),
         _health("Oldest push", "Versions behind", from_zero=True, training=SupervisedLearning.kind),
     ),
-    "curvature": Line(
+    "curvature": ChartLine(
         "scaling/curvature_ratio",
         lambda report: _part(report, "curvature").get("ratio"),
         _health("Curvature R", "R", shown_for="known"),
     ),
-    "noise_scale": Line(
+    "noise_scale": ChartLine(
         "scaling/noise_scale",
         lambda report: _part(report, "noise_scale").get("scale"),
         _health("Gradient noise scale", "Scale", from_zero=True, shown_for="known"),
     ),
-    "policy_shift": Line(
+    "policy_shift": ChartLine(
         "scaling/policy_shift",
         lambda report: report.get("policy_shift"),
         _health("Policy shift", "Shift", from_zero=True, shown_for="known"),
     ),
-    "gradient_staleness": Line(
+    "gradient_staleness": ChartLine(
         "gradients/staleness_mean",
         _gradients("staleness_mean"),
         _health("Gradients behind", "", shown_for="known", training="", group="learners"),
     ),
-    "gradient_staleness_least": Line("gradients/staleness_least", _gradients("staleness_least")),
-    "gradient_staleness_most": Line("gradients/staleness_most", _gradients("staleness_most")),
-    "staleness_bound": Line("gradients/staleness_bound", _gradients("bound")),
-    "learners_busy": Line(
+    "gradient_staleness_least": ChartLine("gradients/staleness_least", _gradients("staleness_least")),
+    "gradient_staleness_most": ChartLine("gradients/staleness_most", _gradients("staleness_most")),
+    "staleness_bound": ChartLine("gradients/staleness_bound", _gradients("bound")),
+    "learners_busy": ChartLine(
         "gradients/learners_busy",
         _gradients("learners_busy"),
         _learners("Learners in flight", "Mean of the {round}"),
     ),
-    "actors_busy": Line(
+    "actors_busy": ChartLine(
         "gradients/actors_busy",
         _gradients("actors_busy"),
         _learners("{Actors} in flight", "Mean of the {round}"),
     ),
-    "starved_share": Line(
+    "starved_share": ChartLine(
         "gradients/starved_share",
         _gradients("starved_share"),
         _learners("Learners without data", "Share of their time"),
     ),
-    "gradient_queue": Line(
+    "gradient_queue": ChartLine(
         "gradients/queue_mean", _gradients("queue_mean"), _learners("Gradients in the queue", "Gradients")
     ),
-    "held_share": Line(
+    "held_share": ChartLine(
         "gradients/held_share", _gradients("held_share"), _learners("Gradients held", "Share held")
     ),
-    "steps_a_round": Line(
+    "steps_a_round": ChartLine(
         "gradients/steps", _gradients("steps"), _learners("Steps {a_round}", "Steps of the optimiser")
     ),
-    "ratio_mean": Line(
+    "ratio_mean": ChartLine(
         "gradients/ratio_mean", _gradients("ratio_mean"), _learners("Truncated ratio", "Mean ratio")
     ),
-    "effective_share": Line(
+    "effective_share": ChartLine(
         "gradients/effective_share",
         _gradients("effective_share"),
         _learners("Effective sample size", "Share of the samples"),
     ),
-    "dropped_gradients": Line("gradients/dropped", _dropped),
+    "dropped_gradients": ChartLine("gradients/dropped", _dropped),
 }
 """In the order of packed rounds. After a new figure, older rounds are read from their reports."""
 
 _OWN = {
-    "return": Panel("Return", nothing="The first {round} has not ended yet.", wide=True),
-    "actors": Panel("{Actors}", legend="{Actors}", nothing="No {actors} have worked yet.", sentence="plan"),
-    "spend": Panel("Spend", nothing="Nothing has been spent yet.", sentence="burn"),
-    "round_time": Panel("Where {a_round} goes", nothing="The first {round} has not ended yet."),
+    "return": ChartPanel("Return", nothing="The first {round} has not ended yet.", wide=True),
+    "actors": ChartPanel(
+        "{Actors}", legend="{Actors}", nothing="No {actors} have worked yet.", sentence="plan"
+    ),
+    "spend": ChartPanel("Spend", nothing="Nothing has been spent yet.", sentence="burn"),
+    "round_time": ChartPanel("Where {a_round} goes", nothing="The first {round} has not ended yet."),
 }
 """Charts with recipes of their own."""
 
@@ -289,7 +291,7 @@ PANELS = {
 """The charts of a job's page by group, in order."""
 
 
-def panels_of(training: TrainingFacts) -> dict[str, dict[str, Panel]]:
+def panels_of(training: TrainingFacts) -> dict[str, dict[str, ChartPanel]]:
     """Return the charts of a training of this kind, in its words. The first is named after its score."""
     say = declaration_of(training.kind).say
     return {

@@ -42,7 +42,7 @@ _EVERY_ROUND = 2**53
 Numbers = npt.NDArray[np.float64]
 
 
-class Evaluation(NamedTuple):
+class EvaluationPoint(NamedTuple):
     round_no: int
     steps: int
     mean: float
@@ -67,7 +67,7 @@ class History:
         self.columns: dict[str, array[float]] = {
             name: array("d" if name in AXES or name == WALL else "f") for name in NAMES
         }
-        self.evaluations: list[Evaluation] = []
+        self.evaluations: list[EvaluationPoint] = []
         self.marks: dict[str, list[int]] = {kind: [] for kind in MARKED}
 
     @property
@@ -137,7 +137,7 @@ class History:
         while self.evaluations and self.evaluations[-1].round_no >= payload["round_no"]:
             self.evaluations.pop()
         self.evaluations.append(
-            Evaluation(
+            EvaluationPoint(
                 payload["round_no"],
                 payload["total_env_steps"],
                 payload["return_mean"],

@@ -23,19 +23,19 @@ from webapp.leases import LeaseLost, held
 Changes = Mapping[str, Any]
 
 
-class Entry(NamedTuple):
+class EventEntry(NamedTuple):
     """An event to write; its number and time are set on writing."""
 
     kind: str
     payload: dict[str, Any]
 
 
-def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> Entry:
+def note(text: str, kind: str = EventKind.NOTE, **facts: Any) -> EventEntry:
     """Return an event of the dashboard's own, with its text."""
-    return Entry(kind, {"text": text, **facts})
+    return EventEntry(kind, {"text": text, **facts})
 
 
-def event_row(job_id: str, seq: int, at: datetime, entry: Entry) -> Event:
+def event_row(job_id: str, seq: int, at: datetime, entry: EventEntry) -> Event:
     """An event as it is stored."""
     row = Event(job_id=job_id, seq=seq, at=at, kind=entry.kind, payload=entry.payload)
     if entry.kind == EventKind.ROUND:
@@ -46,7 +46,7 @@ def event_row(job_id: str, seq: int, at: datetime, entry: Entry) -> Event:
 @transaction.atomic
 def append_events(
     job_id: str,
-    entries: Sequence[Entry],
+    entries: Sequence[EventEntry],
     *,
     clock: Clock,
     epoch: int | None = None,
@@ -72,7 +72,7 @@ def transition(
     clock: Clock,
     epoch: int | None = None,
     changes: Changes | None = None,
-    before: Sequence[Entry] = (),
+    before: Sequence[EventEntry] = (),
 ) -> None:
     """Change the state along the declared graph, with its event (after the entries in `before`).
 

@@ -16,7 +16,7 @@ from training.tasks.supervised import SupervisedLearning
 from webapp.formatting import display_usd, format_duration, format_score
 from webapp.job_states import ACTIVE, Observed
 from webapp.jobs.billing.bill_text import numbers_behind, summarize_bill
-from webapp.jobs.charts.history import Evaluation, History, histories
+from webapp.jobs.charts.history import EvaluationPoint, History, histories
 from webapp.jobs.charts.score_curves import arrival, evaluated_curve
 from webapp.jobs.events.sentences import (
     judged_words,
@@ -83,7 +83,7 @@ def spent_since_best(job: Job) -> int | None:
     return max(0, round(usd * PICODOLLARS_PER_USD))
 
 
-def _best_of(job: Job, judged: list[Evaluation]) -> Evaluation | None:
+def _best_of(job: Job, judged: list[EvaluationPoint]) -> EvaluationPoint | None:
     """Return the first evaluation with the best score."""
     if not judged:
         return None
@@ -105,7 +105,7 @@ def reference_of(job: Job) -> tuple[float, str] | None:
     return entry.reference_return, entry.reference
 
 
-def _progress(job: Job, judged: list[Evaluation]) -> str:
+def _progress(job: Job, judged: list[EvaluationPoint]) -> str:
     reference = reference_of(job)
     return progress_sentence(
         job.episode_return_mean,
@@ -138,7 +138,7 @@ def _reached(job: Job, lock: Lock, history: History) -> str:
     return f"Reached {wanted} in {{round}} {found.round_no:,}, after {format_duration(found.time_s)}, for {spent}."
 
 
-def _no_news(job: Job, judged: list[Evaluation], since_usd: float) -> str:
+def _no_news(job: Job, judged: list[EvaluationPoint], since_usd: float) -> str:
     if job.observed not in ACTIVE:
         return ""
     score = job.training_facts.score

@@ -23,7 +23,7 @@ from webapp.formatting import (
     format_short_duration,
     plural,
 )
-from webapp.jobs.charts.history import Evaluation
+from webapp.jobs.charts.history import EvaluationPoint
 
 _MANY = 10_000
 LISTED_PARTS = 5
@@ -34,7 +34,7 @@ STALLED_BEYOND_USUAL = 3.0
 UNANSWERED_AFTER_S = 10.0
 
 
-def judged_words(judged: Evaluation | None, score: Score = RETURN) -> str:
+def judged_words(judged: EvaluationPoint | None, score: Score = RETURN) -> str:
     """ "evaluated, 95 % 1,790–1,880": how the figure of the score came about."""
     if judged is None:
         return "in training, not evaluated yet"
@@ -46,7 +46,7 @@ def judged_words(judged: Evaluation | None, score: Score = RETURN) -> str:
 
 
 def progress_sentence(
-    latest: float | None, judged: Evaluation | None, reference: float | None, score: Score = RETURN
+    latest: float | None, judged: EvaluationPoint | None, reference: float | None, score: Score = RETURN
 ) -> str:
     """ "97 below the reference of 2,383, evaluated after round 140." The score itself is in the figures."""
     if judged is not None:
@@ -125,7 +125,7 @@ def learners_sentence(report: Mapping[str, Any], useful: int, price: str) -> str
 
 
 def no_news_sentence(
-    judged: Sequence[Evaluation],
+    judged: Sequence[EvaluationPoint],
     round_no: int,
     picodollars_since: int,
     kept_round: int | None,

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from training.tasks.kinds import declaration_of, kind_of
-from webapp.jobs.form.spec_fields import Shape, describe_model, shape_of, title_of
+from webapp.jobs.form.spec_fields import FieldShape, describe_model, shape_of, title_of
 from webapp.jobs.spec import JobSpec
 
 
@@ -49,16 +49,16 @@ def _title(names: Sequence[str], document: Mapping[str, Any]) -> str:
     return title
 
 
-def _model_of(shape: Shape, value: Any) -> type[BaseModel] | None:
+def _model_of(shape: FieldShape, value: Any) -> type[BaseModel] | None:
     if shape.variants and isinstance(value, Mapping):
         return shape.variants.get(str(value.get("kind")))
     return shape.model
 
 
-def _shape_at(names: Sequence[str]) -> Shape | None:
+def _shape_at(names: Sequence[str]) -> FieldShape | None:
     """Return the shape of a field that no choice is above of, but for the kind of training."""
     model: type[BaseModel] | None = JobSpec
-    shape: Shape | None = None
+    shape: FieldShape | None = None
     for name in names:
         models = [model] if model is not None else list(shape.variants.values()) if shape else []
         infos = [one.model_fields[name] for one in models if name in one.model_fields]

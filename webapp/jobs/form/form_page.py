@@ -22,11 +22,11 @@ from webapp.connections.services import is_emulated
 from webapp.jobs import seed_groups, services
 from webapp.jobs.form import drafts
 from webapp.jobs.form.form_prefill import FILE, StartingPoint, of_address, starting_point
-from webapp.jobs.form.form_tree import Choice, Group, part_of
+from webapp.jobs.form.form_tree import FieldGroup, UnionChoice, part_of
 from webapp.jobs.form.forms import SpecForm, is_short, job_form, reviewed
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import SpecError, read_spec_file
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch import checklist, cloud_requirements, forecast_panel
 from webapp.jobs.launch.preflight import training_obstacle
 from webapp.jobs.launch.project_choices import data_sets, schedulers
@@ -97,7 +97,7 @@ class FormState:
         trained = schedulers().list_options(project), schedulers().empty_text(project)
         return (*connected, *trained, data_sets().list_options(project))
 
-    def _obstacles(self, spec: JobSpec) -> list[Problem]:
+    def _obstacles(self, spec: JobSpec) -> list[SpecProblem]:
         complete = schedulers().fill_in_weights(self.project, spec)
         made_from = self.begun.made_from(self.beside["checkpoint"])
         problems = [
@@ -117,7 +117,7 @@ class FormState:
             self.seeds_problem = str(refusal)
             return 1
 
-    def checks(self, form: SpecForm) -> list[checklist.Check]:
+    def checks(self, form: SpecForm) -> list[checklist.ChecklistRow]:
         if not isinstance(form.understood, JobSpec):
             return [checklist.fields_row([str(words[0]) for words in form.errors.values()])]
         made_from = self.begun.made_from(self.beside["checkpoint"])
@@ -145,22 +145,24 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Key, heading and paths of each section. The longest path wins; other fields go into the last section."""
 
 
-def sections(tree: Group) -> list[dict[str, Any]]:
+def sections(tree: FieldGroup) -> list[dict[str, Any]]:
     """Return the sections of More settings in order, each with its key, its heading and a group of fields."""
     tree = part_of(tree, lambda leaf: not is_short(leaf))
-    parts = {key: Group("", (), tree.model) for key, _, _ in SECTIONS}
+    parts = {key: FieldGroup("", (), tree.model) for key, _, _ in SECTIONS}
     own_place = {path: key for key, _, paths in SECTIONS for path in paths}
     for item in tree.items:
         key = own_place.get(".".join(item.path), SECTIONS[-1][0])
         variants = []
-        for variant in item.variants if isinstance(item, Choice) else []:
+        for variant in item.variants if isinstance(item, UnionChoice) else []:
             moved = [child for child in variant.items if ".".join(child.path) in own_place]
             for child in moved:
                 own = own_place[".".join(child.path)]
                 parts[own].items.append(replace(variant, description="", items=[child]))
             variants.append(replace(variant, items=[c for c in variant.items if c not in moved]))
         whole = (
-            replace(item, variants=variants, whole=item.whole or item) if isinstance(item, Choice) else item
+            replace(item, variants=variants, whole=item.whole or item)
+            if isinstance(item, UnionChoice)
+            else item
         )
         parts[key].items.append(whole)
     return [{"key": key, "title": title, "group": parts[key]} for key, title, _ in SECTIONS]
@@ -278,7 +280,7 @@ def job_file(request: HttpRequest, project: Project) -> HttpResponse:
     sheet = FormState(project, request.user, starting_point(project, {}))
     try:
         if file is None:
-            raise SpecError([Problem("", "Choose a JSON, TOML or YAML file first.")])
+            raise SpecError([SpecProblem("", "Choose a JSON, TOML or YAML file first.")])
         name = (file.name or "spec.json")[:60]
         spec = read_spec_file(cast(BinaryIO, file.file), name)
     except SpecError as refusal:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from webapp.jobs.form.spec_fields import Shape, as_typed, means_the_same
+from webapp.jobs.form.spec_fields import FieldShape, as_typed, means_the_same
 
 _PAPERS = ("minionsrl", "nitro", "stellaris", "siren")
 
@@ -30,7 +30,7 @@ class Leaf:
     name: str
     path: tuple[str, ...]
     info: FieldInfo
-    shape: Shape
+    shape: FieldShape
     advanced: bool
     unit: str
     is_chosen: bool = True
@@ -76,14 +76,14 @@ class Leaf:
 
 
 @dataclass
-class Group:
+class FieldGroup:
     """The fields of one model under one heading."""
 
     title: str
     path: tuple[str, ...]
     model: type[BaseModel]
     description: str = ""
-    items: list[Leaf | Group | Choice] = field(default_factory=list)
+    items: list[Leaf | FieldGroup | UnionChoice] = field(default_factory=list)
 
     template = "jobs/form/group.html"
 
@@ -95,14 +95,14 @@ class Group:
             else:
                 yield from item.leaves()
 
-    def choices(self) -> Iterator[Choice]:
+    def choices(self) -> Iterator[UnionChoice]:
         """Yield all choices below; a nested choice follows its parent."""
         for item in self.items:
-            if isinstance(item, Choice):
+            if isinstance(item, UnionChoice):
                 yield item
                 for variant in item.variants:
                     yield from variant.choices()
-            elif isinstance(item, Group):
+            elif isinstance(item, FieldGroup):
                 yield from item.choices()
 
     @property
@@ -133,7 +133,7 @@ class Group:
 
 
 @dataclass
-class Variant(Group):
+class UnionVariant(FieldGroup):
     """One member of the union whose tag the control `of` chooses."""
 
     of: str = ""
@@ -154,7 +154,7 @@ class Variant(Group):
 
 
 @dataclass
-class Choice:
+class UnionChoice:
     """A union: a select, and a group for each member.
 
     A part of a choice (see `part_of`) names the `whole`; it may be drawn without the select.
@@ -162,9 +162,9 @@ class Choice:
 
     selector: Leaf
     path: tuple[str, ...]
-    variants: list[Variant] = field(default_factory=list)
+    variants: list[UnionVariant] = field(default_factory=list)
     shows_selector: bool = True
-    whole: Choice | None = None
+    whole: UnionChoice | None = None
 
     template = "jobs/form/choice.html"
 
@@ -174,11 +174,11 @@ class Choice:
         for variant in self.variants:
             yield from variant.leaves()
 
-    def variant(self, tag: Any) -> Variant | None:
+    def variant(self, tag: Any) -> UnionVariant | None:
         return next((one for one in self.variants if one.tag == tag), None)
 
     @property
-    def chosen(self) -> Variant | None:
+    def chosen(self) -> UnionVariant | None:
         """The chosen variant; None for an unknown value."""
         return next((one for one in self.variants if one.selected), None)
 
@@ -204,16 +204,16 @@ class Choice:
         return any(variant.has_advanced for variant in self.variants)
 
 
-AnyGroup = TypeVar("AnyGroup", bound=Group)
+AnyGroup = TypeVar("AnyGroup", bound=FieldGroup)
 
 
 def part_of(group: AnyGroup, keeps: Callable[[Leaf], bool]) -> AnyGroup:
     """Return the group with only the controls that `keeps` accepts, and without groups that hold none."""
-    items: list[Leaf | Group | Choice] = []
+    items: list[Leaf | FieldGroup | UnionChoice] = []
     for item in group.items:
         if isinstance(item, Leaf):
             items += [item] if keeps(item) else []
-        elif isinstance(item, Choice):
+        elif isinstance(item, UnionChoice):
             variants = [part_of(variant, keeps) for variant in item.variants]
             part = replace(item, variants=variants, shows_selector=keeps(item.selector), whole=item)
             items += [part] if any(part.leaves()) else []
@@ -229,14 +229,14 @@ _NOT_LISTED = ("name", "tags", "group")
 
 
 @dataclass(frozen=True)
-class Change:
+class ListChange:
     """A row of the list. `beside` has sentences about fields that only one of two variants has."""
 
     words: str
     beside: tuple[str, ...] = ()
 
 
-def mark_changes(tree: Group, start: Group) -> None:
+def mark_changes(tree: FieldGroup, start: FieldGroup) -> None:
     """Give each control its value in `start`, another form of the same model."""
     for leaf, before in zip(tree.leaves(), start.leaves(), strict=True):
         leaf.was = before.typed
@@ -257,29 +257,29 @@ def _mark_other(leaf: Leaf, base: Leaf | None, title: str) -> None:
         leaf.was, leaf.was_shown = base.typed, base.words
 
 
-def changes_in(tree: Group) -> Iterator[Change]:
+def changes_in(tree: FieldGroup) -> Iterator[ListChange]:
     """Yield every changed value, without name and labels."""
     for item in tree.items:
-        if isinstance(item, Group):
+        if isinstance(item, FieldGroup):
             yield from changes_in(item)
-        elif isinstance(item, Choice):
+        elif isinstance(item, UnionChoice):
             if item.selector.changed:
                 # Another kind of training has hardly a field in common, so there is nothing to list field by field.
                 of_its_own = any(list(variant.choices()) for variant in item.variants)
-                yield Change(_row(item.selector), () if of_its_own else tuple(_only_in_one(item)))
+                yield ListChange(_row(item.selector), () if of_its_own else tuple(_only_in_one(item)))
                 if of_its_own:
                     continue
             if item.chosen is not None:
                 yield from changes_in(item.chosen)
         elif item.changed and item.name not in _NOT_LISTED:
-            yield Change(_row(item))
+            yield ListChange(_row(item))
 
 
 def _row(leaf: Leaf) -> str:
     return f"{leaf.bound.label}: {leaf.was_words} → {leaf.words}"
 
 
-def _only_in_one(choice: Choice) -> Iterator[str]:
+def _only_in_one(choice: UnionChoice) -> Iterator[str]:
     old, new = choice.variant(choice.selector.was), choice.chosen
     if old is None or new is None:
         return
@@ -291,5 +291,5 @@ def _only_in_one(choice: Choice) -> Iterator[str]:
             yield f"Only in {title}: {', '.join(found)}."
 
 
-def _as_on_the_page(variant: Group) -> list[Leaf]:
+def _as_on_the_page(variant: FieldGroup) -> list[Leaf]:
     return sorted(variant.leaves(), key=lambda leaf: (not leaf.is_short, leaf.advanced))

@@ -18,12 +18,20 @@ from cloud.timing.numbers import stack as stacks
 from training.tasks.kinds import TASKS, declaration_of
 from training.tasks.reinforcement import ReinforcementLearning
 from webapp.jobs.form import learner_places as places
-from webapp.jobs.form.form_tree import Change, Choice, Group, Leaf, Variant, changes_in, mark_changes
+from webapp.jobs.form.form_tree import (
+    FieldGroup,
+    Leaf,
+    ListChange,
+    UnionChoice,
+    UnionVariant,
+    changes_in,
+    mark_changes,
+)
 from webapp.jobs.form.spec_fields import (
     AnyChoice,
+    FieldShape,
     Named,
     NamedChoice,
-    Shape,
     as_typed,
     clean_value,
     control,
@@ -35,7 +43,7 @@ from webapp.jobs.form.spec_fields import (
     tag_of,
     title_of,
 )
-from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.form.spec_problems import SpecProblem, problems
 from webapp.jobs.form.variant_switch import shared_values, sync_shared_values
 from webapp.jobs.spec import JobSpec
 
@@ -46,7 +54,7 @@ class _Place:
 
     name: str
     info: FieldInfo
-    shape: Shape
+    shape: FieldShape
     path: tuple[str, ...]
     prefix: tuple[str, ...]
 
@@ -72,7 +80,7 @@ class SpecForm(forms.Form):
         model: type[BaseModel],
         data: Mapping[str, Any] | None = None,
         start: BaseModel | Mapping[str, Any] | None = None,
-        further_checks: Callable[[Any], Iterable[Problem]] = lambda spec: (),
+        further_checks: Callable[[Any], Iterable[SpecProblem]] = lambda spec: (),
         named: Mapping[str, Sequence[Named]] | None = None,
         at_once: Collection[str] = (),
         untagged: Mapping[str, str] | None = None,
@@ -87,7 +95,7 @@ class SpecForm(forms.Form):
         self.model = model
         self.further_checks = further_checks
         self.input_of_path: dict[str, str] = {}
-        self._shapes_at: dict[str, list[Shape]] = {}
+        self._shapes_at: dict[str, list[FieldShape]] = {}
         start_values = start.model_dump() if isinstance(start, BaseModel) else dict(start or {})
         self.tree = self._group(model, (), (), "", start_values, chosen=True)
         for leaf in self.tree.leaves():
@@ -104,9 +112,9 @@ class SpecForm(forms.Form):
         title: str,
         values: Mapping[str, Any],
         chosen: bool,
-        into: Group | None = None,
-    ) -> Group:
-        group = into or Group(title, path, model)
+        into: FieldGroup | None = None,
+    ) -> FieldGroup:
+        group = into or FieldGroup(title, path, model)
         for name, info in model.model_fields.items():
             shape = shape_of(info)
             if shape.constant or extra(info, "follows"):
@@ -141,14 +149,14 @@ class SpecForm(forms.Form):
         unit = str(extra(info, "unit") or "")
         return Leaf(input_name, path, info, place.shape, advanced, unit, chosen, question)
 
-    def _question(self, path: tuple[str, ...], shape: Shape) -> str:
+    def _question(self, path: tuple[str, ...], shape: FieldShape) -> str:
         """Return a key that fields of two variants share if they have one name and the same type."""
         shapes = self._shapes_at.setdefault(".".join(path), [])
         if shape not in shapes:
             shapes.append(shape)
         return f"{'.'.join(path)} {shapes.index(shape)}"
 
-    def _choice(self, place: _Place, value: Any, chosen: bool) -> Choice:
+    def _choice(self, place: _Place, value: Any, chosen: bool) -> UnionChoice:
         shape, path, prefix = place.shape, place.path, place.prefix
         values = value.model_dump() if isinstance(value, BaseModel) else dict(value or {})
         first = next(iter(shape.variants.values()))
@@ -160,11 +168,11 @@ class SpecForm(forms.Form):
         selected = str(self.data.get(input_name) or began_with)
         if chosen:
             self.input_of_path[".".join(path)] = input_name
-        choice = Choice(Leaf(input_name, path, place.info, shape, False, "", chosen), path)
+        choice = UnionChoice(Leaf(input_name, path, place.info, shape, False, "", chosen), path)
         for tag, member in shape.variants.items():
             mine = tag == selected
             title, description = describe_model(member)
-            variant = Variant(title, path, member, description, of=input_name, tag=tag, selected=mine)
+            variant = UnionVariant(title, path, member, description, of=input_name, tag=tag, selected=mine)
             known = values
             if tag != began_with:
                 began = shape.variants.get(began_with)
@@ -186,7 +194,7 @@ class SpecForm(forms.Form):
         mark_changes(self.tree, other.tree)
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ListChange]:
         """Return the differences from the compared form, for the review."""
         return list(changes_in(self.tree))
 
@@ -210,20 +218,20 @@ class SpecForm(forms.Form):
             self.spec = spec
         return cleaned
 
-    def _document(self, group: Group) -> dict[str, Any]:
+    def _document(self, group: FieldGroup) -> dict[str, Any]:
         """Return the nested document without the variants that are not chosen."""
         document: dict[str, Any] = {}
         for item in group.items:
             name = item.path[-1]
             if isinstance(item, Leaf):
                 document[name] = clean_value(item.shape, self.cleaned_data.get(item.name))
-            elif isinstance(item, Choice):
+            elif isinstance(item, UnionChoice):
                 document[name] = self._chosen(item)
             else:
                 document[name] = self._document(item)
         return document
 
-    def _chosen(self, choice: Choice) -> dict[str, Any]:
+    def _chosen(self, choice: UnionChoice) -> dict[str, Any]:
         for variant in choice.variants:
             if variant.selected:
                 return {discriminator_of(variant.model): variant.tag, **self._document(variant)}
@@ -258,7 +266,7 @@ _AT_ONCE = (
 def job_form(
     data: Mapping[str, Any] | None = None,
     start: JobSpec | Mapping[str, Any] | None = None,
-    further_checks: Callable[[JobSpec], Iterable[Problem]] = lambda spec: (),
+    further_checks: Callable[[JobSpec], Iterable[SpecProblem]] = lambda spec: (),
     connections: Mapping[str, Sequence[Named]] | None = None,
     without_connections: Mapping[str, str] | None = None,
     schedulers: Mapping[str, Sequence[Named]] | None = None,

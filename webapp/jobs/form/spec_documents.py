@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from webapp.jobs.form.document_languages import Language, language_of, parse
 from webapp.jobs.form.presets import preset_document, preset_names
-from webapp.jobs.form.spec_problems import Problem, problems
+from webapp.jobs.form.spec_problems import SpecProblem, problems
 from webapp.jobs.form.variant_switch import switch_variant
 from webapp.jobs.spec import JobSpec, Limits
 
@@ -27,7 +27,7 @@ _LONGEST_SHOWN = 200
 class SpecError(ValueError):
     """The spec cannot be used. The text is one sentence a line."""
 
-    def __init__(self, found: Sequence[Problem]) -> None:
+    def __init__(self, found: Sequence[SpecProblem]) -> None:
         super().__init__("\n".join(problem.sentence for problem in found))
         self.problems = list(found)
 
@@ -149,7 +149,7 @@ def _value(text: str) -> Any:
 
 
 def _wrong(sentence: str, path: str = "") -> SpecError:
-    return SpecError([Problem(path, sentence)])
+    return SpecError([SpecProblem(path, sentence)])
 
 
 def shorten_values(value: Any) -> Any:

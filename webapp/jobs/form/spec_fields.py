@@ -22,7 +22,7 @@ from webapp.formatting import ungroup
 
 
 @dataclass(frozen=True)
-class Shape:
+class FieldShape:
     """A field's type without Annotated and Optional."""
 
     annotation: Any
@@ -55,14 +55,14 @@ class Shape:
         return get_origin(self.annotation) in (tuple, list)
 
 
-def shape_of(info: FieldInfo) -> Shape:
+def shape_of(info: FieldInfo) -> FieldShape:
     annotation = _without_annotated(info.annotation)
     if not _is_union(annotation):
-        return Shape(annotation)
+        return FieldShape(annotation)
     members = tuple(member for member in get_args(annotation) if member is not type(None))
     optional = len(members) < len(get_args(annotation))
     rest = _without_annotated(members[0]) if len(members) == 1 else Union[members]  # noqa: UP007 - built at run time
-    return Shape(rest, optional)
+    return FieldShape(rest, optional)
 
 
 def tag_of(model: type[BaseModel]) -> str:
@@ -108,7 +108,7 @@ def describe_model(model: type[BaseModel]) -> tuple[str, str]:
 class PlainText(forms.CharField):
     """A number, a list of numbers or a text, kept as typed, so that a page with errors shows it again."""
 
-    def __init__(self, shape: Shape, **options: Any) -> None:
+    def __init__(self, shape: FieldShape, **options: Any) -> None:
         self.shape = shape
         numeric = shape.annotation in (int, float, Decimal)
         attrs = {"inputmode": "decimal" if numeric else "text", "autocomplete": "off", "spellcheck": "false"}
@@ -118,7 +118,7 @@ class PlainText(forms.CharField):
         return as_typed(value)
 
 
-def control(shape: Shape, options: Mapping[str, Any]) -> forms.Field:
+def control(shape: FieldShape, options: Mapping[str, Any]) -> forms.Field:
     """Return the form field for one leaf of a model."""
     if shape.annotation is bool:
         return forms.BooleanField(required=False, **options)
@@ -175,7 +175,7 @@ def as_typed(value: Any) -> Any:
     return str(value.value) if isinstance(value, Enum) else str(value)
 
 
-def means_the_same(shape: Shape, one: Any, other: Any) -> bool:
+def means_the_same(shape: FieldShape, one: Any, other: Any) -> bool:
     """Return whether two typed values are equal, such as 0.50 and 0.5. Texts are compared as they are."""
     return _comparable(clean_value(shape, one)) == _comparable(clean_value(shape, other))
 
@@ -187,7 +187,7 @@ def _comparable(value: Any) -> float | str:
         return str(value)
 
 
-def clean_value(shape: Shape, typed: Any) -> Any:
+def clean_value(shape: FieldShape, typed: Any) -> Any:
     """Return the value for the model: without spaces and thousands separators, lists split, blank as None."""
     if isinstance(typed, bool):
         return typed
@@ -195,7 +195,7 @@ def clean_value(shape: Shape, typed: Any) -> Any:
     if shape.listed:
         (item, *_) = get_args(shape.annotation)
         parts = [part for part in text.strip("()[]").replace(";", ",").split(",") if part.strip()]
-        return [clean_value(Shape(item), part) for part in parts]
+        return [clean_value(FieldShape(item), part) for part in parts]
     if shape.optional and not text:
         return None
     if shape.choices:

@@ -20,7 +20,7 @@ from webapp.jobs.form.spec_fields import shape_of
 _MOST_PROBLEMS = 100
 
 
-class Problem(NamedTuple):
+class SpecProblem(NamedTuple):
     """One problem. `path` is empty for the document as a whole."""
 
     path: str
@@ -34,12 +34,12 @@ class _Place(NamedTuple):
     """The model whose fields are allowed here; None if the place is a value."""
 
 
-def problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+def problems(error: ValidationError, model: type[BaseModel]) -> list[SpecProblem]:
     """Return one sentence for each of the first validation errors against `model`, in the order of the document."""
     found = []
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = _locate(model, detail["loc"])
-        found.append(Problem(place.path, _sentence(dict(detail), place)))
+        found.append(SpecProblem(place.path, _sentence(dict(detail), place)))
     return found
 
 
@@ -169,6 +169,6 @@ def _number(value: Any) -> str:
 CONNECTION = "platform.connection"
 
 
-def at_connection(words: str) -> Problem:
+def at_connection(words: str) -> SpecProblem:
     """Return a problem that is shown at the job's connection."""
-    return Problem(CONNECTION, f"Connection ({CONNECTION}): {words}")
+    return SpecProblem(CONNECTION, f"Connection ({CONNECTION}): {words}")

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from webapp.jobs.form.form_tree import Choice, Leaf
-from webapp.jobs.form.spec_fields import Shape, discriminator_of, is_own, means_the_same, shape_of
+from webapp.jobs.form.form_tree import Leaf, UnionChoice
+from webapp.jobs.form.spec_fields import FieldShape, discriminator_of, is_own, means_the_same, shape_of
 
 
 def shared_fields(one: type[BaseModel], other: type[BaseModel]) -> list[str]:
@@ -58,11 +58,11 @@ def _variants_at(model: type[BaseModel], path: str) -> Mapping[str, type[BaseMod
     return found
 
 
-def _shapes_of(models: Iterable[type[BaseModel]], name: str) -> list[Shape]:
+def _shapes_of(models: Iterable[type[BaseModel]], name: str) -> list[FieldShape]:
     return [shape_of(model.model_fields[name]) for model in models if name in model.model_fields]
 
 
-def _models_of(shape: Shape) -> list[type[BaseModel]]:
+def _models_of(shape: FieldShape) -> list[type[BaseModel]]:
     return [shape.model] if shape.model is not None else list(shape.variants.values())
 
 
@@ -76,7 +76,7 @@ class _InitialState(BaseModel):
     values: dict[str, bool | str]
 
 
-def sync_shared_values(choices: Iterable[Choice], sent: Mapping[str, Any]) -> Mapping[str, Any]:
+def sync_shared_values(choices: Iterable[UnionChoice], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the submitted data with shared values copied to the newly chosen variant, except where the user
     typed another one.
 
@@ -104,7 +104,7 @@ def _is_typed(initial: _InitialState, leaf: Leaf) -> bool:
 
 
 def with_switches(
-    choices: Iterable[Choice], current: Mapping[str, Any], values: Mapping[str, Any]
+    choices: Iterable[UnionChoice], current: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return `values` over `current`, the values of all controls; a variant chosen there takes over shared values."""
     found: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def with_switches(
 
 
 def _inherited_values(
-    choice: Choice, before: Any, after: Any, stays: Callable[[Leaf], bool]
+    choice: UnionChoice, before: Any, after: Any, stays: Callable[[Leaf], bool]
 ) -> dict[str, Any]:
     """Return, by name, the values that controls of the variant `after` take over from the variant `before`."""
     old, new = choice.variant(before), choice.variant(after)

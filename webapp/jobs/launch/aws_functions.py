@@ -19,7 +19,7 @@ from webapp.connections import queries
 from webapp.connections.models import Connection, SetUp
 from webapp.connections.text import sizes
 from webapp.formatting import plural
-from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.form.spec_problems import SpecProblem, at_connection
 from webapp.jobs.launch.requirements import (
     AccountRequirements,
     free_quota,
@@ -35,7 +35,9 @@ _AT_ONCE = "Functions at once"
 
 
 class FunctionRequirements(AccountRequirements):
-    def of_account(self, connection: Connection, spec: JobSpec, options: LambdaOptions) -> Iterator[Problem]:
+    def of_account(
+        self, connection: Connection, spec: JobSpec, options: LambdaOptions
+    ) -> Iterator[SpecProblem]:
         if missing := list(_without_function(connection, queries.set_up_of(connection), spec.training)):
             yield from missing
             return
@@ -50,7 +52,7 @@ class FunctionRequirements(AccountRequirements):
         wanted = largest if options.at_once is None else min(largest, options.at_once)
         if allowed is not None and wanted > allowed:
             path = spec.path_of_largest
-            yield Problem(
+            yield SpecProblem(
                 path,
                 f"This account runs {plural(allowed, 'function')} at once; the job asks for {wanted:,}."
                 f" Ask for {allowed:,} at most ({path}), let some wait (platform.at_once), or have AWS allow more,"
@@ -61,7 +63,7 @@ class FunctionRequirements(AccountRequirements):
             yield found
         if allowed is not None and options.provisioned > allowed:
             path = "platform.provisioned"
-            yield Problem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
+            yield SpecProblem(path, f"Functions kept ready ({path}): this account runs {allowed:,} at once.")
 
     def limit_words(self, connection: Connection) -> str:
         at_once = functions_at_once(connection)
@@ -77,27 +79,29 @@ class FunctionRequirements(AccountRequirements):
         return {"memory_ladder_mb": tuple(made.ready_mb) if made is not None else ()}
 
 
-def _without_function(connection: Connection, made: SetUp | None, training: Training) -> Iterator[Problem]:
+def _without_function(
+    connection: Connection, made: SetUp | None, training: Training
+) -> Iterator[SpecProblem]:
     if made is None or not made.ready_mb:
         yield at_connection(WITHOUT_FUNCTION.format(connection.name))
     elif training.memory_mb not in made.ready_mb:
         path = f"training.{training.memory_field}"
         sizes_mb = ", ".join(f"{size:,} MB" for size in made.ready_mb)
-        yield Problem(
+        yield SpecProblem(
             path,
             f"Memory of an actor ({path}): {connection.name} has no function with {training.memory_mb:,} MB. It has"
             f" {sizes_mb}: take that, or set another one up under Clouds.",
         )
 
 
-def _too_many_rows(training: Supervised) -> Iterator[Problem]:
+def _too_many_rows(training: Supervised) -> Iterator[SpecProblem]:
     try:
         call_bytes = training.call_bytes
     except MissingData:
         return  # the data is checked by itself
     if call_bytes > INLINE_AT_MOST_BYTES:
         path = "training.minibatch"
-        yield Problem(
+        yield SpecProblem(
             path,
             f"Minibatch ({path}): {training.progress_a_call:,} rows and the parameters have"
             f" {call_bytes / 2**20:.1f} MiB, more than a call's request, which holds"
@@ -105,7 +109,7 @@ def _too_many_rows(training: Supervised) -> Iterator[Problem]:
         )
 
 
-def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[SpecProblem]:
     """Return the problem of a policy that changes memory, where fewer than two sizes of its range are set up."""
     chosen, made = spec.training.scaling.memory_range_mb, queries.set_up_of(connection)
     if chosen is None or made is None:
@@ -113,14 +117,14 @@ def _too_few_sizes(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
     least, most = chosen
     if sum(least <= size <= most for size in made.ready_mb) < 2:
         path = "training.scaling"
-        yield Problem(
+        yield SpecProblem(
             path,
             f"Policy ({path}): it chooses from {least:,} to {most:,} MB. {sizes(made.ready_mb)} set up at"
             f" {connection.name}: set up more sizes under Clouds, or take a policy that leaves memory as it is.",
         )
 
 
-def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
+def _too_large(connection: Connection, spec: JobSpec) -> Iterator[SpecProblem]:
     """Return the problem of a network that exceeds a call's payload, without a bucket to load it from, or of rows that
     exceed it, which come with the call.
     """
@@ -137,7 +141,7 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
         return
     if sizes.weights + sizes.state > INLINE_AT_MOST_BYTES:
         path = "training.network"
-        yield Problem(
+        yield SpecProblem(
             path,
             f"Network ({path}): a policy of {sizes.weights / 2**20:.1f} MiB does not fit into a call to a function,"
             f" which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB. Take a smaller network, or set {connection.name} up"
@@ -145,7 +149,7 @@ def _too_large(connection: Connection, spec: JobSpec) -> Iterator[Problem]:
         )
 
 
-def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -> Iterator[Problem]:
+def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -> Iterator[SpecProblem]:
     """Return the problem of a slice that exceeds a call's payload together with the policies of the other learners, and
     with the parameters where there is no bucket for those.
     """
@@ -163,7 +167,7 @@ def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -
         return
     path = "training.loop.trajectories_per_gradient"
     limit = f"a call to a function, which holds {INLINE_AT_MOST_BYTES / 2**20:.1f} MiB"
-    yield Problem(
+    yield SpecProblem(
         path,
         f"Trajectories per gradient ({path}): {loop.trajectories_per_gradient:,} of them, the parameters and the"
         f" learners' policies do not fit into {limit}. "
@@ -171,7 +175,7 @@ def slice_too_large(training: TrainingSpec, sizes: Sizes, *, has_bucket: bool) -
     )
 
 
-def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[Problem]:
+def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[SpecProblem]:
     """Return the problem of a gradient that exceeds a function's answer by itself, or together with what its first pass
     prepares for later ones.
     """
@@ -182,7 +186,7 @@ def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[Problem
     limit = f"the answer of a function, which holds {RESULT_LIMIT_BYTES / 2**20:.1f} MiB"
     if room < 0:
         path = "training.network"
-        yield Problem(
+        yield SpecProblem(
             path,
             f"Network ({path}): a gradient of {sizes.gradient / 2**20:.1f} MiB does not fit into {limit}. Take a"
             " smaller network, or compute gradients on the learner's machine (training.loop.where).",
@@ -192,7 +196,7 @@ def gradient_too_large(training: TrainingSpec, sizes: Sizes) -> Iterator[Problem
     if kept * loop.trajectories_per_gradient <= room:
         return
     path, fitting = "training.loop.trajectories_per_gradient", room // kept
-    yield Problem(
+    yield SpecProblem(
         path,
         f"Trajectories per gradient ({path}): the gradient and what its first pass returns of"
         f" {loop.trajectories_per_gradient:,} of them do not fit into {limit}. "

@@ -9,7 +9,7 @@ from cloud.platforms.azure_container import AzureContainerOptions
 from webapp.connections import queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
-from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.form.spec_problems import SpecProblem, at_connection
 from webapp.jobs.launch.requirements import (
     AccountRequirements,
     free_quota,
@@ -29,7 +29,7 @@ _CORES, _GROUPS = "Cores", "Container groups"
 class ContainerRequirements(AccountRequirements):
     def of_account(
         self, connection: Connection, spec: JobSpec, options: AzureContainerOptions
-    ) -> Iterator[Problem]:
+    ) -> Iterator[SpecProblem]:
         made = queries.set_up_of(connection)
         if made is None or not made.ready_image:
             yield at_connection(WITHOUT_IMAGE.format(connection.name))
@@ -54,7 +54,7 @@ class ContainerRequirements(AccountRequirements):
             free = free_quota(connection, name)
             if free is not None and wanted > free:
                 path = spec.path_of_largest
-                yield Problem(
+                yield SpecProblem(
                     path,
                     f"This subscription has {plural(free, unit)} free in {connection.region}; the job asks for"
                     f" {wanted:,}. Ask for fewer actors ({path}), let some calls wait (platform.most_actors), or have"

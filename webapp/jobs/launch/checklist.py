@@ -16,7 +16,7 @@ from webapp.clock import SYSTEM_CLOCK
 from webapp.formatting import Tone, display_usd, format_score, plural
 from webapp.jobs import services
 from webapp.jobs.form.learner_places import learner_words
-from webapp.jobs.form.spec_problems import CONNECTION, Problem
+from webapp.jobs.form.spec_problems import CONNECTION, SpecProblem
 from webapp.jobs.launch import cloud_requirements, launch_budget
 from webapp.jobs.launch.job_memory import memory_obstacle, memory_sentence
 from webapp.jobs.launch.platforms import requirements_of
@@ -36,7 +36,7 @@ _OF_LEARNERS = ("training.loop.", "platform.learner")
 
 
 @dataclass(frozen=True)
-class Check:
+class ChecklistRow:
     """One row. `tone` is ok, warning or failed; `link` leads to the page that corrects it."""
 
     title: str
@@ -58,13 +58,13 @@ class Check:
         return {"ok": "ok", "warning": "look"}.get(self.tone, "missing")
 
 
-def fields_row(faults: Sequence[str]) -> Check:
+def fields_row(faults: Sequence[str]) -> ChecklistRow:
     """Return the row for a form with invalid fields; nothing else is checked before they are valid."""
     more = f" {len(faults) - 1} more." if len(faults) > 1 else ""
-    return Check("Fields", "failed", f"{faults[0]}{more}")
+    return ChecklistRow("Fields", "failed", f"{faults[0]}{more}")
 
 
-def folded(rows: Sequence[Check]) -> dict[str, list[Check]]:
+def folded(rows: Sequence[ChecklistRow]) -> dict[str, list[ChecklistRow]]:
     """Return the context of the list: what wants something (`checks`), and what passed."""
     return {
         "checks": [row for row in rows if row.tone != "ok"],
@@ -74,7 +74,7 @@ def folded(rows: Sequence[Check]) -> dict[str, list[Check]]:
 
 def checklist(
     project: Any, user: Any, spec: JobSpec, *, count: int = 1, made_from: Source | None = None
-) -> list[Check]:
+) -> list[ChecklistRow]:
     """Return every row for a valid spec that is launched with `count` seeds."""
     problems, undecided = cloud_requirements.obstacles(project, spec), schedulers().obstacles(project, spec)
     too_large = [one for one in problems if one == memory_obstacle(spec)]
@@ -96,41 +96,43 @@ def checklist(
     return rows
 
 
-def _learner(spec: JobSpec, problems: Sequence[Problem]) -> Check:
+def _learner(spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
     if found := [one for one in problems if one.path.startswith(_OF_LEARNERS)]:
         return _of("Learner", found, "")
     unpriced = any(one.path == REGION for one in problems)
-    return Check("Learner", "failed" if unpriced else "ok", learner_words(spec))
+    return ChecklistRow("Learner", "failed" if unpriced else "ok", learner_words(spec))
 
 
-def _memory(spec: JobSpec) -> Check:
+def _memory(spec: JobSpec) -> ChecklistRow:
     """Return the row of a policy that wishes for memory: which sizes there are."""
     there_are = spec.platform.memory_sizes_mb(spec.training.memory_mb)
     if len(there_are) == 1:
         words = f"Here every function has {there_are[0]:,} MB: the policy decides only how many there are."
-        return Check("Memory", "warning", words)
+        return ChecklistRow("Memory", "warning", words)
     shown = f"from {there_are[0]:,} to {there_are[-1]:,} MB"
-    return Check(
+    return ChecklistRow(
         "Memory", "ok", f"The policy chooses among {len(there_are):,} sizes {shown}, round by round."
     )
 
 
-def _trackers(project: Any) -> Iterator[Check]:
+def _trackers(project: Any) -> Iterator[ChecklistRow]:
     """Yield the row of the project's trackers, if one is on. A tracker that takes nothing prevents no launch."""
     on = list(trackers.trackers_of(project).filter(on=True))
     if problems := [words for one in on if (words := trackers.problem_of(one))]:
         page = reverse("trackers:list", args=[project.slug])
-        yield Check("Trackers", "warning", f"{' '.join(problems)} The job runs without it.", page, "Trackers")
+        yield ChecklistRow(
+            "Trackers", "warning", f"{' '.join(problems)} The job runs without it.", page, "Trackers"
+        )
     elif on:
         names = " and ".join(f"{one.get_kind_display()} ({trackers.server_of(one)})" for one in on)
-        yield Check("Trackers", "ok", f"Every round goes to {names}.")
+        yield ChecklistRow("Trackers", "ok", f"Every round goes to {names}.")
 
 
-def _of(title: str, found: Sequence[Problem], fine: str) -> Check:
-    return Check(title, "failed" if found else "ok", " ".join(one.sentence for one in found) or fine)
+def _of(title: str, found: Sequence[SpecProblem], fine: str) -> ChecklistRow:
+    return ChecklistRow(title, "failed" if found else "ok", " ".join(one.sentence for one in found) or fine)
 
 
-def _credentials(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
+def _credentials(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
     title, page = "Credentials", reverse("connections:list", args=[project.slug])
     if spec.platform.cloud is None:
         row = requirements_of(spec.platform)
@@ -140,17 +142,17 @@ def _credentials(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Ch
     if missing or connection is None:
         to = reverse("connections:detail", args=[project.slug, connection.pk]) if connection else page
         words = " ".join(one.sentence for one in missing) or "Choose a connection."
-        return Check(
+        return ChecklistRow(
             title, "failed", words, to, "Open it under Clouds" if connection else "Connect an account"
         )
     emulated = ", emulated here" if connection.emulated else ""
     account = connection.account_id or connection.name
-    return Check(
+    return ChecklistRow(
         title, "ok", f"{connection.name}: {account}, {connection.region}{emulated}; its last test passed."
     )
 
 
-def _quota(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
+def _quota(project: Any, spec: JobSpec, problems: Sequence[SpecProblem]) -> ChecklistRow:
     title, most = "Quota", spec.training.scaling.largest
     # The others have rows of their own.
     mine = [
@@ -165,13 +167,13 @@ def _quota(project: Any, spec: JobSpec, problems: Sequence[Problem]) -> Check:
     words = f"At most {plural(most, 'actor')}; this installation allows a job {allowed:,}"
     if (connection := connection_of(project, spec)) is not None:
         words += requirements_of(spec.platform).limit_words(connection)
-    return Check(title, "ok", f"{words}.")
+    return ChecklistRow(title, "ok", f"{words}.")
 
 
-def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
+def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> ChecklistRow:
     title, least = "Budget", launch_budget.least_of(spec)
     if isinstance(least, str):
-        return Check(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
+        return ChecklistRow(title, "failed", f"Without a price no budget can be kept: {least}. {PRICE_IT}")
     refused = launch_budget.too_little_for_seeds(spec, count) if count > 1 else []
     if refused := refused or launch_budget.too_little(spec, launch_budget.Needs(least, least)):
         return _of(title, refused, "")
@@ -184,20 +186,20 @@ def _budget(project: Any, user: Any, spec: JobSpec, count: int) -> Check:
             f"{_named(above[0])} has {display_usd(headroom(above[0]))} free; to begin takes"
             f" {display_least_usd(count * least)}."
         )
-        return Check(title, "failed", words, link, "Budgets", left)
+        return ChecklistRow(title, "failed", words, link, "Budgets", left)
     if above and headroom(above[0]) < wanted:
         words = (
             f"{_named(above[0])} has {display_usd(headroom(above[0]))} free, less than this launch's"
             f" {display_usd(wanted)}: it may stop the job first."
         )
-        return Check(title, "warning", words, link, "Budgets", left)
+        return ChecklistRow(title, "warning", words, link, "Budgets", left)
     first = (
         f"the first {spec.training.round_name} may cost {display_least_usd(least)}"
         if least
         else f"{spec.training.declaration.say('{a_round}')} costs nothing of its own"
     )
     room = f"; {_named(above[0])} has {display_usd(headroom(above[0]))} free" if above else ""
-    return Check(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.", cap_usd=left)
+    return ChecklistRow(title, "ok", f"{display_usd(wanted)} at most; {first}{room}.", cap_usd=left)
 
 
 def _named(budget: Budget) -> str:
@@ -218,25 +220,25 @@ def _above(project: Any, user: Any, spec: JobSpec) -> Iterator[Budget]:
         yield as_of(budget, SYSTEM_CLOCK.now())
 
 
-def _environment(spec: JobSpec) -> Iterator[Check]:
+def _environment(spec: JobSpec) -> Iterator[ChecklistRow]:
     if isinstance(spec.training, TrainingSpec):
         yield _installed(spec.training.environment.id)
 
 
-def _installed(name: str) -> Check:
+def _installed(name: str) -> ChecklistRow:
     title = "Environment"
     entry = catalogue.ENTRIES.get(name)
     if entry is None:
-        return Check(
+        return ChecklistRow(
             title, "ok", f"{name} is installed. It is not in the catalogue, so no reference is known."
         )
     package = _PACKAGES.get(entry.family)
     if package is not None and find_spec(package) is None:
         words = f"{name} needs the package {package}, which is not installed here. The operator can add it."
-        return Check(title, "failed", words)
+        return ChecklistRow(title, "failed", words)
     known = (
         f"; reference {format_score(entry.reference_return, decimals=0)}"
         if entry.reference_return is not None
         else ""
     )
-    return Check(title, "ok", f"{name} is installed ({entry.family}){known}.")
+    return ChecklistRow(title, "ok", f"{name} is installed ({entry.family}){known}.")

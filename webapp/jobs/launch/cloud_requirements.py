@@ -13,7 +13,7 @@ from cloud.platforms.options import CLOUD_OF
 from webapp.connections import queries
 from webapp.connections.models import Connection
 from webapp.jobs.form.spec_fields import Named
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.platforms import requirements_of
 from webapp.jobs.launch.preflight import platform_obstacle
 from webapp.jobs.launch.requirements import connection_of
@@ -69,7 +69,7 @@ def fill_in_setup(project: Any, spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"platform": platform})
 
 
-def obstacles(project: Any, spec: JobSpec) -> list[Problem]:
+def obstacles(project: Any, spec: JobSpec) -> list[SpecProblem]:
     """Return why this job cannot be launched on its platform."""
     row = requirements_of(spec.platform)
     if found := row.unsafe(spec) or platform_obstacle(spec):

@@ -204,7 +204,7 @@ def store_forecast(job: Job, *, clock: Clock = SYSTEM_CLOCK) -> LaunchForecast |
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ForecastCalibration:
     """How many of `forecasts` costs and times were `inside` p10 to p90; errors are median shares of the p50."""
 
     forecasts: int
@@ -214,14 +214,14 @@ class Calibration:
     time_error: float
 
 
-def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> Calibration | None:
+def calibration(project: Any = None, last: int = FORECASTS_LOOKED_AT) -> ForecastCalibration | None:
     """Return the calibration of the last jobs (of a project) that ended by themselves; None if there are too few."""
     rows = _of_finished_jobs(**({} if project is None else {"job__project": project}))[:last]
     found = [row for row in rows if row.job.platform_s > 0]
     if len(found) < FORECASTS_AT_LEAST:
         return None
     pairs = [(row, _paid(row)) for row in found]
-    return Calibration(
+    return ForecastCalibration(
         forecasts=len(found),
         inside=sum(row.cost_p10_picodollars <= paid <= row.cost_p90_picodollars for row, paid in pairs)
         / len(found),

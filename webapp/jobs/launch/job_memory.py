@@ -19,7 +19,7 @@ from training.rl.environments.measuring import NotMeasured, measured_apart
 from training.rl.spaces import Spaces
 from training.spec import TrainingSpec
 from webapp.formatting import plural
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.spec import JobSpec
 
 _MEGABYTE, _GIGABYTE = 2**20, 2**30
@@ -71,7 +71,7 @@ def memory_of(spec: JobSpec) -> JobMemory | None:
         return None
 
 
-def memory_obstacle(spec: JobSpec) -> Problem | None:
+def memory_obstacle(spec: JobSpec) -> SpecProblem | None:
     """Return why a job would run out of memory, in one sentence; None if it would not."""
     if (memory := memory_of(spec)) is None:
         return None
@@ -128,7 +128,7 @@ def _spaces(spec: JobSpec) -> Spaces | None:
         return workload.spaces_of(spec.training)[0]
 
 
-def _problems(spec: JobSpec, memory: JobMemory) -> Iterator[Problem]:
+def _problems(spec: JobSpec, memory: JobMemory) -> Iterator[SpecProblem]:
     for need in memory.needs.documents:
         if need.bytes > BODY_LIMIT_BYTES:
             what = "the learner's state" if need.of == "network" else "what one call samples"
@@ -159,10 +159,10 @@ def _problems(spec: JobSpec, memory: JobMemory) -> Iterator[Problem]:
         yield _problem(spec, need, words, need.bytes - (memory.needs.actor_bytes - allowed), memory)
 
 
-def _problem(spec: JobSpec, need: Need, words: str, room: int, memory: JobMemory) -> Problem:
+def _problem(spec: JobSpec, need: Need, words: str, room: int, memory: JobMemory) -> SpecProblem:
     """Return the problem at the field that the need grows with. `room`: what the need may have."""
     path, title, advice = _changes(spec, need, room, memory)
-    return Problem(path, f"{title} ({path}): {words} {advice}")
+    return SpecProblem(path, f"{title} ({path}): {words} {advice}")
 
 
 def _changes(spec: JobSpec, need: Need, room: int, memory: JobMemory) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from cloud.money.billing.price_book import PICODOLLARS_PER_USD, PriceError, UnknownSku
 from cloud.timing.forecast import NoForecast, first_round_picodollars
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.forecasts import learned_forecast
 from webapp.jobs.models import Job, JobGroup, Tag
 from webapp.jobs.spec import JobSpec
@@ -88,7 +88,7 @@ def part_of(budget_usd: Decimal, runs: int) -> Decimal:
     return (budget_usd / runs).quantize(Decimal(1).scaleb(-BUDGET_DECIMALS), rounding=ROUND_DOWN)
 
 
-def too_little_for_seeds(spec: JobSpec, count: int) -> list[Problem]:
+def too_little_for_seeds(spec: JobSpec, count: int) -> list[SpecProblem]:
     """Return the problem if a seed's part of the budget cannot pay its first round."""
     part, least = part_of(spec.budget_usd, count), least_of(spec)
     needs = max(1, least if isinstance(least, int) else 0)
@@ -99,10 +99,10 @@ def too_little_for_seeds(spec: JobSpec, count: int) -> list[Problem]:
         f" be at least {display_least_usd(count * needs)}, so that each can begin its first {spec.training.round_name}."
         " Raise it, or ask for fewer seeds."
     )
-    return [Problem(BUDGET, sentence)]
+    return [SpecProblem(BUDGET, sentence)]
 
 
-def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
+def too_little(spec: JobSpec, needs: Needs) -> list[SpecProblem]:
     """Return the problem if the job's own budget cannot pay its first round."""
     if needs.least <= picodollars(spec.budget_usd):
         return []
@@ -111,7 +111,7 @@ def too_little(spec: JobSpec, needs: Needs) -> list[Problem]:
         f" {spec.training.round_name} cost at worst, and nothing begins unless that is free. Raise it, or ask for fewer"
         f" {spec.training.actor_name}s."
     )
-    return [Problem(BUDGET, sentence)]
+    return [SpecProblem(BUDGET, sentence)]
 
 
 def add_labels(job: Job, spec: JobSpec, now: Any) -> None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from cloud.platforms.ray import driver as ray_driver
 from cloud.platforms.ray.head import NoRay
 from cloud.platforms.ray_cluster import RayOptions
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.requirements import (
     Requirements,
     missing_price,
@@ -22,28 +22,28 @@ from webapp.jobs.spec import JobSpec
 class HostsRequirements(Requirements):
     credentials_words = "None needed: the job's page shows the command that your machines run."
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[Problem]:
+    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
         return unsafe_address()
 
-    def missing_credentials(self, spec: JobSpec, problems: Sequence[Problem]) -> Sequence[Problem]:
+    def missing_credentials(self, spec: JobSpec, problems: Sequence[SpecProblem]) -> Sequence[SpecProblem]:
         return problems
 
 
 class ClusterRequirements(Requirements):
     credentials_words = "None needed: the cluster has to be reachable from here."
 
-    def unsafe(self, spec: JobSpec) -> Problem | None:
+    def unsafe(self, spec: JobSpec) -> SpecProblem | None:
         return _unnamed_cluster(cast(RayOptions, spec.platform))
 
-    def obstacle(self, spec: JobSpec) -> Problem | None:
+    def obstacle(self, spec: JobSpec) -> SpecProblem | None:
         return _cluster_obstacle(cast(RayOptions, spec.platform))
 
-    def missing_credentials(self, spec: JobSpec, problems: Sequence[Problem]) -> Sequence[Problem]:
+    def missing_credentials(self, spec: JobSpec, problems: Sequence[SpecProblem]) -> Sequence[SpecProblem]:
         found = self.unsafe(spec) or self.obstacle(spec)
         return [found] if found else []
 
 
-def _unnamed_cluster(options: RayOptions) -> Problem | None:
+def _unnamed_cluster(options: RayOptions) -> SpecProblem | None:
     """Return why a job may not use the Ray cluster at its spec's address; None if the operator has named it.
 
     A driver and its cluster run each other's code, and the driver sends the cluster this installation's
@@ -54,20 +54,20 @@ def _unnamed_cluster(options: RayOptions) -> Problem | None:
     if options.address.lower() in settings.STARLING_RAY_CLUSTERS:
         return None
     path = "platform.address"
-    return Problem(
+    return SpecProblem(
         path,
         f"Address ({path}): {options.address} is no cluster of this installation. Its operator names it in"
         " STARLING_RAY_CLUSTERS first. Without an address the job starts a cluster of this machine's own.",
     )
 
 
-def _cluster_obstacle(options: RayOptions) -> Problem | None:
+def _cluster_obstacle(options: RayOptions) -> SpecProblem | None:
     """Return why no job can run on this Ray cluster, as far as this machine knows."""
     try:
         ray_driver.require()
     except NoRay as error:
-        return Problem("platform.kind", f"Platform (platform.kind): {error}")
+        return SpecProblem("platform.kind", f"Platform (platform.kind): {error}")
     if words := missing_price(options, 0):
         path = "platform.machine"
-        return Problem(path, f"Kind of machine ({path}): {words}")
+        return SpecProblem(path, f"Kind of machine ({path}): {words}")
     return None

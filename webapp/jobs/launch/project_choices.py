@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from training.data.manifest import Manifest
     from webapp.jobs.form.spec_fields import Named
-    from webapp.jobs.form.spec_problems import Problem
+    from webapp.jobs.form.spec_problems import SpecProblem
     from webapp.jobs.spec import JobSpec
 
 
@@ -31,7 +31,7 @@ class SchedulerChoice(Protocol):
     def fill_in_weights(self, project: Any, spec: JobSpec) -> JobSpec:
         """Return the spec with the weights of the scheduler it names; unchanged if it names none."""
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Sequence[Problem]:
+    def obstacles(self, project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
         """Return why no scheduler can run in this job."""
 
 
@@ -41,7 +41,7 @@ class DataChoice(Protocol):
     def list_options(self, project: Any) -> list[Named]:
         """Return the project's data sets, newest first, then those shipped with Starling."""
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Sequence[Problem]:
+    def obstacles(self, project: Any, spec: JobSpec) -> Sequence[SpecProblem]:
         """Return why this job cannot learn from the data set that it names; empty for other jobs."""
 
     def manifest_of(self, project: Any, data: str) -> Manifest | None:

@@ -16,7 +16,7 @@ from training.tasks.training import Training
 from webapp.connections import decrypt, queries
 from webapp.connections.models import Connection, SetUp
 from webapp.formatting import plural
-from webapp.jobs.form.spec_problems import Problem, at_connection
+from webapp.jobs.form.spec_problems import SpecProblem, at_connection
 from webapp.jobs.spec import JobSpec
 
 NOT_TESTED = "{} has not been tested. Test it under Clouds, then launch."
@@ -37,19 +37,19 @@ class Requirements:
 
     credentials_words = "None needed: nothing runs in your account."
 
-    def unsafe(self, spec: JobSpec) -> Problem | None:
+    def unsafe(self, spec: JobSpec) -> SpecProblem | None:
         """Return why the job may never run there. Its process asks again when it starts."""
         return None
 
-    def obstacle(self, spec: JobSpec) -> Problem | None:
+    def obstacle(self, spec: JobSpec) -> SpecProblem | None:
         """Return why the job cannot run there, as far as that is known without an account."""
         return None
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[Problem]:
+    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
         """Return what the project or this site lacks, once there is no `obstacle`."""
         return ()
 
-    def missing_credentials(self, spec: JobSpec, problems: Sequence[Problem]) -> Sequence[Problem]:
+    def missing_credentials(self, spec: JobSpec, problems: Sequence[SpecProblem]) -> Sequence[SpecProblem]:
         """Return the problems of the check-list's first row, for a platform without connections."""
         return ()
 
@@ -65,7 +65,7 @@ class Requirements:
 class AccountRequirements(Requirements, ABC):
     """A platform in an account: a connection of the project that was tested, and what its cloud requires."""
 
-    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[Problem]:
+    def obstacles(self, project: Any, spec: JobSpec) -> Iterable[SpecProblem]:
         connection, cloud = connection_of(project, spec), spec.platform.cloud
         assert cloud is not None
         if connection is None:
@@ -77,7 +77,7 @@ class AccountRequirements(Requirements, ABC):
         return list(_not_ready(connection)) or list(self.of_account(connection, spec, spec.platform))
 
     @abstractmethod
-    def of_account(self, connection: Connection, spec: JobSpec, options: Any) -> Iterator[Problem]:
+    def of_account(self, connection: Connection, spec: JobSpec, options: Any) -> Iterator[SpecProblem]:
         """Yield what is missing in the account, as its last test and set-up say. `options` are the platform's."""
 
 
@@ -89,7 +89,7 @@ def connection_of(project: Any, spec: JobSpec) -> Connection | None:
     return queries.connections_of(project).filter(pk=named).first()
 
 
-def _not_ready(connection: Connection) -> Iterator[Problem]:
+def _not_ready(connection: Connection) -> Iterator[SpecProblem]:
     """Return what is missing for any job on the connection, only the first thing to do."""
     try:
         decrypt.require_usable(connection)
@@ -112,12 +112,12 @@ def free_quota(connection: Connection, name: str) -> int | None:
     return None
 
 
-def too_many_learners(training: Training, room: int, actor: str) -> Problem | None:
+def too_many_learners(training: Training, room: int, actor: str) -> SpecProblem | None:
     """Return the problem of more learners than actors' places at once; an `actor` is called so there."""
     loop, path = training.loop.gradients, "training.loop.learners"
     if loop is None or loop.where != "actor" or loop.learners <= room:
         return None
-    return Problem(
+    return SpecProblem(
         path,
         f"Learners at most ({path}): the job asks for {loop.learners:,}, and no more than {plural(room, actor)} may"
         f" run at once. Ask for {room:,} at most.",
@@ -137,7 +137,7 @@ def is_loopback() -> bool:
     return urlsplit(settings.STARLING_BASE_URL).hostname in LOOPBACK_HOSTS
 
 
-def unsafe_address() -> list[Problem]:
+def unsafe_address() -> list[SpecProblem]:
     """Return why no machine may call this site."""
     if is_loopback() or urlsplit(settings.STARLING_BASE_URL).scheme == "https":
         return []
@@ -146,4 +146,4 @@ def unsafe_address() -> list[Problem]:
         " would be readable on the way. The operator puts this site behind https and sets"
         " STARLING_BASE_URL to that address."
     )
-    return [Problem(_KIND, sentence)]
+    return [SpecProblem(_KIND, sentence)]

@@ -152,7 +152,7 @@ class NotPossible(ValueError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ActionOutcome:
     """The ids of the changed jobs, and for the others (name, reason). `word` names the action."""
 
     word: str
@@ -177,7 +177,7 @@ def act(
     job_ids: Sequence[str],
     tag: str = "",
     clock: Clock = SYSTEM_CLOCK,
-) -> Outcome:
+) -> ActionOutcome:
     """Apply `action` (a key of ACTIONS) to these jobs of the project; other ids are ignored. Raises NotPossible."""
     if action not in ACTIONS:
         raise NotPossible("Nothing was done: choose what to do with the jobs.")
@@ -199,7 +199,7 @@ def act(
                 refused.append((job.name, "there was nothing to do."))
         except (services.CannotPause, LabelRefused, LimitTooLow, NoRoom) as refusal:
             refused.append((job.name, str(refusal)))
-    return Outcome(word, tuple(done), tuple(refused))
+    return ActionOutcome(word, tuple(done), tuple(refused))
 
 
 def _stop(*, job: Job, user: Any, clock: Clock) -> bool:

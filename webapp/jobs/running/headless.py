@@ -18,13 +18,13 @@ from training.engine.messages import CheckpointSaved, Event, Stopped
 from training.engine.ports import CheckpointRef, CheckpointStore, Control
 from training.scaling.plan import Bounds
 from webapp.jobs.form.spec_documents import SpecError
-from webapp.jobs.form.spec_problems import Problem
+from webapp.jobs.form.spec_problems import SpecProblem
 from webapp.jobs.launch.preflight import obstacle, platform_obstacle
 from webapp.jobs.running.checkpoint_files import CheckpointFiles
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import PICODOLLARS_PER_USD, picodollars
 
-_NEEDS_A_PROJECT = Problem(
+_NEEDS_A_PROJECT = SpecProblem(
     "platform.kind",
     "platform.kind: AWS Lambda and Azure need an account that a project of the dashboard is connected to, and machines"
     " of yours call at the dashboard. Launch it there, or train here with platform.kind=local or simulated.",
@@ -47,7 +47,7 @@ def _usable(folder: Path) -> Path:
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         kind = "cannot be written" if nearest.is_dir() else "is not a folder"
         raise SpecError(
-            [Problem("", f"--checkpoints {folder} must be a folder to write to; {nearest} {kind}.")]
+            [SpecProblem("", f"--checkpoints {folder} must be a folder to write to; {nearest} {kind}.")]
         )
     return folder
 
@@ -55,11 +55,13 @@ def _usable(folder: Path) -> Path:
 def _records(path: Path, *, goes_on: bool) -> WorkFile:
     """Return the file of work if it can be created. An existing file is only continued by a resumed run."""
     if path.exists() and not goes_on:
-        raise SpecError([Problem("", f"--work {path} exists already; name a new file or move that away.")])
+        raise SpecError(
+            [SpecProblem("", f"--work {path} exists already; name a new file or move that away.")]
+        )
     try:
         return WorkFile(path)
     except OSError as error:
-        raise SpecError([Problem("", f"--work {path} cannot be written: {error.strerror}.")]) from None
+        raise SpecError([SpecProblem("", f"--work {path} cannot be written: {error.strerror}.")]) from None
 
 
 class Headless:

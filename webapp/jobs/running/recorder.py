@@ -28,7 +28,7 @@ from training.tasks.score import RETURN, Score
 from webapp.clock import SYSTEM_CLOCK, Clock
 from webapp.job_states import Observed
 from webapp.jobs import failpoints
-from webapp.jobs.events.event_log import Entry, append_events, transition
+from webapp.jobs.events.event_log import EventEntry, append_events, transition
 from webapp.jobs.events.event_text import sentence
 from webapp.jobs.models import Checkpoint, Job, Round
 from webapp.jobs.reasons import OF_ENGINE, Reason
@@ -62,14 +62,14 @@ class Recorder:
         self._keep_checkpoints = keep_checkpoints
         self._score = score
         self._clock = clock
-        self._waiting: list[Entry] = []
+        self._waiting: list[EventEntry] = []
 
     def record(self, event: Event) -> None:
         """Store one event. Raises LeaseLost."""
         if isinstance(event, CallFailed):
             if len(self._waiting) >= _FAILED_CALLS_AT_ONCE:
                 self.flush()
-            self._waiting.append(Entry(event.kind, as_json(event)))
+            self._waiting.append(EventEntry(event.kind, as_json(event)))
         elif isinstance(event, Tick):
             self.flush()
         else:
@@ -102,7 +102,7 @@ class Recorder:
     def _append(self, event: Event, changes: dict[str, Any]) -> dict[str, Any]:
         """Store the event and changes of the job's row; returns the event as JSON."""
         payload = as_json(event)
-        entries = [*self._waiting, Entry(event.kind, payload)]
+        entries = [*self._waiting, EventEntry(event.kind, payload)]
         append_events(self._job_id, entries, clock=self._clock, epoch=self._epoch, changes=changes)
         return payload
 
@@ -118,7 +118,7 @@ class Recorder:
             clock=self._clock,
             epoch=self._epoch,
             changes={"started_at": job.started_at or self._clock.now()},
-            before=[Entry(event.kind, as_json(event))],
+            before=[EventEntry(event.kind, as_json(event))],
         )
 
     @transaction.atomic
@@ -173,7 +173,7 @@ class Recorder:
             clock=self._clock,
             epoch=self._epoch,
             changes=self._last_figures(stopped) | NOT_HELD,
-            before=[*self._waiting, Entry(stopped.kind, as_json(stopped))],
+            before=[*self._waiting, EventEntry(stopped.kind, as_json(stopped))],
         )
 
     def _last_figures(self, stopped: Stopped) -> dict[str, Any]:

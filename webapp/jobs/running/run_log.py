@@ -32,7 +32,7 @@ _JOB_ID = re.compile(r"[a-z0-9_]{1,40}")
 _LEVEL_OF_TONE = {"warning": "warning", "failed": "error", "budget": "warning"}
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     at: str
     level: str
     source: str
@@ -46,10 +46,10 @@ class Line(NamedTuple):
             return None
 
 
-class Page(NamedTuple):
+class LogPage(NamedTuple):
     """Some lines, and the file position to continue from."""
 
-    lines: list[Line]
+    lines: list[LogLine]
     position: int
 
 
@@ -101,7 +101,7 @@ class RunLog:
             self._handler.close()
 
 
-def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str = "") -> Page:
+def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str = "") -> LogPage:
     """Return the last lines, or those after a position, at or above this level and with this text."""
     path = log_file(job_id)
     try:
@@ -115,7 +115,7 @@ def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str 
             file.seek(begin)
             data = file.read(size - begin)
     except FileNotFoundError:
-        return Page([], 0)
+        return LogPage([], 0)
     if begin and begin != after:
         data = data[data.find(b"\n") + 1 :]  # the first line is incomplete
     whole = data[: data.rfind(b"\n") + 1]
@@ -124,13 +124,13 @@ def read(job_id: str, *, after: int | None = None, level: str = "", wanted: str 
     lines = [
         one for one in _lines(whole) if LEVELS.get(one.level, 0) >= least and words in one.text.casefold()
     ]
-    return Page(lines[-LINES_SHOWN:], position)
+    return LogPage(lines[-LINES_SHOWN:], position)
 
 
-def _lines(data: bytes) -> Iterator[Line]:
+def _lines(data: bytes) -> Iterator[LogLine]:
     for raw in data.splitlines():
         try:
             found = json.loads(raw)
-            yield Line(found["at"], found["level"], found["source"], found["text"])
+            yield LogLine(found["at"], found["level"], found["source"], found["text"])
         except (ValueError, KeyError, TypeError):
             continue  # cut off by a crash of the machine

@@ -84,7 +84,7 @@ class Command(LineCommand):
         from webapp.connections.account_lease import LeaseRefused
         from webapp.formatting import display_usd
         from webapp.profiling import account_calibration
-        from webapp.profiling.services import NoRoom
+        from webapp.profiling.services import BudgetTooSmall
 
         connection = _connection(options["connection"])
         effort = QUICK if options["quick"] else AccountEffort()
@@ -97,7 +97,7 @@ class Command(LineCommand):
             found = account_calibration.calibrate_account(connection, effort, sizes, tell=self.tell)
         except ValidationError as error:
             raise CommandError(f"--memory: {error.errors()[0]['msg']}.", returncode=2) from None
-        except (LeaseRefused, CalibrationFailed, NoRoom, NoWeights, UnknownSku) as error:
+        except (LeaseRefused, CalibrationFailed, BudgetTooSmall, NoWeights, UnknownSku) as error:
             raise CommandError(f"Nothing was written. {error}", returncode=1) from None
         for line in numbers("profile", found.profile):
             self.tell(line)

@@ -12,7 +12,7 @@ from webapp.management.command import LineCommand
 if TYPE_CHECKING:
     from cloud.money.billing.price_book import PriceBook
     from cloud.timing.place import TimingPlace
-    from webapp.jobs.billing.retiming import StoredRun
+    from webapp.jobs.billing.retiming import RunToRetime
 
 _MOST_DRAWS = 10_000
 
@@ -70,7 +70,7 @@ def _document(name: str, options: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _place(run: StoredRun, profile: str | None, stack: str | None, book: PriceBook) -> TimingPlace:
+def _place(run: RunToRetime, profile: str | None, stack: str | None, book: PriceBook) -> TimingPlace:
     from cloud.timing.place import TimingPlace
 
     return TimingPlace.named(profile or run.options.profile, stack or run.options.stack, run.options, book)

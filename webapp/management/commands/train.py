@@ -69,9 +69,9 @@ class Command(LineCommand):
 
     def _draw(self, run: Headless, spec: JobSpec) -> None:
         """Rounds replace one line; other events stay above it."""
-        from webapp.management.training_progress import TrainingProgress
+        from webapp.management.training_progress import ProgressLine
 
-        progress = TrainingProgress(spec)
+        progress = ProgressLine(spec)
         for event in run.events():
             if event.kind == "round":
                 self.show_progress(progress.line(event.report))

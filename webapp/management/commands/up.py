@@ -16,7 +16,7 @@ from webapp.data_folder import FolderHeld, FolderLock, FolderRefused, close_to_o
 from webapp.embedded_valkey import NoServerProgram, embedded_valkey, free_port
 from webapp.management.command import LineCommand
 from webapp.management.commands.prepare import DEMO_SIGN_IN
-from webapp.supervisor import Service, ServiceFailed, StopRequested, Supervisor
+from webapp.supervisor import ServerProcess, ServiceFailed, StopRequested, Supervisor
 from webapp.web_server import web_server
 
 Say = Callable[[str, str], None]
@@ -92,7 +92,7 @@ def _run(folder: Path, lock: FolderLock, say: Say, *, host: str, port: int, demo
 
 def _start_valkey(supervisor: Supervisor, folder: Path, url_note: Path) -> None:
     valkey = embedded_valkey(folder / "valkey", program=settings.REDIS_SERVER)
-    supervisor.start([Service("valkey", valkey.command, ready_probe=valkey.answers)])
+    supervisor.start([ServerProcess("valkey", valkey.command, ready_probe=valkey.answers)])
     url_note.touch(mode=0o600)
     url_note.write_text(valkey.url)
     os.environ["REDIS_URL"] = valkey.url
@@ -101,13 +101,13 @@ def _start_valkey(supervisor: Supervisor, folder: Path, url_note: Path) -> None:
 def _prepare(supervisor: Supervisor, *, demo: bool) -> str | None:
     """Migrate, collect, make the demo. Returns the path of a one-time sign-in until someone has signed in."""
     command = [*_manage("prepare"), *(["--demo"] if demo else [])]
-    for line in supervisor.run_to_end(Service("prepare", command)):
+    for line in supervisor.run_to_end(ServerProcess("prepare", command)):
         if line.startswith(DEMO_SIGN_IN):
             return line.removeprefix(DEMO_SIGN_IN)
     return None
 
 
-def _services(host: str, port: int, probed_host: str) -> list[Service]:
+def _services(host: str, port: int, probed_host: str) -> list[ServerProcess]:
     """Web, worker and beat; started together, as none needs another to start."""
     web = [*web_server(host=host, port=port), "--log-level", "warning"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "webapp.celery"]
@@ -121,9 +121,9 @@ def _services(host: str, port: int, probed_host: str) -> list[Service]:
         "starling@%h",
     ]
     return [
-        Service("web", web, ready_probe=_answers(probed_host, port)),
-        Service("worker", worker, ready_line="worker is ready", grace_s=_WORKER_GRACE_S),
-        Service("beat", [*celery, "beat", "--pidfile="], ready_line="beat is ready"),
+        ServerProcess("web", web, ready_probe=_answers(probed_host, port)),
+        ServerProcess("worker", worker, ready_line="worker is ready", grace_s=_WORKER_GRACE_S),
+        ServerProcess("beat", [*celery, "beat", "--pidfile="], ready_line="beat is ready"),
     ]
 
 

@@ -13,8 +13,8 @@ from tests.webapp.jobs.billing.spending_jobs import NOON, endless_spec, running_
 from webapp.jobs.billing.burn_rate import (
     PACE_MAY_CHANGE,
     Burn,
-    Done,
-    Pace,
+    BurnPace,
+    JobEnd,
     announce_expected_limits,
     burn_of,
     forecast_spending,
@@ -181,8 +181,8 @@ def test_a_limit_that_is_expected_to_be_met_is_reported_once_and_again_after_it_
 
 def test_a_budget_is_met_by_jobs_one_after_the_other_ends() -> None:
     def job(rate: int, done_in_s: float | None) -> Burn:
-        done = None if done_in_s is None else Done(done_in_s, 0.0, 0, 0)
-        return Burn(rate=Pace(rate), spent=0, limit_in_s=10**6, done=done)
+        done = None if done_in_s is None else JobEnd(done_in_s, 0.0, 0, 0)
+        return Burn(rate=BurnPace(rate), spent=0, limit_in_s=10**6, done=done)
 
     total = Budget(limit_picodollars=1000, period="total")
     assert meets_at([job(10, 50), job(5, None)], 100, total, NOON) == NOON + timedelta(seconds=80)

@@ -10,7 +10,7 @@ from training.tasks.score import Score
 from webapp.formatting import format_percent
 from webapp.jobs.actor_bounds import change_bounds
 from webapp.jobs.charts.figures import LINES
-from webapp.jobs.charts.history import Evaluation
+from webapp.jobs.charts.history import EvaluationPoint
 from webapp.jobs.events.event_text import describe_event, gradients_sentence
 from webapp.jobs.events.job_summary import live_sentences
 from webapp.jobs.events.sentences import (
@@ -33,7 +33,7 @@ USD = 10**12
 
 
 def test_progress_is_how_far_it_is_from_the_reference() -> None:
-    judged = Evaluation(41, 0, 1840.0, 96.0, 20)
+    judged = EvaluationPoint(41, 0, 1840.0, 96.0, 20)
     assert progress_sentence(1700.0, judged, 2383.0) == (
         "543.0 below the reference of 2,383, evaluated after {round} 41."
     )
@@ -52,18 +52,18 @@ def test_progress_before_an_evaluation_and_before_anything() -> None:
 
 def test_the_figure_says_how_it_came_about() -> None:
     assert judged_words(None) == "in training, not evaluated yet"
-    assert judged_words(Evaluation(41, 0, 1840.0, 96.0, 20)) == "evaluated, 95 % 1,794–1,886"
+    assert judged_words(EvaluationPoint(41, 0, 1840.0, 96.0, 20)) == "evaluated, 95 % 1,794–1,886"
 
 
 def test_one_episode_has_no_interval() -> None:
-    one = Evaluation(1, 0, 10.0, 0.0, 1)
+    one = EvaluationPoint(1, 0, 10.0, 0.0, 1)
     assert one.mean_interval is None
     assert judged_words(one) == "evaluated"
 
 
 def test_the_interval_is_students() -> None:
     """Returns 8, 10, 12: mean 10, sample deviation 2, so 10 ± 4.303 · 2 / √3; what is stored is the population's."""
-    span = Evaluation(1, 0, 10.0, (8 / 3) ** 0.5, 3).mean_interval
+    span = EvaluationPoint(1, 0, 10.0, (8 / 3) ** 0.5, 3).mean_interval
     assert span == pytest.approx((10 - 4.9686, 10 + 4.9686), abs=1e-3)
 
 
@@ -106,8 +106,8 @@ def _record_why(job: Job, epoch: int, actors: int, why: str) -> None:
     job.refresh_from_db()
 
 
-def _flat(*means: float) -> list[Evaluation]:
-    return [Evaluation(5 * at, 0, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
+def _flat(*means: float) -> list[EvaluationPoint]:
+    return [EvaluationPoint(5 * at, 0, mean, 1.0, 5) for at, mean in enumerate(means, start=1)]
 
 
 def test_no_news_only_after_several_evaluations() -> None:
@@ -125,7 +125,7 @@ def test_a_loss_is_reported_as_one() -> None:
     assert no_news_sentence(rising, 35, 0, 25, loss).startswith("No improvement in 25 {rounds}")
     assert no_news_sentence(rising, 35, 0, 25) != no_news_sentence(rising, 35, 0, 25, loss)
     assert no_news_sentence(_flat(9, 5, 4, 3, 2), 35, 0, 25, loss) == ""
-    judged = Evaluation(3, 0, 0.25, 0.0, 0)
+    judged = EvaluationPoint(3, 0, 0.25, 0.0, 0)
     assert progress_sentence(0.5, judged, 0.2, loss).startswith("0.050 above the reference of 0.200")
     assert judged_words(judged, loss) == "evaluated"
     assert progress_sentence(None, None, None, loss) == "No loss yet."

@@ -16,7 +16,7 @@ from webapp.jobs.form.form_page import sections
 from webapp.jobs.form.form_tree import part_of
 from webapp.jobs.form.forms import Reviewed, SpecForm, is_short, job_form, reviewed
 from webapp.jobs.form.presets import presets
-from webapp.jobs.form.spec_fields import Shape, as_typed, clean_value
+from webapp.jobs.form.spec_fields import FieldShape, as_typed, clean_value
 from webapp.jobs.spec import JobSpec
 from webapp.money.amounts import picodollars
 
@@ -110,12 +110,12 @@ def test_a_choice_that_is_not_offered_is_refused_on_its_select() -> None:
 
 
 def test_further_checks_speak_on_fields_too() -> None:
-    from webapp.jobs.form.spec_problems import Problem
+    from webapp.jobs.form.spec_problems import SpecProblem
 
     drawn = posted(SpecForm(Journey))
-    form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("way.pace", "Too fast today.")])
+    form = SpecForm(Journey, drawn, further_checks=lambda spec: [SpecProblem("way.pace", "Too fast today.")])
     assert form.errors == {"way.walk.pace": ["Too fast today."]}
-    form = SpecForm(Journey, drawn, further_checks=lambda spec: [Problem("", "Not today.")])
+    form = SpecForm(Journey, drawn, further_checks=lambda spec: [SpecProblem("", "Not today.")])
     assert form.non_field_errors() == ["Not today."]
 
 
@@ -136,7 +136,7 @@ def test_further_checks_speak_on_fields_too() -> None:
     ],
 )
 def test_what_people_type_is_understood(kind: Any, typed: Any, meant: Any) -> None:
-    assert clean_value(Shape(kind), typed) == meant
+    assert clean_value(FieldShape(kind), typed) == meant
 
 
 @pytest.mark.parametrize(

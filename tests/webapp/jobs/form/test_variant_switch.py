@@ -15,7 +15,7 @@ from tests.factories import make_project, make_user
 from tests.webapp.jobs.form.test_forms import posted
 from tests.work import repeated
 from webapp.jobs.form.form_prefill import begun_with
-from webapp.jobs.form.form_tree import Choice
+from webapp.jobs.form.form_tree import UnionChoice
 from webapp.jobs.form.forms import SpecForm, job_form
 from webapp.jobs.form.presets import presets
 from webapp.jobs.form.spec_documents import read_spec
@@ -128,7 +128,7 @@ _SAME_FOR_ALL = ("name", "tags", "group")
 _TEXTS = {int: ("1", "7", "30"), float: ("0.5", "0.25", "1"), bool: (True, False)}
 
 
-def _choices(form: SpecForm) -> dict[str, Choice]:
+def _choices(form: SpecForm) -> dict[str, UnionChoice]:
     """By path, the choices of the kind of training that is chosen and those of every kind."""
     names = set(form.input_of_path.values())
     return {
